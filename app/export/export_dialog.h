@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+
+#include <QDialog>
+#include <QImage>
+
+#include "core/artifact/run_folder.h"
+
+namespace vergence {
+
+/// Export of one run (`exportDialog`): Results ZIP, Media (GIF of an image sequence among the artifacts or previews, PNG),
+/// Metrics CSV. Works in the background, cancellable, never leaves a partial file. Defaults make a ZIP into <run>/exports.
+class ExportDialog : public QDialog {
+    Q_OBJECT
+public:
+    ExportDialog(RunFolder folder, QImage currentView, QWidget* parent = nullptr);
+    ~ExportDialog() override;
+
+Q_SIGNALS:
+    void exported(const QString& path);
+    void failed(const QString& problemId, const QString& sentence);
+
+private:
+    struct Impl;
+    std::unique_ptr<Impl> m_impl;
+};
+
+}  // namespace vergence

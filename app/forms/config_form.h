@@ -1,0 +1,59 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <QWidget>
+
+#include "core/config/config.h"
+
+namespace vergence {
+
+/// A preset as the form offers it.
+struct FormPreset {
+    QString name, title, summary, toml;
+    bool isUserPreset = false;
+};
+
+/// Form made from a schema: groups, search, Basic/All, only-changed, changed dots, units, help, undo per field (object name
+/// `configForm`; editors are named `configForm/<key>`). Knows no run and no plugin.
+class ConfigForm : public QWidget {
+    Q_OBJECT
+public:
+    explicit ConfigForm(QWidget* parent = nullptr);
+    ~ConfigForm() override;
+
+    void setSchema(const ConfigSchema& schema, const std::vector<FormPreset>& presets);
+    /// Applies a shipped or user preset by name; "" means the defaults.
+    void applyPreset(const QString& name);
+    QString presetName() const;
+    bool isPresetModified() const;
+    /// Loads TOML (a file, a run's config); issues are shown and returned.
+    std::vector<ConfigIssue> loadToml(const std::string& toml, const std::string& source);
+    std::string toml() const;                     ///< of the present draft, also where it has errors (valid fields only)
+    QStringList flags() const;                    ///< `key=value` of what differs from the preset, for --set
+    /// Result of the local checks (ranges, types) merged with setExternalIssues().
+    std::vector<ConfigIssue> issues() const;
+    /// Issues of the plugin's own rules, from a `vergence validate --json` of the draft.
+    void setExternalIssues(const std::vector<ConfigIssue>& issues);
+    /// Frozen: only live fields may be edited (while a run goes on); `reason` is the tool tip of the lock.
+    void setFrozen(bool frozen, const QString& reason = {});
+    void focusField(const QString& key);
+    std::vector<ConfigDifference> differencesTo(const std::string& toml) const;
+
+Q_SIGNALS:
+    void edited();                                ///< the draft changed
+    void presetChosen(const QString& name);
+    void liveChanged(const QString& key, const QString& tomlValue);
+    void startRequested();
+    void queueRequested();
+    void savePresetRequested(const QString& name, const QString& toml);
+    void compareRequested();
+
+private:
+    struct Impl;
+    std::unique_ptr<Impl> m_impl;
+};
+
+}  // namespace vergence

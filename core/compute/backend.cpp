@@ -1,0 +1,91 @@
+#include "core/compute/backend.h"
+
+#include <cstdlib>
+#include <sstream>
+
+#include <dlfcn.h>
+
+#include <fmt/format.h>
+
+#include "core/base/error.h"
+#include "core/compute/kernel.h"
+
+namespace vergence {
+
+DeviceBackend::~DeviceBackend() = default;
+
+std::vector<std::filesystem::path> moduleFolders()
+{
+    std::vector<std::filesystem::path> folders;
+    if (const char* path = std::getenv("VERGENCE_MODULE_PATH")) {
+        std::stringstream list(path);
+        for (std::string entry; std::getline(list, entry, ':');)
+            folders.emplace_back(entry);
+    }
+    Dl_info here{};
+    if (::dladdr(reinterpret_cast<const void*>(&moduleFolders), &here) && here.dli_fname) {
+        const auto folder = std::filesystem::absolute(here.dli_fname).parent_path();
+        folders.push_back(folder);
+        folders.push_back(folder / "vergence");
+    }
+    return folders;
+}
+
+namespace {
+
+DeviceBackend* loadBackend(std::string& reason)
+{
+    for (const auto& folder : moduleFolders()) {
+        const auto file = folder / "libvergence-cuda.so";
+        std::error_code code;
+        if (!std::filesystem::exists(file, code))
+            continue;
+        void* handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+        if (!handle) {
+            reason = fmt::format("The CUDA module cannot be loaded ({}).", ::dlerror());
+            return nullptr;
+        }
+        using Entry = DeviceBackend* (*)();
+        const auto entry = reinterpret_cast<Entry>(::dlsym(handle, "vergenceDeviceBackend"));
+        if (!entry) {
+            reason = fmt::format("{} is not a CUDA module of this version.", file.string());
+            return nullptr;
+        }
+        return entry();
+    }
+    reason = "This installation was built without CUDA.";
+    return nullptr;
+}
+
+}  // namespace
+
+DeviceList openDevices(int cpuThreads)
+{
+    DeviceList list;
+    list.devices.push_back(makeCpuDevice(cpuThreads));
+    if (DeviceBackend* backend = loadBackend(list.whyNoCuda)) {
+        auto found = backend->devices(list.whyNoCuda);
+        list.devices.insert(list.devices.end(), found.begin(), found.end());
+        if (!found.empty())
+            list.whyNoCuda.clear();
+    }
+    return list;
+}
+
+std::shared_ptr<Device> DeviceList::select(const std::string& wanted) const
+{
+    std::string names;
+    int cudaIndex = 0;
+    for (const auto& device : devices) {
+        const DeviceInfo& info = device->info();
+        const std::string name = device->isCpu() ? "cpu" : fmt::format("cuda:{}", cudaIndex++);
+        if (wanted == name || wanted == info.uuid || (wanted == "cuda" && name == "cuda:0"))
+            return device;
+        names += names.empty() ? name : ", " + name;
+    }
+    throw DeviceError(fmt::format("No device {} here; there is: {}.{}{}", wanted, names, whyNoCuda.empty() ? "" : " ",
+                                  whyNoCuda),
+                      ExitCode::NoDevice);
+}
+
+}  // namespace vergence

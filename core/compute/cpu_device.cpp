@@ -1,0 +1,195 @@
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <new>
+#include <string_view>
+#include <thread>
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <tbb/blocked_range.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include "core/base/error.h"
+#include "core/compute/device.h"
+#include "core/compute/kernel.h"
+#include "core/compute/stream.h"
+
+namespace vergence {
+
+Device::~Device() = default;
+Stream::~Stream() = default;
+LaunchGraph::~LaunchGraph() = default;
+
+namespace {
+
+constexpr std::align_val_t kAlignment{256};
+
+int usableThreads()
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (::sched_getaffinity(0, sizeof(set), &set) == 0)
+        return CPU_COUNT(&set);
+    return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+std::string processorName()
+{
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);) {
+        if (line.rfind("model name", 0) == 0)
+            return line.substr(std::min(line.size(), line.find(':') + 2));
+    }
+    return "CPU";
+}
+
+int bestVariant()
+{
+    __builtin_cpu_init();
+    const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+    const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                    __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                    __builtin_cpu_supports("avx512vl");
+    int variant = v4 ? kVariantV4 : v3 ? kVariantV3 : kVariantV2;
+    if (const char* wanted = std::getenv("VERGENCE_ISA")) {
+        const std::string_view text(wanted);
+        const int asked = text == "v2" ? kVariantV2 : text == "v3" ? kVariantV3 : text == "v4" ? kVariantV4 : -1;
+        if (asked < 0)
+            throw DeviceError(fmt::format("VERGENCE_ISA is {}; it must be v2, v3 or v4.", text), ExitCode::Usage);
+        variant = std::min(variant, asked);
+    }
+    return variant;
+}
+
+class CpuDevice final : public Device {
+public:
+    explicit CpuDevice(int threads)
+        : Device(describe(threads > 0 ? threads : usableThreads())),
+          m_arena(threads > 0 ? threads : usableThreads()), m_variant(bestVariant())
+    {
+    }
+
+    void* allocate(std::size_t bytes) override
+    {
+        void* pointer = ::operator new(std::max<std::size_t>(bytes, 1), kAlignment, std::nothrow);
+        if (!pointer) {
+            throw DeviceError(fmt::format("Out of memory: {} MiB were wanted, {} MiB are free. Choose smaller sizes.",
+                                          bytes >> 20, memory().free >> 20),
+                              ExitCode::OutOfMemory);
+        }
+        const std::size_t used = m_used.fetch_add(bytes) + bytes;
+        std::size_t peak = m_peak.load();
+        while (used > peak && !m_peak.compare_exchange_weak(peak, used)) {
+        }
+        return pointer;
+    }
+
+    void deallocate(void* pointer, std::size_t bytes) noexcept override
+    {
+        m_used.fetch_sub(bytes);
+        ::operator delete(pointer, kAlignment);
+    }
+
+    DeviceMemory memory() const override
+    {
+        const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+        return {m_info.totalBytes, static_cast<std::size_t>(::sysconf(_SC_AVPHYS_PAGES)) * page, m_used.load(),
+                m_peak.load()};
+    }
+
+    std::unique_ptr<Stream> createStream() override;
+    int kernelVariant() const override { return m_variant; }
+    tbb::task_arena& arena() { return m_arena; }
+
+private:
+    static DeviceInfo describe(int threads)
+    {
+        DeviceInfo info;
+        info.kind = DeviceKind::Cpu;
+        info.uuid = "cpu";
+        info.name = fmt::format("{} ({} threads)", processorName(), threads);
+        info.totalBytes = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) *
+                          static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+        return info;
+    }
+
+    tbb::task_arena m_arena;
+    int m_variant;
+    std::atomic<std::size_t> m_used{0}, m_peak{0};
+};
+
+class CpuStream final : public Stream {
+public:
+    explicit CpuStream(CpuDevice& device) : Stream(device), m_cpu(device) {}
+    ~CpuStream() override { releaseScratch(); }
+
+    void copy(void* target, const void* source, std::size_t bytes) override
+    {
+        if (bytes > 0)
+            std::memmove(target, source, bytes);
+    }
+    void fillBytes(void* target, int value, std::size_t bytes) override
+    {
+        if (bytes > 0)
+            std::memset(target, value, bytes);
+    }
+    void synchronize() override {}
+
+    void parallelFor(Index n, Index grain, RangeBody body, const void* context) override
+    {
+        if (n <= 0)
+            return;
+        if (n <= grain) {
+            body(context, 0, n);
+            return;
+        }
+        m_cpu.arena().execute([&] {
+            tbb::parallel_for(tbb::blocked_range<Index>(0, n, std::max<Index>(grain, 1)),
+                              [&](const tbb::blocked_range<Index>& range) { body(context, range.begin(), range.end()); });
+        });
+    }
+
+    void* scratch(std::size_t bytes) override
+    {
+        if (bytes > m_scratchBytes) {
+            releaseScratch();
+            m_scratch = m_cpu.allocate(bytes);
+            m_scratchBytes = bytes;
+        }
+        return m_scratch;
+    }
+
+private:
+    void releaseScratch()
+    {
+        if (m_scratch)
+            m_cpu.deallocate(m_scratch, m_scratchBytes);
+        m_scratch = nullptr;
+        m_scratchBytes = 0;
+    }
+
+    CpuDevice& m_cpu;
+    void* m_scratch = nullptr;
+    std::size_t m_scratchBytes = 0;
+};
+
+std::unique_ptr<Stream> CpuDevice::createStream()
+{
+    return std::make_unique<CpuStream>(*this);
+}
+
+}  // namespace
+
+std::shared_ptr<Device> makeCpuDevice(int threads)
+{
+    expects(threads >= 0, "makeCpuDevice: threads must not be negative");
+    return std::make_shared<CpuDevice>(threads);
+}
+
+}  // namespace vergence

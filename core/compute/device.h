@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace vergence {
+
+class Stream;
+
+enum class DeviceKind { Cpu, Cuda };
+
+/// What a user sees of a device.
+struct DeviceInfo {
+    DeviceKind kind = DeviceKind::Cpu;
+    int index = 0;                ///< among devices of its kind
+    std::string name;             ///< "AMD EPYC 7B13 (2 threads)", "NVIDIA H200"
+    std::string uuid;             ///< "cpu" or "GPU-…" as NVML and CUDA_VISIBLE_DEVICES spell it
+    std::size_t totalBytes = 0;   ///< memory
+    std::string computeCapability;  ///< "9.0" for CUDA devices
+    std::string driver;           ///< driver version for CUDA devices
+};
+
+/// Memory of one device in bytes.
+struct DeviceMemory {
+    std::size_t total = 0;
+    std::size_t free = 0;
+    std::size_t usedByUs = 0;      ///< handed out by allocate() and not returned
+    std::size_t peakUsedByUs = 0;
+};
+
+/// One processor: memory and streams. The CPU device always exists and is first in every list.
+/// Thread-safe; owns no stream it created.
+class Device {
+public:
+    virtual ~Device();
+
+    const DeviceInfo& info() const { return m_info; }
+    bool isCpu() const { return m_info.kind == DeviceKind::Cpu; }
+
+    /// Memory aligned to 256 bytes. Throws DeviceError with exit code 5 that names wanted and free bytes.
+    virtual void* allocate(std::size_t bytes) = 0;
+    virtual void deallocate(void* pointer, std::size_t bytes) noexcept = 0;
+    virtual DeviceMemory memory() const = 0;
+    virtual std::unique_ptr<Stream> createStream() = 0;
+
+    /// Which body of a Kernel runs here, see core/compute/kernel.h.
+    virtual int kernelVariant() const = 0;
+
+protected:
+    explicit Device(DeviceInfo info) : m_info(std::move(info)) {}
+    DeviceInfo m_info;
+};
+
+/// The CPU of this computer. `threads` = 0 takes what the process may use; results do not depend on it.
+std::shared_ptr<Device> makeCpuDevice(int threads = 0);
+
+}  // namespace vergence

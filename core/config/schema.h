@@ -1,0 +1,87 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/config/issue.h"
+#include "core/config/value.h"
+
+namespace vergence {
+
+/// Everything known about one parameter. The form, the validator, the TOML emitter and the manual read this and nothing else.
+struct Field {
+    std::string key;                  ///< snake_case, unique in the schema
+    std::string title;                ///< for people; derived from the key where not given
+    std::string group;                ///< TOML table and section of the form
+    FieldType type = FieldType::Float;
+    Value defaultValue;
+    std::optional<double> minimum, maximum;  ///< inclusive; for lists: of each element
+    std::optional<std::size_t> minimumCount, maximumCount;  ///< lists
+    std::vector<std::string> choices;        ///< Enum
+    std::string unit;                 ///< "mm", "px", "D"; empty for none
+    std::string help;                 ///< one or two sentences
+    bool isLive = false;              ///< may change while a run is going on
+    bool isAdvanced = false;
+    bool isLogarithmic = false;       ///< steps of the editor multiply
+    std::string visibleIf;            ///< "solver=adam|adamw": shown while that holds; empty for always
+};
+
+class Config;
+
+/// Rule over several fields; `id` names it in window and command line.
+struct Rule {
+    std::string id;
+    std::function<std::vector<ConfigIssue>(const Config&)> check;
+};
+
+/// All parameters of one lab, in the order in which people meet them. Immutable once built; copies share.
+class ConfigSchema {
+public:
+    ConfigSchema() = default;
+    ConfigSchema(std::string id, int version, std::vector<Field> fields, std::vector<Rule> rules = {});
+
+    const std::string& id() const { return m_id; }      ///< plugin id
+    int version() const { return m_version; }
+    const std::vector<Field>& fields() const { return m_fields; }
+    const std::vector<Rule>& rules() const { return m_rules; }
+    const Field* find(const std::string& key) const;    ///< null where unknown
+    std::string nearestKey(const std::string& key) const;  ///< by edit distance; empty where nothing is near
+
+    /// Without the rules, which need the plugin's code.
+    nlohmann::json toJson() const;
+    static ConfigSchema fromJson(const nlohmann::json& json);
+
+private:
+    std::string m_id;
+    int m_version = 1;
+    std::vector<Field> m_fields;
+    std::vector<Rule> m_rules;
+};
+
+/// Fluent description of one field: schema.add("size", &C::size).range(8, 4096).unit("px").help("Side of the plate.");
+class FieldBuilder {
+public:
+    explicit FieldBuilder(Field& field) : m_field(field) {}
+    FieldBuilder& range(double minimum, double maximum) { m_field.minimum = minimum; m_field.maximum = maximum; return *this; }
+    FieldBuilder& count(std::size_t least, std::size_t most) { m_field.minimumCount = least; m_field.maximumCount = most; return *this; }
+    FieldBuilder& choices(std::vector<std::string> values) { m_field.type = FieldType::Enum; m_field.choices = std::move(values); return *this; }
+    FieldBuilder& type(FieldType type) { m_field.type = type; return *this; }  ///< Path, Seed or Device instead of the deduced one
+    FieldBuilder& title(std::string text) { m_field.title = std::move(text); return *this; }
+    FieldBuilder& unit(std::string text) { m_field.unit = std::move(text); return *this; }
+    FieldBuilder& help(std::string text) { m_field.help = std::move(text); return *this; }
+    FieldBuilder& live() { m_field.isLive = true; return *this; }
+    FieldBuilder& advanced() { m_field.isAdvanced = true; return *this; }
+    FieldBuilder& logarithmic() { m_field.isLogarithmic = true; return *this; }
+    FieldBuilder& visibleIf(std::string condition) { m_field.visibleIf = std::move(condition); return *this; }
+
+private:
+    Field& m_field;
+};
+
+}  // namespace vergence

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/view/frame.h"
+#include "core/view/frame_channel.h"
+
+namespace vergence {
+
+/// What the window must hear of a published frame: read ring `ring`, sequence `sequence`.
+struct FrameNotice {
+    std::string stream, ring;
+    std::uint64_t sequence = 0;
+};
+
+/// Used by the run thread; publishing copies into shared memory and never waits for a reader.
+class FramePublisher {
+public:
+    /// `prefix` starts every ring name, for instance "/vergence-1234-".
+    explicit FramePublisher(std::string prefix);
+    ~FramePublisher();
+
+    /// Publishes host pixels; `info.sequence` is filled in here. A stream's ring grows (under a new name) when a frame needs it.
+    void publish(FrameInfo info, std::span<const std::byte> pixels);
+    /// RGBA8 from linear RGB floats [H, W, C] (C = 1 or 3, values clamped to [0, 1]), sRGB-encoded.
+    void publishLinear(const std::string& stream, std::span<const float> pixels, int width, int height, int channels,
+                       std::int64_t step, std::string meta = {});
+    void publishDiagram(const std::string& stream, const std::string& diagramJson, std::int64_t step);
+
+    bool isWatched() const { return m_isWatched; }   ///< somebody listens; skip expensive previews otherwise
+    void setWatched(bool watched) { m_isWatched = watched; }
+    std::vector<FrameNotice> drainNotices();
+    /// Copy of the newest frame of a stream (for time-lapses and --preview files); empty pixels where none.
+    Frame newest(const std::string& stream);
+    std::vector<std::string> ringNames() const;
+
+private:
+    struct StreamState;
+    std::string m_prefix;
+    std::atomic<bool> m_isWatched{false};
+    mutable std::mutex m_mutex;
+    std::map<std::string, std::unique_ptr<StreamState>> m_streams;
+    std::vector<FrameNotice> m_notices;
+};
+
+/// sRGB transfer function, linear in [0, 1] to 8 bits. Source: IEC 61966-2-1.
+std::uint8_t encodeSrgb8(float linear);
+float decodeSrgb8(std::uint8_t encoded);
+
+}  // namespace vergence

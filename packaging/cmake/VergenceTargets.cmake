@@ -1,0 +1,101 @@
+# The four helpers that every list of this project uses. Lists of files are written out and sorted.
+#
+#   vergence_add_library(NAME SOURCES … [KERNELS …] [LIBRARIES …])   shared library
+#   vergence_add_kernels(TARGET NAME name SOURCES …)                 kernel files, built per instruction set and for CUDA
+#   vergence_add_plugin(id SOURCES … [KERNELS …] [PRESETS …] [LIBRARIES …])      lab module libvergence-plugin-<id>.so
+#   vergence_add_test(name [LABELS …] [SOURCES …] [LIBRARIES …])     one QtTest class tst_<name>.cpp under CTest
+
+# Kernel files are compiled for x86-64-v2, v3 and v4 and linked into TARGET; with CUDA once more, by nvcc, into the module
+# libvergence-kernels-<name>.so, which a worker loads only where it found a CUDA device.
+function(vergence_add_kernels target)
+    cmake_parse_arguments(arg "" "NAME" "SOURCES" ${ARGN})
+    set(levels v2 v3 v4)
+    foreach(level IN LISTS levels)
+        list(FIND levels ${level} variant)
+        set(objects ${target}_kernels_${level})
+        add_library(${objects} OBJECT ${arg_SOURCES})
+        target_link_libraries(${objects} PRIVATE vergence_options)
+        target_compile_options(${objects} PRIVATE -march=x86-64-${level} -O3 -ffp-contract=off)
+        if(level STREQUAL v4)
+            target_compile_options(${objects} PRIVATE -mprefer-vector-width=512)
+        endif()
+        target_compile_definitions(${objects} PRIVATE
+            VERGENCE_KERNEL_VARIANT=${variant} VERGENCE_KERNEL_NAMESPACE=kernels_${level})
+        target_sources(${target} PRIVATE $<TARGET_OBJECTS:${objects}>)
+    endforeach()
+    if(VERGENCE_WITH_CUDA)
+        set(cuda_sources "")
+        foreach(source IN LISTS arg_SOURCES)
+            cmake_path(GET source STEM stem)
+            set(wrapper ${CMAKE_CURRENT_BINARY_DIR}/cuda_${arg_NAME}/${stem}.cu)
+            cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE absolute)
+            cmake_path(RELATIVE_PATH absolute BASE_DIRECTORY ${CMAKE_SOURCE_DIR} OUTPUT_VARIABLE from_root)
+            file(CONFIGURE OUTPUT ${wrapper} CONTENT "#include \"@from_root@\"\n" @ONLY)
+            list(APPEND cuda_sources ${wrapper})
+        endforeach()
+        set(module vergence-kernels-${arg_NAME})
+        add_library(${module} MODULE ${cuda_sources})
+        target_link_libraries(${module} PRIVATE vergence_options vergence_compute CUDA::cudart)
+        target_compile_definitions(${module} PRIVATE
+            VERGENCE_KERNEL_VARIANT=3 VERGENCE_KERNEL_NAMESPACE=kernels_cuda)
+        set_target_properties(${module} PROPERTIES CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden)
+        install(TARGETS ${module} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/vergence)
+    endif()
+endfunction()
+
+function(vergence_add_library name)
+    cmake_parse_arguments(arg "" "" "SOURCES;KERNELS;LIBRARIES" ${ARGN})
+    add_library(${name} SHARED ${arg_SOURCES})
+    target_link_libraries(${name} PUBLIC vergence_options ${arg_LIBRARIES})
+    if(arg_KERNELS)
+        vergence_add_kernels(${name} NAME ${name} SOURCES ${arg_KERNELS})
+    endif()
+    install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endfunction()
+
+# The descriptor <id>.json is completed by the build (Qt version, compiler, build type) and embedded by Qt's moc; presets in
+# resources/presets/<id> named by PRESETS are embedded as Qt resources under :/presets/<id>.
+function(vergence_add_plugin id)
+    cmake_parse_arguments(arg "" "" "SOURCES;KERNELS;LIBRARIES;PRESETS" ${ARGN})
+    set(target vergence-plugin-${id})
+    add_library(${target} MODULE ${arg_SOURCES})
+    target_link_libraries(${target} PRIVATE vergence_options vergence_core Qt6::Core ${arg_LIBRARIES})
+    set_target_properties(${target} PROPERTIES
+        AUTOMOC ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+        LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/vergence/plugins/api-1)
+    target_compile_definitions(${target} PRIVATE QT_PLUGIN)
+    set(VERGENCE_PLUGIN_QT "${Qt6Core_VERSION_MAJOR}.${Qt6Core_VERSION_MINOR}")
+    string(REGEX MATCH "^[0-9]+" compiler_major "${CMAKE_CXX_COMPILER_VERSION}")
+    set(VERGENCE_PLUGIN_ABI "gcc${compiler_major}-libstdc++-cxx11")
+    string(TOLOWER "${CMAKE_BUILD_TYPE}" VERGENCE_PLUGIN_BUILD)
+    configure_file(${id}.json ${CMAKE_CURRENT_BINARY_DIR}/${id}.json @ONLY)
+    target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR})
+    if(arg_PRESETS)
+        list(TRANSFORM arg_PRESETS PREPEND ${CMAKE_SOURCE_DIR}/resources/presets/${id}/)
+        qt_add_resources(${target} ${id}_presets PREFIX /presets/${id}
+            BASE ${CMAKE_SOURCE_DIR}/resources/presets/${id} FILES ${arg_PRESETS})
+    endif()
+    if(arg_KERNELS)
+        vergence_add_kernels(${target} NAME ${id} SOURCES ${arg_KERNELS})
+    endif()
+    install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/vergence/plugins/api-1)
+endfunction()
+
+# Tests run with private XDG folders and the offscreen platform; the label `gl` asks for a real (virtual) display.
+function(vergence_add_test name)
+    cmake_parse_arguments(arg "" "TIMEOUT" "LABELS;SOURCES;LIBRARIES" ${ARGN})
+    set(target tst_${name})
+    add_executable(${target} tst_${name}.cpp ${arg_SOURCES})
+    target_link_libraries(${target} PRIVATE vergence_core Qt6::Core Qt6::Test ${arg_LIBRARIES})
+    set_target_properties(${target} PROPERTIES AUTOMOC ON RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin/tests)
+    target_compile_definitions(${target} PRIVATE
+        VERGENCE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" VERGENCE_BINARY_DIR="${CMAKE_BINARY_DIR}")
+    add_test(NAME ${name} COMMAND ${target})
+    if(NOT arg_TIMEOUT)
+        set(arg_TIMEOUT 120)
+    endif()
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+    if(NOT "gl" IN_LIST arg_LABELS)
+        set_tests_properties(${name} PROPERTIES ENVIRONMENT "QT_QPA_PLATFORM=offscreen")
+    endif()
+endfunction()
