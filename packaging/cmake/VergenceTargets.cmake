@@ -1,9 +1,13 @@
 # The four helpers that every list of this project uses. Lists of files are written out and sorted.
 #
+# Everything a user starts hangs on the target `studio`.
+#
 #   vergence_add_library(NAME SOURCES … [KERNELS …] [LIBRARIES …])   shared library
 #   vergence_add_kernels(TARGET NAME name SOURCES …)                 kernel files, built per instruction set and for CUDA
 #   vergence_add_plugin(id SOURCES … [KERNELS …] [PRESETS …] [LIBRARIES …])      lab module libvergence-plugin-<id>.so
 #   vergence_add_test(name [LABELS …] [SOURCES …] [LIBRARIES …])     one QtTest class tst_<name>.cpp under CTest
+
+add_custom_target(studio)
 
 # Kernel files are compiled for x86-64-v2, v3 and v4 and linked into TARGET; with CUDA once more, by nvcc, into the module
 # libvergence-kernels-<name>.so, which a worker loads only where it found a CUDA device.
@@ -38,6 +42,7 @@ function(vergence_add_kernels target)
         target_link_libraries(${module} PRIVATE vergence_options vergence_compute CUDA::cudart)
         target_compile_definitions(${module} PRIVATE
             VERGENCE_KERNEL_VARIANT=3 VERGENCE_KERNEL_NAMESPACE=kernels_cuda)
+        add_dependencies(studio ${module})
         set_target_properties(${module} PROPERTIES CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden)
         install(TARGETS ${module} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/vergence)
     endif()
@@ -78,6 +83,7 @@ function(vergence_add_plugin id)
     if(arg_KERNELS)
         vergence_add_kernels(${target} NAME ${id} SOURCES ${arg_KERNELS})
     endif()
+    add_dependencies(studio ${target})
     install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/vergence/plugins/api-1)
 endfunction()
 

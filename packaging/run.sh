@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Installs missing packages, builds, and opens Vergence Studio on its start page. Without a display it runs the demo of the
+# light-field lab in the terminal and prints run folder and ZIP. Arguments go to vergence-studio.
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+install_packages
+configure
+build_targets studio
+
+if [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]; then
+    say "Opening the window"
+    exec "$build/bin/vergence-studio" "$@"
+fi
+
+say "No display: running the demo of the light-field lab in the terminal"
+run=$("$build/bin/vergence" run light_field --preset demo --runs-dir "${VERGENCE_RUNS:-$top/runs}") ||
+    die "the demo run failed with exit code $?; the lines above say why."
+zip=$("$build/bin/vergence" export zip "$run") || die "the ZIP could not be written."
+printf 'Run folder: %s\nZIP: %s\n' "$run" "$zip"
