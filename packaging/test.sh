@@ -15,8 +15,7 @@ build_targets all
 
 say "Starting a display for the window tests"
 work=$(mktemp -d)
-exec {display_fd}<>"$work/display"
-Xvfb -displayfd "$display_fd" -screen 0 1600x1000x24 -nolisten tcp >"$work/xvfb.log" 2>&1 &
+Xvfb -displayfd 3 -screen 0 1600x1000x24 -nolisten tcp 3>"$work/display" >"$work/xvfb.log" 2>&1 &
 xvfb=$!
 trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$work"' EXIT
 for _ in $(seq 100); do
