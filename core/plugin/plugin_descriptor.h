@@ -23,7 +23,9 @@ struct PluginDescriptor {
     int apiMin = 0, apiMax = 0;
     std::string qt, abi, build;
     std::vector<std::string> capabilities, requirements, literature;
-    bool demo = false;             ///< has a preset "demo"
+    bool demo = false;               ///< has a preset "demo"
+    bool needsCuda = false;          ///< a CUDA device is required, not optional
+    bool disabledByDefault = false;  ///< until a user enables it
 };
 
 /// Reads the metadata of a shared library without loading it and judges: plain file, truncated, no metadata, wrong IID,

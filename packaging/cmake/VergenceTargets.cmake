@@ -4,7 +4,8 @@
 #
 #   vergence_add_library(NAME SOURCES … [KERNELS …] [LIBRARIES …])   shared library
 #   vergence_add_kernels(TARGET NAME name SOURCES …)                 kernel files, built per instruction set and for CUDA
-#   vergence_add_plugin(id SOURCES … [KERNELS …] [PRESETS …] [LIBRARIES …])      lab module libvergence-plugin-<id>.so
+#   vergence_add_plugin(id SOURCES … [KERNELS …] [PRESETS …] [LIBRARIES …]      lab module libvergence-plugin-<id>.so
+#                       [OUTPUT_FOLDER dir] [PRESETS_FOLDER dir] [NO_INSTALL])
 #   vergence_add_test(name [LABELS …] [SOURCES …] [LIBRARIES …])     one QtTest class tst_<name>.cpp under CTest
 
 add_custom_target(studio)
@@ -12,7 +13,7 @@ add_custom_target(studio)
 # Kernel files are compiled for x86-64-v2, v3 and v4 and linked into TARGET; with CUDA once more, by nvcc, into the module
 # libvergence-kernels-<name>.so, which a worker loads only where it found a CUDA device.
 function(vergence_add_kernels target)
-    cmake_parse_arguments(arg "" "NAME" "SOURCES" ${ARGN})
+    cmake_parse_arguments(arg "NO_INSTALL" "NAME" "SOURCES" ${ARGN})
     set(levels v2 v3 v4)
     foreach(level IN LISTS levels)
         list(FIND levels ${level} variant)
@@ -42,9 +43,11 @@ function(vergence_add_kernels target)
         target_link_libraries(${module} PRIVATE vergence_options vergence_compute CUDA::cudart)
         target_compile_definitions(${module} PRIVATE
             VERGENCE_KERNEL_VARIANT=3 VERGENCE_KERNEL_NAMESPACE=kernels_cuda)
-        add_dependencies(studio ${module})
         set_target_properties(${module} PROPERTIES CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden)
-        install(TARGETS ${module} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/vergence)
+        if(NOT arg_NO_INSTALL)
+            add_dependencies(studio ${module})
+            install(TARGETS ${module} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/vergence)
+        endif()
     endif()
 endfunction()
 
@@ -58,33 +61,53 @@ function(vergence_add_library name)
     install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()
 
-# The descriptor <id>.json is completed by the build (Qt version, compiler, build type) and embedded by Qt's moc; presets in
-# resources/presets/<id> named by PRESETS are embedded as Qt resources under :/presets/<id>.
+# The compiler's tag in the metadata of plugins: only plugins of the same compiler generation are loaded.
+string(REGEX MATCH "^[0-9]+" _compiler_major "${CMAKE_CXX_COMPILER_VERSION}")
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    set(VERGENCE_PLUGIN_ABI "gcc${_compiler_major}-libstdc++-cxx11")
+else()
+    string(TOLOWER "${CMAKE_CXX_COMPILER_ID}" _compiler)
+    set(VERGENCE_PLUGIN_ABI "${_compiler}${_compiler_major}-libstdc++-cxx11")
+endif()
+string(TOLOWER "${CMAKE_BUILD_TYPE}" VERGENCE_PLUGIN_BUILD)
+
+# The descriptor <id>.json lies beside the source that names it in Q_PLUGIN_METADATA; what only the build knows (Qt version,
+# compiler, build type) is added by moc. Presets named by PRESETS, in PRESETS_FOLDER (default resources/presets/<id>), are
+# embedded as Qt resources under :/presets/<id>. NO_INSTALL is for plugins of the tests.
 function(vergence_add_plugin id)
-    cmake_parse_arguments(arg "" "" "SOURCES;KERNELS;LIBRARIES;PRESETS" ${ARGN})
+    cmake_parse_arguments(arg "NO_INSTALL" "OUTPUT_FOLDER;PRESETS_FOLDER" "SOURCES;KERNELS;LIBRARIES;PRESETS" ${ARGN})
+    if(NOT arg_OUTPUT_FOLDER)
+        set(arg_OUTPUT_FOLDER ${CMAKE_BINARY_DIR}/lib/vergence/plugins/api-1)
+    endif()
+    if(NOT arg_PRESETS_FOLDER)
+        set(arg_PRESETS_FOLDER ${CMAKE_SOURCE_DIR}/resources/presets/${id})
+    endif()
     set(target vergence-plugin-${id})
     add_library(${target} MODULE ${arg_SOURCES})
     target_link_libraries(${target} PRIVATE vergence_options vergence_core Qt6::Core ${arg_LIBRARIES})
+    set(facts "-Mqt=${Qt6Core_VERSION_MAJOR}.${Qt6Core_VERSION_MINOR};-Mabi=${VERGENCE_PLUGIN_ABI};-Mbuild=${VERGENCE_PLUGIN_BUILD}")
     set_target_properties(${target} PROPERTIES
-        AUTOMOC ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
-        LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/vergence/plugins/api-1)
+        AUTOMOC ON AUTOMOC_MOC_OPTIONS "${facts}"
+        CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+        LIBRARY_OUTPUT_DIRECTORY ${arg_OUTPUT_FOLDER}
+        INSTALL_RPATH "$ORIGIN/../../..")
     target_compile_definitions(${target} PRIVATE QT_PLUGIN)
-    set(VERGENCE_PLUGIN_QT "${Qt6Core_VERSION_MAJOR}.${Qt6Core_VERSION_MINOR}")
-    string(REGEX MATCH "^[0-9]+" compiler_major "${CMAKE_CXX_COMPILER_VERSION}")
-    set(VERGENCE_PLUGIN_ABI "gcc${compiler_major}-libstdc++-cxx11")
-    string(TOLOWER "${CMAKE_BUILD_TYPE}" VERGENCE_PLUGIN_BUILD)
-    configure_file(${id}.json ${CMAKE_CURRENT_BINARY_DIR}/${id}.json @ONLY)
-    target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR})
     if(arg_PRESETS)
-        list(TRANSFORM arg_PRESETS PREPEND ${CMAKE_SOURCE_DIR}/resources/presets/${id}/)
+        list(TRANSFORM arg_PRESETS PREPEND ${arg_PRESETS_FOLDER}/)
         qt_add_resources(${target} ${id}_presets PREFIX /presets/${id}
-            BASE ${CMAKE_SOURCE_DIR}/resources/presets/${id} FILES ${arg_PRESETS})
+            BASE ${arg_PRESETS_FOLDER} FILES ${arg_PRESETS})
+    endif()
+    set(install_option "")
+    if(arg_NO_INSTALL)
+        set(install_option NO_INSTALL)
     endif()
     if(arg_KERNELS)
-        vergence_add_kernels(${target} NAME ${id} SOURCES ${arg_KERNELS})
+        vergence_add_kernels(${target} NAME ${id} SOURCES ${arg_KERNELS} ${install_option})
     endif()
-    add_dependencies(studio ${target})
-    install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/vergence/plugins/api-1)
+    if(NOT arg_NO_INSTALL)
+        add_dependencies(studio ${target})
+        install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/vergence/plugins/api-1)
+    endif()
 endfunction()
 
 # Tests run with private XDG folders and the offscreen platform; the label `gl` asks for a real (virtual) display.
