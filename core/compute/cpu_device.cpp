@@ -24,6 +24,12 @@ namespace vergence {
 Device::~Device() = default;
 Stream::~Stream() = default;
 LaunchGraph::~LaunchGraph() = default;
+SharedSlots::~SharedSlots() = default;
+
+std::unique_ptr<SharedSlots> Device::createSharedSlots(std::size_t)
+{
+    return nullptr;
+}
 
 namespace {
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +32,23 @@ struct DeviceMemory {
     std::size_t peakUsedByUs = 0;
 };
 
+/// Where a frame lies in device memory that another process may open. The bytes are opaque to all but the device's module.
+struct SharedPixels {
+    std::string deviceUuid;
+    std::array<std::byte, 64> memoryHandle{};  ///< allocation that holds the slots
+    std::array<std::byte, 64> eventHandle{};   ///< signalled when the slot has been written
+    std::uint64_t offset = 0;                  ///< of the slot in the allocation, bytes
+};
+
+/// Three slots of device memory that a viewer in another process reads without a copy through the host.
+class SharedSlots {
+public:
+    virtual ~SharedSlots();
+    virtual std::size_t slotBytes() const = 0;
+    /// Queues a copy of `bytes` of device memory into the next slot and returns where a reader finds it.
+    virtual SharedPixels write(Stream& stream, const void* pixels, std::size_t bytes) = 0;
+};
+
 /// One processor: memory and streams. The CPU device always exists and is first in every list.
 /// Thread-safe; owns no stream it created.
 class Device {
@@ -44,6 +63,9 @@ public:
     virtual void deallocate(void* pointer, std::size_t bytes) noexcept = 0;
     virtual DeviceMemory memory() const = 0;
     virtual std::unique_ptr<Stream> createStream() = 0;
+
+    /// Slots for previews by interop; null where the device cannot share memory (CPU).
+    virtual std::unique_ptr<SharedSlots> createSharedSlots(std::size_t slotBytes);
 
     /// Which body of a Kernel runs here, see core/compute/kernel.h.
     virtual int kernelVariant() const = 0;

@@ -1,0 +1,67 @@
+#include "cuda/backend/cuda_device.h"
+
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include "cuda/backend/check.h"
+#include "cuda/backend/cuda_stream.h"
+#include "cuda/backend/shared_slots.h"
+
+namespace vergence {
+
+namespace {
+
+/// "GPU-1b3e…" as NVML and CUDA_VISIBLE_DEVICES spell it.
+std::string uuidText(const cudaUUID_t& uuid)
+{
+    std::string text = "GPU-";
+    for (int i = 0; i < 16; ++i) {
+        if (i == 4 || i == 6 || i == 8 || i == 10)
+            text += '-';
+        text += fmt::format("{:02x}", static_cast<unsigned char>(uuid.bytes[i]));
+    }
+    return text;
+}
+
+DeviceInfo describe(int index)
+{
+    cudaDeviceProp properties{};
+    checkCuda(cudaGetDeviceProperties(&properties, index), "Reading the properties of a GPU");
+    int driver = 0;
+    checkCuda(cudaDriverGetVersion(&driver), "Asking for the driver version");
+    DeviceInfo info;
+    info.kind = DeviceKind::Cuda;
+    info.index = index;
+    info.name = properties.name;
+    info.uuid = uuidText(properties.uuid);
+    info.totalBytes = properties.totalGlobalMem;
+    info.computeCapability = fmt::format("{}.{}", properties.major, properties.minor);
+    info.driver = fmt::format("CUDA {}.{}", driver / 1000, driver % 1000 / 10);
+    return info;
+}
+
+}  // namespace
+
+CudaDevice::CudaDevice(int index) : Device(describe(index)), m_pool(index) {}
+
+DeviceMemory CudaDevice::memory() const
+{
+    const CurrentDevice current(m_info.index);
+    DeviceMemory memory;
+    checkCuda(cudaMemGetInfo(&memory.free, &memory.total), "Asking for the GPU's free memory");
+    memory.usedByUs = m_pool.used();
+    memory.peakUsedByUs = m_pool.peak();
+    return memory;
+}
+
+std::unique_ptr<Stream> CudaDevice::createStream()
+{
+    return std::make_unique<CudaStream>(*this);
+}
+
+std::unique_ptr<SharedSlots> CudaDevice::createSharedSlots(std::size_t slotBytes)
+{
+    return std::make_unique<CudaSharedSlots>(*this, slotBytes);
+}
+
+}  // namespace vergence
