@@ -2,8 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "core/compute/device.h"
 
 namespace vergence {
 
@@ -53,9 +56,11 @@ struct FrameInfo {
     std::size_t pixelBytes() const { return bytesPerPixel(format) * width * height * layers; }
 };
 
+/// Pixels lie in host memory (`pixels`), or in device memory of the run (`shared`, pixels empty).
 struct Frame {
     FrameInfo info;
     std::vector<std::byte> pixels;
+    std::optional<SharedPixels> shared;
 };
 
 }  // namespace vergence

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include <cuda_runtime.h>
+
+#include "core/base/error.h"
+
+namespace vergence {
+
+/// Throws DeviceError for a CUDA call of the interop path; the window then falls back to shared memory.
+inline void checkInterop(cudaError_t error, const std::string& what)
+{
+    if (error != cudaSuccess)
+        throw DeviceError(what + ": " + cudaGetErrorString(error) + ".");
+}
+
+}  // namespace vergence
