@@ -16,6 +16,8 @@ class FrameRingWriter {
 public:
     /// `slotBytes`: room for meta and pixels of one frame. Throws OutputError.
     FrameRingWriter(std::string name, std::size_t slotBytes);
+    /// The same, with nothing and a sentence where the system refuses: a run must not fail for want of previews.
+    static std::unique_ptr<FrameRingWriter> tryCreate(const std::string& name, std::size_t slotBytes, std::string& reason);
     ~FrameRingWriter();  ///< unlinks the name
     FrameRingWriter(const FrameRingWriter&) = delete;
     FrameRingWriter& operator=(const FrameRingWriter&) = delete;
@@ -26,6 +28,8 @@ public:
 
 private:
     struct Impl;
+    FrameRingWriter(std::string name, std::unique_ptr<Impl> impl);
+
     std::string m_name;
     std::unique_ptr<Impl> m_impl;
 };

@@ -28,6 +28,7 @@ public:
     ~FramePublisher();
 
     /// Publishes host pixels; `info.sequence` is filled in here. A stream's ring grows (under a new name) when a frame needs it.
+    /// Without room for a ring the frame is dropped and one warning logged. Notices: the newest of each stream.
     void publish(FrameInfo info, std::span<const std::byte> pixels);
     /// RGBA8 from linear RGB floats [H, W, C] (C = 1 or 3, values clamped to [0, 1]), sRGB-encoded.
     void publishLinear(const std::string& stream, std::span<const float> pixels, int width, int height, int channels,
@@ -43,11 +44,14 @@ public:
 
 private:
     struct StreamState;
+    std::shared_ptr<FrameRingWriter> ringFor(FrameInfo& info);
+
     std::string m_prefix;
     std::atomic<bool> m_isWatched{false};
     mutable std::mutex m_mutex;
     std::map<std::string, std::unique_ptr<StreamState>> m_streams;
     std::vector<FrameNotice> m_notices;
+    std::uint64_t m_ringsMade = 0;
 };
 
 /// sRGB transfer function, linear in [0, 1] to 8 bits. Source: IEC 61966-2-1.

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+namespace vergence {
+
+/// The JSON of `text`; throws InputError that names `source` and the place of the fault. Also for
+/// invalid UTF-8.
+nlohmann::json parseJson(std::string_view text, const std::string& source);
+
+/// For files that people read: indented, with a final newline; invalid UTF-8 is replaced.
+std::string prettyJson(const nlohmann::json& json);
+
+} // namespace vergence

@@ -1,0 +1,7 @@
+#include "core/view/frame_uploader.h"
+
+namespace vergence {
+
+FrameUploader::~FrameUploader() = default;
+
+} // namespace vergence
