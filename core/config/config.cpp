@@ -1,1 +1,73 @@
 #include "core/config/config.h"
+
+#include <fmt/format.h>
+
+#include "core/config/value_check.h"
+
+namespace vergence {
+
+const Value& Config::value(const std::string& key) const
+{
+    const auto found = m_values.find(key);
+    expects(found != m_values.end(), "config: no parameter " + key + " in " + m_schema.id());
+    return found->second;
+}
+
+const Place& Config::origin(const std::string& key) const
+{
+    const auto found = m_origins.find(key);
+    expects(found != m_origins.end(), "config: no parameter " + key + " in " + m_schema.id());
+    return found->second;
+}
+
+bool Config::differsFromDefault(const std::string& key) const
+{
+    // Spellings differ exactly where bits do, also between 0.0 and -0.0.
+    const Value& current = value(key);
+    return toToml(current) != toToml(m_schema.find(key)->defaultValue);
+}
+
+Config Config::with(const std::string& key, Value value, Place place) const
+{
+    const Field* field = m_schema.find(key);
+    expects(field != nullptr, "config: no parameter " + key + " in " + m_schema.id());
+    detail::Checked checked = detail::checkValue(*field, value);
+    if (!checked.value)
+        throw ContractError("config: " + checked.complaints.front().sentence);
+    Config changed = *this;
+    changed.m_values[key] = std::move(*checked.value);
+    changed.m_origins[key] = std::move(place);
+    return changed;
+}
+
+std::vector<std::string> Config::asFlags() const
+{
+    std::vector<std::string> flags;
+    for (const Field& field : m_schema.fields()) {
+        if (differsFromDefault(field.key))
+            flags.push_back(field.key + "=" + toToml(value(field.key)));
+    }
+    return flags;
+}
+
+std::vector<ConfigDifference> difference(const Config& a, const Config& b)
+{
+    std::vector<ConfigDifference> differences;
+    const auto spelling = [](const Config& config, const std::string& key) {
+        return config.schema().find(key) ? toToml(config.value(key)) : std::string();
+    };
+    const auto compare = [&](const std::string& key) {
+        ConfigDifference entry{key, spelling(a, key), spelling(b, key)};
+        if (entry.a != entry.b)
+            differences.push_back(std::move(entry));
+    };
+    for (const Field& field : a.schema().fields())
+        compare(field.key);
+    for (const Field& field : b.schema().fields()) {
+        if (!a.schema().find(field.key))
+            compare(field.key);
+    }
+    return differences;
+}
+
+} // namespace vergence

@@ -14,6 +14,10 @@
 
 namespace vergence {
 
+namespace detail {
+struct Complaint;
+}
+
 /// Validated values for every field of a schema, each with the place it came from. Immutable.
 class Config {
 public:
@@ -66,7 +70,9 @@ public:
     Result build() const;
 
 private:
-    void check(const Field& field, Value value, const Place& place);
+    void check(const Field& field, const Value& value, const Place& place, const std::vector<Place>& elements);
+    void complain(const Field& field, const std::vector<detail::Complaint>& complaints, const Place& place,
+                  const std::vector<Place>& elements);
 
     ConfigSchema m_schema;
     std::map<std::string, Value> m_values;

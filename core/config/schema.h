@@ -43,13 +43,14 @@ struct Rule {
 /// All parameters of one lab, in the order in which people meet them. Immutable once built; copies share.
 class ConfigSchema {
 public:
-    ConfigSchema() = default;
+    ConfigSchema();
+    /// Throws ContractError where a key is not snake_case, doubled or a header key, or a default breaks its own range.
     ConfigSchema(std::string id, int version, std::vector<Field> fields, std::vector<Rule> rules = {});
 
-    const std::string& id() const { return m_id; }      ///< plugin id
-    int version() const { return m_version; }
-    const std::vector<Field>& fields() const { return m_fields; }
-    const std::vector<Rule>& rules() const { return m_rules; }
+    const std::string& id() const;      ///< plugin id
+    int version() const;
+    const std::vector<Field>& fields() const;
+    const std::vector<Rule>& rules() const;
     const Field* find(const std::string& key) const;    ///< null where unknown
     std::string nearestKey(const std::string& key) const;  ///< by edit distance; empty where nothing is near
 
@@ -58,10 +59,8 @@ public:
     static ConfigSchema fromJson(const nlohmann::json& json);
 
 private:
-    std::string m_id;
-    int m_version = 1;
-    std::vector<Field> m_fields;
-    std::vector<Rule> m_rules;
+    struct Data;
+    std::shared_ptr<const Data> m_data;
 };
 
 /// Fluent description of one field: schema.add("size", &C::size).range(8, 4096).unit("px").help("Side of the plate.");

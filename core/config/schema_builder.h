@@ -2,8 +2,11 @@
 
 // Included by config.h; see there.
 
+#include <array>
+#include <charconv>
 #include <deque>
 #include <filesystem>
+#include <limits>
 
 namespace vergence {
 
@@ -18,10 +21,26 @@ struct ScalarTraits {
     static T fromConfig(const Config& config, const std::string& key) { return static_cast<T>(config.get<Stored>(key)); }
 };
 template <> struct FieldTraits<bool> : ScalarTraits<bool, bool, FieldType::Bool> {};
-template <> struct FieldTraits<int> : ScalarTraits<int, std::int64_t, FieldType::Int> {};
+template <>
+struct FieldTraits<int> : ScalarTraits<int, std::int64_t, FieldType::Int> {
+    static constexpr bool isNarrow = true;
+};
 template <> struct FieldTraits<std::int64_t> : ScalarTraits<std::int64_t, std::int64_t, FieldType::Int> {};
 template <> struct FieldTraits<std::uint64_t> : ScalarTraits<std::uint64_t, std::int64_t, FieldType::Seed> {};
-template <> struct FieldTraits<float> : ScalarTraits<float, double, FieldType::Float> {};
+template <>
+struct FieldTraits<float> {
+    static constexpr FieldType type = FieldType::Float;
+    // By way of its shortest spelling: 1e-4f is shown as 0.0001, not as 9.99999974737875e-05, and reads back as the same float.
+    static Value toValue(float member)
+    {
+        std::array<char, 32> buffer{};
+        const char* end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), member).ptr;
+        double value = 0;
+        std::from_chars(buffer.data(), end, value);
+        return value;
+    }
+    static float fromConfig(const Config& config, const std::string& key) { return static_cast<float>(config.get<double>(key)); }
+};
 template <> struct FieldTraits<double> : ScalarTraits<double, double, FieldType::Float> {};
 template <> struct FieldTraits<std::string> : ScalarTraits<std::string, std::string, FieldType::String> {};
 
@@ -42,7 +61,10 @@ struct ListTraits {
         return std::vector<T>(stored.begin(), stored.end());
     }
 };
-template <> struct FieldTraits<std::vector<int>> : ListTraits<int, std::int64_t, FieldType::IntList> {};
+template <>
+struct FieldTraits<std::vector<int>> : ListTraits<int, std::int64_t, FieldType::IntList> {
+    static constexpr bool isNarrow = true;
+};
 template <> struct FieldTraits<std::vector<std::int64_t>> : ListTraits<std::int64_t, std::int64_t, FieldType::IntList> {};
 template <> struct FieldTraits<std::vector<double>> : ListTraits<double, double, FieldType::FloatList> {};
 template <> struct FieldTraits<std::vector<std::string>> : ListTraits<std::string, std::string, FieldType::StringList> {};
@@ -70,6 +92,10 @@ public:
         field.group = m_group;
         field.type = Traits::type;
         field.defaultValue = Traits::toValue(C{}.*member);
+        if constexpr (requires { Traits::isNarrow; }) {  // the member must hold what the field admits
+            field.minimum = std::numeric_limits<int>::min();
+            field.maximum = std::numeric_limits<int>::max();
+        }
         m_readers.push_back([key, member](const Config& config, C& target) { target.*member = Traits::fromConfig(config, key); });
         return FieldBuilder(field);
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -16,8 +17,12 @@ using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<
                            std::vector<std::string>>;
 
 std::string nameOf(FieldType type);  ///< "int", "float_list", …
+std::optional<FieldType> fieldTypeFromName(const std::string& name);  ///< the other way round
+
 /// As TOML spells it; floats by their shortest form that reads back exactly ("1.6e-05", "1.0").
 std::string toToml(const Value& value);
+
+/// Numbers that are not finite, which JSON lacks, become the texts "nan", "inf" and "-inf".
 nlohmann::json toJson(const Value& value);
 /// Value of `type` from JSON; throws ContractError where it does not fit.
 Value valueFromJson(const nlohmann::json& json, FieldType type);

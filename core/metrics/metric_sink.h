@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/clock.h"
+
 namespace vergence {
 
 /// One reported number. `step` is the abscissa: the run's step, or what the plugin says for its own series.
@@ -18,6 +20,7 @@ struct MetricPoint {
 /// Where a run puts its numbers. Appending costs a swap of a buffer under a lock; the worker's main thread drains it.
 class MetricSink {
 public:
+    /// Names must not be empty nor contain line breaks. Safe from any thread.
     void record(const std::string& name, double value, std::int64_t step);
     std::vector<MetricPoint> drain();
 
@@ -26,7 +29,7 @@ public:
 private:
     std::mutex m_mutex;
     std::vector<MetricPoint> m_points;
-    double m_start = 0, m_elapsedBefore = 0;
+    double m_start = steadySeconds(), m_elapsedBefore = 0;
 };
 
 }  // namespace vergence

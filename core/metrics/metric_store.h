@@ -1,10 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
+#include <functional>
 #include <map>
-#include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,23 +26,39 @@ public:
         std::int64_t stepOfMinimum = 0, stepOfMaximum = 0;
         std::size_t count = 0, notFinite = 0;
     };
-    Summary summary() const;
+    /// Extremes over finite values only, NaN where there is none; `last` as reported, even if it is not finite. O(1).
+    Summary summary() const { return m_summary; }
 
+    /// `x` is halfway between the first and the last point of the bucket, so exact where it holds one point.
     struct Bucket {
         double x = 0, minimum = 0, maximum = 0;
     };
-    /// At most `columns` buckets over [from, to] on the axis; not finite values are left out (see notFiniteIn).
+    /// At most `columns` (at least 1) buckets over [from, to] on the axis, in rising x; columns without a finite value give none.
+    /// Where the range holds no more points than columns, each point is a bucket. O(columns * log n), O(n) for series whose
+    /// abscissa runs backwards somewhere.
     std::vector<Bucket> decimate(XAxis axis, double from, double to, int columns) const;
+    /// Indices into values() of those that are NaN or infinite, rising.
+    const std::vector<std::size_t>& notFiniteIndices() const { return m_notFinite; }
     /// Positions on the axis of values that are NaN or infinite.
     std::vector<double> notFinite(XAxis axis) const;
 
 private:
+    struct Extremes;
+    double position(XAxis axis, std::size_t index) const;
+    Extremes extremes(std::size_t begin, std::size_t end) const;
+    void foldIntoLevels();
+    std::vector<Bucket> decimateSorted(XAxis axis, double from, double to, int columns) const;
+    std::vector<Bucket> decimateUnsorted(XAxis axis, double from, double to, int columns) const;
+
     std::vector<std::int64_t> m_steps;
     std::vector<double> m_walls, m_values;
     struct Level {
         std::vector<double> minimum, maximum;
     };
-    std::vector<Level> m_levels;
+    std::vector<Level> m_levels;  // level k holds the complete blocks of 8^(k+1) points
+    std::vector<std::size_t> m_notFinite;
+    Summary m_summary;
+    bool m_areStepsSorted = true, m_areWallsSorted = true;
 };
 
 /// Debiased exponential average as TensorBoard draws it; weight in [0, 1). NaN passes through and is not averaged.
@@ -65,7 +79,7 @@ public:
     static const char* csvHeader();  ///< "step,wall_s,name,value\n"
 
 private:
-    std::map<std::string, Series> m_series;
+    std::map<std::string, Series, std::less<>> m_series;
     std::uint64_t m_revision = 0;
 };
 
