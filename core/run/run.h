@@ -9,17 +9,23 @@
 
 namespace vergence {
 
-enum class StepOutcome { Continue, Done };
+/// Interrupted: step() returned early because of stopRequested(); the state is as before the call
+/// and the step does not count.
+enum class StepOutcome { Continue, Done, Interrupted };
 
-/// One experiment. Owns model and data, knows no thread: every call comes from the run thread, one at a time.
-/// Failures are thrown (core/base/error.h); a loss that is not finite throws NumericsError with step and series.
+/// One experiment. Owns model and data, knows no thread: every call comes from the run thread, one
+/// at a time. Failures are thrown (core/base/error.h); a loss that is not finite throws
+/// NumericsError with step and series. An OutputError for a full disk pauses the run; the same call
+/// is then repeated, so step(), save() and finish() write files before they change the state, or
+/// last.
 class Run {
 public:
     virtual ~Run();
 
     /// Loads data, allocates, declares view controls. Reports phases through the context.
     virtual void prepare(RunContext& context) = 0;
-    /// One step; polls context.stopRequested() at least every 100 ms and may then return early with unchanged progress.
+    /// One step; polls context.stopRequested() at least every 100 ms and may then return
+    /// Interrupted with unchanged progress.
     virtual StepOutcome step(RunContext& context) = 0;
     /// Steps in all, or 0 where unknown. Asked after prepare() and after every step.
     virtual std::int64_t totalSteps() const = 0;
@@ -27,11 +33,12 @@ public:
     virtual void save(RunContext& context, Checkpoint& checkpoint) = 0;
     /// Called after prepare().
     virtual void load(RunContext& context, const Checkpoint& checkpoint) = 0;
-    /// Writes the last results. Called once after the last step; also after a stop, so that results so far exist.
+    /// Writes the last results. Called once after the last step; also after a stop, so that results
+    /// so far exist.
     virtual void finish(RunContext& context) = 0;
-    /// The viewer moved something: re-render what depends on it and publish. Called between steps, while paused and while a
-    /// finished run is being explored.
+    /// The viewer moved something: re-render what depends on it and publish. Called between steps,
+    /// while paused and while a finished run is being explored.
     virtual void view(RunContext& context, const ViewInput& input);
 };
 
-}  // namespace vergence
+} // namespace vergence

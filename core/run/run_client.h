@@ -17,16 +17,17 @@
 
 namespace vergence {
 
-/// Follows one run from the window: starts or re-attaches to its worker, mirrors its state, sends requests. The run folder is
-/// the truth: without a live socket it reads the files. All on the thread it lives on; never blocks.
+/// Follows one run from the window: starts or re-attaches to its worker, mirrors its state, sends
+/// requests. The run folder is the truth: without a live socket it reads the files. All on the
+/// thread it lives on; never blocks.
 class RunClient : public QObject {
     Q_OBJECT
 public:
     explicit RunClient(RunFolder folder, QObject* parent = nullptr);
     ~RunClient() override;
 
-    /// Starts `vergence` (path of the executable) with `arguments`, detached from the window: the run survives it.
-    /// `arguments` as the user would type them, with --run-dir naming this folder.
+    /// Starts `vergence` (path of the executable) with `arguments`, detached from the window: the
+    /// run survives it. `arguments` as the user would type them, with --run-dir naming this folder.
     void start(const QString& executable, const QStringList& arguments);
     /// Reads the folder and connects if a worker lives; emits stateChanged.
     void attach();
@@ -37,7 +38,7 @@ public:
     const MetricStore& metrics() const;
     std::vector<StreamDecl> streams() const;
     std::vector<ViewControl> controls() const;
-    std::vector<nlohmann::json> artifacts() const;   ///< {"path", "role", "title", "bytes"}
+    std::vector<nlohmann::json> artifacts() const; ///< {"path", "role", "title", "bytes"}
     std::vector<nlohmann::json> tables() const;
     QString phase() const;
     /// Newest frame of a stream if newer than `seen`.
@@ -48,9 +49,9 @@ public:
     void resume();
     void stop();
     void checkpoint();
-    void kill();                                     ///< SIGKILL
+    void kill(); ///< SIGKILL
     void setLive(const std::string& key, const std::string& tomlValue);
-    void setView(const ViewInput& input);            ///< coalesced: at most one message under way
+    void setView(const ViewInput& input); ///< coalesced: at most one message under way
     void setWatched(bool watched);
 
 Q_SIGNALS:
@@ -58,12 +59,13 @@ Q_SIGNALS:
     void progressChanged();
     void metricsAppended();
     void frameArrived(const QString& stream);
-    void viewDeclared();                             ///< controls or streams changed
+    void viewDeclared(); ///< controls or streams changed
     void artifactsChanged();
     void tableChanged(const QString& id);
-    void logArrived(const QString& time, const QString& level, const QString& area, const QString& text);
+    void logArrived(const QString& time, const QString& level, const QString& area,
+                    const QString& text);
     void problemRaised(const QString& id, const QString& sentence);
-    void requestWaiting(const QString& request);     ///< no acknowledgement within 2 s
+    void requestWaiting(const QString& request); ///< no acknowledgement within 2 s
     void requestAcknowledged(const QString& request);
 
 private:
@@ -71,4 +73,4 @@ private:
     std::unique_ptr<Impl> m_impl;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -28,22 +28,24 @@ public:
     virtual Stream& stream() = 0;
     /// Frozen values, with live changes applied between steps.
     virtual const Config& config() const = 0;
-    virtual Rng rng(std::uint64_t stream) const = 0;        ///< seeded by the configuration's `seed`
+    virtual Rng rng(std::uint64_t stream) const = 0; ///< seeded by the configuration's `seed`
     virtual ArtifactStore& artifacts() = 0;
     virtual FramePublisher& frames() = 0;
 
     /// Steps done so far; 0 in the first call of step().
     virtual std::int64_t step() const = 0;
     virtual bool stopRequested() const = 0;
-    virtual bool metricsDue() const = 0;   ///< time to report (every step by default)
-    virtual bool framesDue() const = 0;    ///< a viewer watches and at least the preview interval has passed
+    virtual bool metricsDue() const = 0; ///< time to report (every step by default)
+    virtual bool
+    framesDue() const = 0; ///< a viewer watches and at least the preview interval has passed
 
     /// Records a number at the current step, or at `x` for series with an abscissa of their own.
     virtual void record(const std::string& name, double value) = 0;
     virtual void recordAt(const std::string& name, double value, std::int64_t x) = 0;
     /// "loading data", 1 of 3: what the starting run is doing.
     virtual void phase(int number, int count, const std::string& name) = 0;
-    /// A table that grows or is replaced: columns and rows of numbers or texts ({"id", "title", "columns", "rows"}).
+    /// A table that grows or is replaced: columns and rows of numbers or texts ({"id", "title",
+    /// "columns", "rows"}).
     virtual void table(const nlohmann::json& table) = 0;
     /// What the viewer may move (replaces earlier declarations).
     virtual void declareControls(const std::vector<ViewControl>& controls) = 0;
@@ -55,4 +57,4 @@ public:
     virtual void note(const std::string& key, const nlohmann::json& value) = 0;
 };
 
-}  // namespace vergence
+} // namespace vergence

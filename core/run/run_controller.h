@@ -23,46 +23,57 @@ namespace vergence {
 struct RunSettings {
     RunFolder folder;
     std::string plugin, pluginVersion, preset;
-    nlohmann::json pluginInfo;                 ///< for the manifest
-    std::vector<std::string> command;          ///< the command line, for the manifest
-    bool resumes = false;                      ///< load the newest checkpoint
-    bool exploresOnly = false;                 ///< load, serve view input, step no more
-    double lingerSeconds = 0;                  ///< after the end go on serving view input while a client watches
-    double checkpointSeconds = 60;             ///< between automatic checkpoints; also every checkpointSteps
-    std::int64_t checkpointSteps = 0;          ///< 0: by time only
+    nlohmann::json pluginInfo;        ///< for the manifest
+    std::vector<std::string> command; ///< the command line, for the manifest
+    bool resumes = false;             ///< load the newest checkpoint
+    bool exploresOnly = false;        ///< load, serve view input, step no more
+    double lingerSeconds = 0; ///< after the end go on serving view input while a client watches
+    double checkpointSeconds = 60;    ///< between automatic checkpoints; also every checkpointSteps
+    std::int64_t checkpointSteps = 0; ///< 0: by time only
     int keepCheckpoints = 3;
-    double timeLimitSeconds = 0;               ///< 0: none; reaching it checkpoints and ends with code 124
+    double timeLimitSeconds = 0; ///< 0: none; reaching it checkpoints and ends with code 124
     double previewIntervalSeconds = 0.1;
 };
 
-/// Owns the run thread and the state machine, writes the run folder (status, events, metrics, log, manifest, checkpoints).
-/// Public functions are thread-safe; what happened is fetched by poll() from one thread (the worker's main thread).
+/// Owns the run thread and the state machine, writes the run folder (status, events, metrics, log,
+/// manifest, checkpoints). Public functions are thread-safe; what happened is fetched by poll()
+/// from one thread (the worker's main thread).
 class RunController {
 public:
-    RunController(std::unique_ptr<Run> run, Config config, std::shared_ptr<Device> device, RunSettings settings);
-    ~RunController();  ///< stops and joins
+    RunController(std::unique_ptr<Run> run, Config config, std::shared_ptr<Device> device,
+                  RunSettings settings);
+    ~RunController(); ///< stops and joins
 
     void start();
     bool requestPause();
     bool requestResume();
-    bool requestStop();
+    /// `code` is what the process will exit with; ends lingering and exploring too.
+    bool requestStop(ExitCode code = ExitCode::Success);
     bool requestCheckpoint();
     /// Live fields only; a refusal says why.
     std::optional<std::string> setLive(const std::string& key, const std::string& tomlValue);
     void setView(const ViewInput& input);
     void setWatched(bool watched);
+    /// A number of the worker's own ("system/…") at the current step.
+    void record(const std::string& name, double value);
+    /// For "resources" of the manifest; of each number the largest is kept.
+    void addResources(const nlohmann::json& resources);
 
+    const RunSettings& settings() const;
     RunState state() const;
     std::int64_t step() const;
     std::int64_t totalSteps() const;
-    bool isFinished() const;          ///< the run thread has ended
-    ExitCode exitCode() const;        ///< valid once finished
+    bool isFinished() const;   ///< the run thread has ended
+    ExitCode exitCode() const; ///< valid once finished
 
-    /// Protocol messages (core/run/protocol.h) since the last call; also flushes metrics.csv, events.jsonl and log.jsonl.
+    /// Protocol messages (core/run/protocol.h) since the last call; also flushes metrics.csv,
+    /// events.jsonl and log.jsonl.
     std::vector<nlohmann::json> poll();
-    /// What a client that attaches late must hear first: hello, state, controls, streams, artifacts, tables.
+    /// What a client that attaches late must hear first: hello, state, controls, streams,
+    /// artifacts, tables.
     std::vector<nlohmann::json> snapshot() const;
-    /// Writes status.json; called once a second by the worker.
+    /// Writes status.json; called once a second by the worker. While exploring, explore.json
+    /// instead.
     void beat(const std::string& socketName);
 
 private:
@@ -70,4 +81,4 @@ private:
     std::unique_ptr<Impl> m_impl;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -7,23 +7,53 @@
 namespace vergence {
 
 /// States of a run. One table drives worker, window and command line (ux, 5.4).
-enum class RunState { Draft, Queued, Starting, Running, Pausing, Paused, Stopping, Saving, Completed, Stopped, Failed, Crashed, Lost };
+enum class RunState {
+    Draft,
+    Queued,
+    Starting,
+    Running,
+    Pausing,
+    Paused,
+    Stopping,
+    Saving,
+    Completed,
+    Stopped,
+    Failed,
+    Crashed,
+    Lost
+};
 
 /// What makes a run change its state: requests by people, and things that happen.
 enum class RunEvent {
-    Queue, Unqueue, Start, Prepared, PauseRequested, PauseReached, ResumeRequested, StopRequested, StopReached,
-    CheckpointRequested, Saved, Finished, Failure, Crash, HeartbeatLost, Reattached, MarkedStopped, Extend
+    Queue,
+    Unqueue,
+    Start,
+    Prepared,
+    PauseRequested,
+    PauseReached,
+    ResumeRequested,
+    StopRequested,
+    StopReached,
+    CheckpointRequested,
+    Saved,
+    Finished,
+    Failure,
+    Crash,
+    HeartbeatLost,
+    Reattached,
+    MarkedStopped,
+    Extend
 };
 
-std::string nameOf(RunState state);                       ///< "Running"
+std::string nameOf(RunState state); ///< "Running"
 std::string nameOf(RunEvent event);
 std::optional<RunState> runStateFromName(const std::string& name);
 /// The state after `event`, or nothing where the table does not allow it.
 std::optional<RunState> next(RunState state, RunEvent event);
 std::vector<RunEvent> allowedEvents(RunState state);
-bool isLive(RunState state);      ///< a worker process should exist
-bool isFinal(RunState state);     ///< Completed, Stopped, Failed, Crashed, Lost
+bool isLive(RunState state);  ///< a worker process should exist
+bool isFinal(RunState state); ///< Completed, Stopped, Failed, Crashed, Lost
 const std::vector<RunState>& allRunStates();
 const std::vector<RunEvent>& allRunEvents();
 
-}  // namespace vergence
+} // namespace vergence

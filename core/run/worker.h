@@ -8,14 +8,14 @@
 namespace vergence {
 
 struct WorkerOptions {
-    bool showsProgress = true;    ///< progress bar on stderr when it is a terminal
-    bool jsonLines = false;       ///< every protocol message on stdout
+    bool showsProgress = true; ///< progress bar on stderr when it is a terminal
+    bool jsonLines = false;    ///< every protocol message on stdout
     bool servesSocket = true;
 };
 
-/// Runs a controller to its end in this process: local socket, 1 Hz heartbeat and system samples ("system/…" series), signals
-/// (first SIGINT or SIGTERM: checkpoint and stop; second: kill). Needs a QCoreApplication. Returns the exit code
-/// (130 after SIGINT).
+/// Runs a controller to its end in this process: local socket, 1 Hz heartbeat and system samples
+/// ("system/…" series), signals (first SIGINT or SIGTERM: checkpoint and stop; second: kill). Needs
+/// a QCoreApplication. Returns the exit code (130 after SIGINT).
 int runWorker(RunController& controller, const WorkerOptions& options);
 
-}  // namespace vergence
+} // namespace vergence

@@ -1,0 +1,372 @@
+#include "core/run/run_controller.h"
+
+#include <atomic>
+#include <thread>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/run/live_change.h"
+#include "core/run/messages.h"
+#include "core/run/run_loop.h"
+
+namespace vergence {
+
+namespace {
+
+constexpr double kRetryInterval = 1;            // s between attempts to write to a full disk
+constexpr std::size_t kPointsPerMessage = 4096; // keeps a message far below kLongestMessage
+constexpr int kProtocolVersion = 1;
+
+/// Shared-memory names must differ between controllers of one process too (tests).
+std::string ringPrefix()
+{
+    static std::atomic<int> counter{0};
+    return fmt::format("/vergence-{}-{}-", ::getpid(), counter++);
+}
+
+} // namespace
+
+struct RunController::Impl {
+    Impl(std::unique_ptr<Run> run, Config initial, std::shared_ptr<Device> device,
+         RunSettings given)
+        : settings(std::move(given)),
+          config(initial),
+          status(settings, device->info()),
+          control([this](RunState state) { stateChanged(state); }),
+          journal(settings.folder, metrics),
+          artifacts(settings.folder),
+          frames(ringPrefix()),
+          manifest(settings, initial, device->info()),
+          context({std::move(device), artifacts, frames, metrics, outbox, control,
+                   settings.exploresOnly},
+                  std::move(initial), settings.previewIntervalSeconds),
+          loop(std::move(run), {settings, control, outbox, metrics, journal, artifacts, frames,
+                                manifest, status, context})
+    {
+    }
+
+    void stateChanged(RunState state);
+    nlohmann::json stateMessage(RunState state) const;
+    void keep(std::vector<std::string> events, std::vector<std::string> logs);
+    void flush();
+    void writeStatusNow();
+    void diskIsFull(const OutputError& error);
+    void checkTimeLimit();
+    void appendMetrics(std::vector<nlohmann::json>& messages, MetricLog::Points points) const;
+    StatusWriter::Now now() const;
+
+    const RunSettings settings;
+    std::mutex configMutex;
+    Config config; ///< newest, live changes included
+    Outbox outbox;
+    StatusWriter status;
+    RunControl control;
+    MetricLog metrics;
+    RunJournal journal;
+    ArtifactStore artifacts;
+    FramePublisher frames;
+    RunManifest manifest;
+    ControllerContext context;
+    RunLoop loop;
+    std::jthread thread;
+    int logListener = 0;
+    double startedAt = 0;
+    bool isTimeUp = false;
+    // of the thread that polls
+    std::optional<RunState> writtenState;
+    std::int64_t sentStep = -1;
+    double retryAt = 0;
+    std::atomic<bool> isBlocked{false};
+};
+
+RunController::RunController(std::unique_ptr<Run> run, Config config,
+                             std::shared_ptr<Device> device, RunSettings settings)
+{
+    expects(run != nullptr, "RunController: needs a run");
+    expects(device != nullptr, "RunController: needs a device");
+    m_impl = std::make_unique<Impl>(std::move(run), std::move(config), std::move(device),
+                                    std::move(settings));
+}
+
+RunController::~RunController()
+{
+    if (m_impl->thread.joinable()) {
+        m_impl->control.abandon();
+        m_impl->thread.join();
+        poll();
+    }
+    removeLogListener(m_impl->logListener);
+    m_impl->status.removeExplorer();
+}
+
+void RunController::start()
+{
+    expects(!m_impl->thread.joinable(), "RunController: was started already");
+    Impl& impl = *m_impl;
+    impl.startedAt = steadySeconds();
+    impl.outbox.startLogAt(impl.journal.logLines());
+    impl.logListener = addLogListener([&impl](const LogLine& line) { impl.outbox.logged(line); });
+    impl.artifacts.setListener([&impl](const Artifact& artifact) {
+        nlohmann::json message = artifactToJson(artifact);
+        message["type"] = "artifact";
+        impl.outbox.tell(std::move(message));
+    });
+    if (impl.settings.exploresOnly) {
+        // The run keeps the state that it ended in; one that never came to an end counts as stopped
+        // here.
+        const auto state = runStateFromName(readStatus(impl.settings.folder).state);
+        impl.control.startAt(state && isFinal(*state) ? *state : RunState::Stopped);
+    } else {
+        impl.stateChanged(RunState::Starting);
+    }
+    impl.thread = std::jthread([&impl] { impl.loop.work(); });
+}
+
+void RunController::Impl::stateChanged(RunState state)
+{
+    if (state == RunState::Running)
+        status.clearProblem();
+    outbox.tell(stateMessage(state));
+}
+
+nlohmann::json RunController::Impl::stateMessage(RunState state) const
+{
+    const RunStatus known = status.status();
+    nlohmann::json message{{"type", "state"},          {"state", nameOf(state)},
+                           {"step", context.step()},   {"total", loop.totalSteps()},
+                           {"problem", known.problem}, {"problem_id", known.problemId}};
+    if (known.exitCode)
+        message["exit_code"] = *known.exitCode;
+    return message;
+}
+
+bool RunController::requestPause()
+{
+    return m_impl->control.apply(RunEvent::PauseRequested);
+}
+
+bool RunController::requestResume()
+{
+    return m_impl->control.apply(RunEvent::ResumeRequested);
+}
+
+bool RunController::requestStop(ExitCode code)
+{
+    return m_impl->control.requestStop(code);
+}
+
+bool RunController::requestCheckpoint()
+{
+    return m_impl->control.requestCheckpoint();
+}
+
+std::optional<std::string> RunController::setLive(const std::string& key,
+                                                  const std::string& tomlValue)
+{
+    const std::lock_guard lock(m_impl->configMutex);
+    if (!isLive(m_impl->control.state()))
+        return "The run has ended; settings can no longer change.";
+    LiveChange change = changeLive(m_impl->config, key, tomlValue);
+    if (!change.config)
+        return change.refusal;
+    m_impl->config = *change.config;
+    m_impl->control.changeConfig(key, std::move(*change.config));
+    return std::nullopt;
+}
+
+void RunController::setView(const ViewInput& input)
+{
+    m_impl->control.setView(input);
+}
+
+void RunController::setWatched(bool watched)
+{
+    m_impl->frames.setWatched(watched);
+    m_impl->control.setWatched(watched);
+}
+
+void RunController::record(const std::string& name, double value)
+{
+    if (!m_impl->settings.exploresOnly && isLive(state()) && m_impl->journal.isOpen())
+        m_impl->metrics.record(name, value, m_impl->context.step());
+}
+
+void RunController::addResources(const nlohmann::json& resources)
+{
+    m_impl->manifest.addResources(resources);
+}
+
+const RunSettings& RunController::settings() const
+{
+    return m_impl->settings;
+}
+
+RunState RunController::state() const
+{
+    return m_impl->control.state();
+}
+
+std::int64_t RunController::step() const
+{
+    return m_impl->context.step();
+}
+
+std::int64_t RunController::totalSteps() const
+{
+    return m_impl->loop.totalSteps();
+}
+
+bool RunController::isFinished() const
+{
+    return m_impl->loop.isFinished();
+}
+
+ExitCode RunController::exitCode() const
+{
+    return static_cast<ExitCode>(m_impl->status.status().exitCode.value_or(0));
+}
+
+void RunController::Impl::diskIsFull(const OutputError& error)
+{
+    retryAt = steadySeconds() + kRetryInterval;
+    if (isBlocked.exchange(true) && control.state() != RunState::Running)
+        return;
+    const std::string sentence = fmt::format(
+        "{} The run is paused and keeps its numbers in memory: free some space, then resume.",
+        error.what());
+    status.setProblem("E-DISK", sentence);
+    outbox.tell({{"type", "problem"}, {"id", "E-DISK"}, {"sentence", sentence}});
+    control.apply(RunEvent::PauseRequested);
+}
+
+void RunController::Impl::flush()
+{
+    if (isBlocked && steadySeconds() < retryAt && control.state() != RunState::Running)
+        return;
+    try {
+        journal.flush();
+        isBlocked = false;
+    } catch (const OutputError& error) {
+        if (error.diskIsFull())
+            diskIsFull(error);
+        else
+            control.failWith(std::current_exception());
+    }
+}
+
+StatusWriter::Now RunController::Impl::now() const
+{
+    const bool isOver = loop.isFinished();
+    return {control.state(), context.step(), loop.totalSteps(), context.currentPhase(),
+            isOver ? std::vector<std::string>() : frames.ringNames()};
+}
+
+void RunController::Impl::writeStatusNow()
+{
+    const StatusWriter::Now current = now();
+    try {
+        status.write(current);
+        writtenState = current.state;
+    } catch (const OutputError& error) {
+        if (error.diskIsFull())
+            diskIsFull(error);
+        else
+            control.failWith(std::current_exception());
+    }
+}
+
+void RunController::Impl::checkTimeLimit()
+{
+    if (settings.timeLimitSeconds <= 0 || isTimeUp ||
+        steadySeconds() - startedAt < settings.timeLimitSeconds)
+        return;
+    isTimeUp = true;
+    if (!control.requestStop(ExitCode::TimeLimit))
+        return;
+    outbox.tell(
+        {{"type", "problem"},
+         {"id", "E-TIME"},
+         {"sentence",
+          fmt::format(
+              "The time limit of {:.0f} s is reached; the run saves and stops. Resume it to "
+              "go on.",
+              settings.timeLimitSeconds)}});
+}
+
+void RunController::Impl::appendMetrics(std::vector<nlohmann::json>& messages,
+                                        MetricLog::Points points) const
+{
+    for (std::size_t begin = 0; begin < points.points.size(); begin += kPointsPerMessage) {
+        const std::size_t count = std::min(kPointsPerMessage, points.points.size() - begin);
+        messages.push_back({{"type", "metrics"},
+                            {"first", points.first + static_cast<std::int64_t>(begin)},
+                            {"points", pointsToJson(points.points.data() + begin, count)}});
+    }
+}
+
+std::vector<nlohmann::json> RunController::poll()
+{
+    Impl& impl = *m_impl;
+    impl.checkTimeLimit();
+    const bool isOver = isFinal(impl.control.state());
+    impl.outbox.noticed(impl.frames.drainNotices());
+    Outbox::Batch batch = impl.outbox.take(isOver);
+    // What was said before `batch` was taken has its numbers recorded by now, so they go first and
+    // nothing overtakes them.
+    std::vector<nlohmann::json> messages;
+    if (!impl.settings.exploresOnly && impl.journal.isOpen()) {
+        impl.appendMetrics(messages, impl.metrics.takeUnsent());
+        impl.journal.add(std::move(batch.events), std::move(batch.logs));
+        impl.flush();
+    } else if (!impl.settings.exploresOnly) {
+        impl.journal.add(std::move(batch.events), std::move(batch.logs));
+    }
+    if (impl.writtenState != impl.control.state())
+        impl.writeStatusNow();
+    if (const std::int64_t step = impl.context.step(); step != impl.sentStep) {
+        impl.sentStep = step;
+        messages.push_back({{"type", "progress"},
+                            {"step", step},
+                            {"total", impl.loop.totalSteps()},
+                            {"wall_s", impl.metrics.wallSeconds()}});
+    }
+    messages.insert(messages.end(), std::make_move_iterator(batch.messages.begin()),
+                    std::make_move_iterator(batch.messages.end()));
+    return messages;
+}
+
+std::vector<nlohmann::json> RunController::snapshot() const
+{
+    const Impl& impl = *m_impl;
+    const MetricLog::Points unwritten = impl.metrics.sentButUnwritten();
+    const RunStatus known = impl.status.status();
+    std::vector<nlohmann::json> messages;
+    messages.push_back({{"type", "hello"},
+                        {"protocol", kProtocolVersion},
+                        {"run", impl.settings.folder.id()},
+                        {"plugin", impl.settings.plugin},
+                        {"pid", known.pid},
+                        {"state", nameOf(impl.control.state())},
+                        {"step", impl.context.step()},
+                        {"total", impl.loop.totalSteps()},
+                        {"metric_lines", unwritten.first},
+                        {"log_lines", impl.journal.logLines()}});
+    messages.push_back(impl.stateMessage(impl.control.state()));
+    impl.appendMetrics(messages, unwritten);
+    for (nlohmann::json& message : impl.outbox.late())
+        messages.push_back(std::move(message));
+    return messages;
+}
+
+void RunController::beat(const std::string& socketName)
+{
+    m_impl->status.setSocket(socketName);
+    m_impl->writeStatusNow();
+    m_impl->outbox.send(
+        {{"type", "heartbeat"}, {"step", m_impl->context.step()}, {"time", epochSeconds()}});
+}
+
+} // namespace vergence
