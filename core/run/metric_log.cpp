@@ -9,10 +9,10 @@ namespace vergence {
 
 void MetricLog::start(double alreadyElapsed, std::int64_t lines, const MetricStore& earlier)
 {
+    const std::lock_guard lock(m_mutex);
     m_start = steadySeconds();
     m_elapsedBefore = alreadyElapsed;
     m_sink.setStart(m_start, alreadyElapsed);
-    const std::lock_guard lock(m_mutex);
     m_lines = m_collected = lines;
     for (const std::string& name : earlier.names()) {
         const Series& series = *earlier.find(name);
@@ -23,6 +23,9 @@ void MetricLog::start(double alreadyElapsed, std::int64_t lines, const MetricSto
 
 double MetricLog::wallSeconds() const
 {
+    const std::lock_guard lock(m_mutex);
+    if (m_start == 0)
+        return 0;
     return m_elapsedBefore + steadySeconds() - m_start;
 }
 
