@@ -8,6 +8,8 @@
 
 #include "core/config/config.h"
 
+class QUndoStack;
+
 namespace vergence {
 
 /// A preset as the form offers it.
@@ -42,6 +44,9 @@ public:
     void focusField(const QString& key);
     std::vector<ConfigDifference> differencesTo(const std::string& toml) const;
 
+    /// History of the draft, for the Edit menu; Ctrl+Z and Ctrl+Shift+Z act on it while the form has the focus.
+    QUndoStack* undoStack() const;
+
 Q_SIGNALS:
     void edited();                                ///< the draft changed
     void presetChosen(const QString& name);
@@ -50,6 +55,10 @@ Q_SIGNALS:
     void queueRequested();
     void savePresetRequested(const QString& name, const QString& toml);
     void compareRequested();
+
+protected:
+    bool event(QEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
 
 private:
     struct Impl;
