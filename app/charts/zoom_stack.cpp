@@ -35,4 +35,4 @@ void ZoomStack::clear()
     *this = {};
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -15,11 +15,11 @@ struct Range {
     bool operator==(const Range&) const = default;
 };
 
-/// What of the charts is shown: nothing set means everything. X is common to all series; Y belongs to one card, and tables
-/// have an X of their own.
+/// What of the charts is shown: nothing set means everything. X is common to all series; Y belongs
+/// to one card, and tables have an X of their own.
 struct ZoomState {
     std::optional<Range> x;
-    std::map<QString, Range> cardX, cardY;  ///< by card id
+    std::map<QString, Range> cardX, cardY; ///< by card id
     bool operator==(const ZoomState&) const = default;
 };
 
@@ -27,7 +27,8 @@ struct ZoomState {
 class ZoomStack {
 public:
     const ZoomState& current() const { return m_current; }
-    /// A new state; `isContinued` replaces the newest one (one turn of the wheel, one drag is one step back).
+    /// A new state; `isContinued` replaces the newest one (one turn of the wheel, one drag is one
+    /// step back).
     void push(ZoomState state, bool isContinued = false);
     bool canGoBack() const { return !m_back.empty(); }
     bool canGoForward() const { return !m_forward.empty(); }
@@ -40,4 +41,4 @@ private:
     std::vector<ZoomState> m_back, m_forward;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -10,12 +10,15 @@
 namespace vergence {
 namespace {
 
-constexpr int kSide = 32;  // drawn large, shown at 16 pixels, sharp on dense displays
+constexpr int kSide = 32; // drawn large, shown at 16 pixels, sharp on dense displays
 
 double luminance(const QColor& colour)
 {
-    const auto linear = [](double s) { return s <= 0.04045 ? s / 12.92 : std::pow((s + 0.055) / 1.055, 2.4); };
-    return 0.2126 * linear(colour.redF()) + 0.7152 * linear(colour.greenF()) + 0.0722 * linear(colour.blueF());
+    const auto linear = [](double s) {
+        return s <= 0.04045 ? s / 12.92 : std::pow((s + 0.055) / 1.055, 2.4);
+    };
+    return 0.2126 * linear(colour.redF()) + 0.7152 * linear(colour.greenF()) +
+           0.0722 * linear(colour.blueF());
 }
 
 void drawLock(QPainter& painter)
@@ -32,7 +35,8 @@ void drawDice(QPainter& painter)
     painter.drawRoundedRect(QRectF(5, 5, 22, 22), 4, 4);
     painter.setBrush(painter.pen().color());
     painter.setPen(Qt::NoPen);
-    for (const QPointF& pip : {QPointF(11, 11), QPointF(21, 11), QPointF(16, 16), QPointF(11, 21), QPointF(21, 21)})
+    for (const QPointF& pip :
+         {QPointF(11, 11), QPointF(21, 11), QPointF(16, 16), QPointF(11, 21), QPointF(21, 21)})
         painter.drawEllipse(pip, 2.2, 2.2);
 }
 
@@ -43,7 +47,7 @@ void drawLines(QPainter& painter, const QPolygonF& a, const QPolygonF& b)
     painter.drawPolyline(b);
 }
 
-}  // namespace
+} // namespace
 
 QColor accentColour(Accent accent, const QPalette& palette)
 {
@@ -95,4 +99,4 @@ double contrast(const QColor& a, const QColor& b)
     return std::max(first, second) / std::min(first, second);
 }
 
-}  // namespace vergence
+} // namespace vergence

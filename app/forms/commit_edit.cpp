@@ -59,7 +59,7 @@ void CommitEdit::keyPressEvent(QKeyEvent* event)
         return;
     }
     const bool isHistory = event->matches(QKeySequence::Undo) || event->matches(QKeySequence::Redo);
-    if (isHistory && !isDirty()) {  // nothing typed: the history of the form is meant
+    if (isHistory && !isDirty()) { // nothing typed: the history of the form is meant
         event->ignore();
         return;
     }
@@ -85,4 +85,4 @@ void CommitEdit::wheelEvent(QWheelEvent* event)
         event->ignore();
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -4,8 +4,8 @@
 
 namespace vergence {
 
-/// Line that keeps what is being typed apart from what holds: Enter and Tab commit, Escape restores, and a text under
-/// the cursor is never overwritten from outside.
+/// Line that keeps what is being typed apart from what holds: Enter and Tab commit, Escape
+/// restores, and a text under the cursor is never overwritten from outside.
 class CommitEdit : public QLineEdit {
     Q_OBJECT
 public:
@@ -15,11 +15,11 @@ public:
     void setHeldText(const QString& text);
     QString heldText() const { return m_held; }
     bool isDirty() const { return text() != m_held; }
-    void commit();  ///< emits committed() where the text has changed
+    void commit(); ///< emits committed() where the text has changed
 
 Q_SIGNALS:
     void committed(const QString& text);
-    void restored();  ///< Escape took the typed text back
+    void restored(); ///< Escape took the typed text back
 
 protected:
     /// One step of an arrow key or of the wheel; false where this editor has no steps.
@@ -34,4 +34,4 @@ private:
     QString m_held;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -25,7 +25,8 @@ FormKey formKey(const QKeyEvent* event)
         return FormKey::Find;
     if (event->key() == Qt::Key_R && event->modifiers() == Qt::ControlModifier)
         return FormKey::Start;
-    if (event->key() == Qt::Key_R && event->modifiers() == (Qt::ControlModifier | Qt::ShiftModifier))
+    if (event->key() == Qt::Key_R &&
+        event->modifiers() == (Qt::ControlModifier | Qt::ShiftModifier))
         return FormKey::Queue;
     return FormKey::None;
 }
@@ -34,11 +35,12 @@ FormKey formKey(const QKeyEvent* event)
 bool isReported(const std::vector<ConfigIssue>& issues, const ConfigIssue& issue)
 {
     return std::any_of(issues.begin(), issues.end(), [&](const ConfigIssue& other) {
-        return other.key == issue.key && (other.rule == issue.rule || other.sentence == issue.sentence);
+        return other.key == issue.key &&
+               (other.rule == issue.rule || other.sentence == issue.sentence);
     });
 }
 
-}  // namespace
+} // namespace
 
 ConfigForm::Impl::Impl(ConfigForm* owner) : form(owner)
 {
@@ -90,14 +92,15 @@ void ConfigForm::Impl::commit(const Field& field, const FieldState& state)
         return;
     if (pendingKey == field.key)
         pendingKey.clear();
-    if (state == draft.state(field.key)) {  // "10k" over 10000: only the spelling changes
+    if (state == draft.state(field.key)) { // "10k" over 10000: only the spelling changes
         refreshRow(field);
         refreshIssues();
         return;
     }
     loadIssues.clear();
-    change(tr("Change %1").arg(QString::fromStdString(field.title.empty() ? field.key : field.title)),
-           {{{field.key, state}}, preset});
+    change(
+        tr("Change %1").arg(QString::fromStdString(field.title.empty() ? field.key : field.title)),
+        {{{field.key, state}}, preset});
 }
 
 void ConfigForm::Impl::commitFocused()
@@ -119,8 +122,8 @@ DraftChange ConfigForm::Impl::changeTo(const Config& config, const QString& name
 
 const FormPreset* ConfigForm::Impl::findPreset(const QString& name) const
 {
-    const auto at =
-        std::find_if(presets.begin(), presets.end(), [&](const FormPreset& one) { return one.name == name; });
+    const auto at = std::find_if(presets.begin(), presets.end(),
+                                 [&](const FormPreset& one) { return one.name == name; });
     return at == presets.end() ? nullptr : &*at;
 }
 
@@ -128,8 +131,9 @@ void ConfigForm::Impl::usePresetValues(const QString& name)
 {
     const FormPreset* found = findPreset(name);
     preset = found == nullptr ? QString() : name;
-    presetConfig = draft.read(found == nullptr ? std::string() : found->toml.toStdString(),
-                              "preset " + preset.toStdString())
+    presetConfig = draft
+                       .read(found == nullptr ? std::string() : found->toml.toStdString(),
+                             "preset " + preset.toStdString())
                        .config;
     if (!presetConfig)
         presetConfig = draft.read({}, {}).config;
@@ -142,16 +146,18 @@ std::vector<ConfigIssue> ConfigForm::Impl::issues() const
         if (!isReported(found, issue))
             found.push_back(issue);
     found.insert(found.end(), loadIssues.begin(), loadIssues.end());
-    std::stable_sort(found.begin(), found.end(),
-                     [](const ConfigIssue& a, const ConfigIssue& b) { return a.severity < b.severity; });
+    std::stable_sort(found.begin(), found.end(), [](const ConfigIssue& a, const ConfigIssue& b) {
+        return a.severity < b.severity;
+    });
     return found;
 }
 
 int ConfigForm::Impl::changedCount() const
 {
     const auto& fields = draft.schema().fields();
-    return static_cast<int>(std::count_if(fields.begin(), fields.end(),
-                                          [&](const Field& field) { return draft.differsFromDefault(field); }));
+    return static_cast<int>(std::count_if(fields.begin(), fields.end(), [&](const Field& field) {
+        return draft.differsFromDefault(field);
+    }));
 }
 
 void ConfigForm::Impl::start()
@@ -177,7 +183,8 @@ ConfigForm::ConfigForm(QWidget* parent) : QWidget(parent), m_impl(std::make_uniq
 
 ConfigForm::~ConfigForm()
 {
-    m_impl->clearRows();  // a line that loses the focus while it is destroyed must find nobody to tell
+    m_impl
+        ->clearRows(); // a line that loses the focus while it is destroyed must find nobody to tell
 }
 
 void ConfigForm::setSchema(const ConfigSchema& schema, const std::vector<FormPreset>& presets)
@@ -212,7 +219,8 @@ void ConfigForm::applyPreset(const QString& name)
         m_impl->refreshIssues();
         return;
     }
-    m_impl->change(tr("Preset %1").arg(m_impl->bar->titleOf(name)), m_impl->changeTo(*reading.config, name));
+    m_impl->change(tr("Preset %1").arg(m_impl->bar->titleOf(name)),
+                   m_impl->changeTo(*reading.config, name));
 }
 
 QString ConfigForm::presetName() const
@@ -225,7 +233,8 @@ bool ConfigForm::isPresetModified() const
     const auto& states = m_impl->draft.states();
     return std::any_of(states.begin(), states.end(), [&](const auto& entry) {
         return !entry.second.isValid() ||
-               (m_impl->presetConfig && entry.second.value != m_impl->presetConfig->value(entry.first));
+               (m_impl->presetConfig &&
+                entry.second.value != m_impl->presetConfig->value(entry.first));
     });
 }
 
@@ -236,7 +245,7 @@ std::vector<ConfigIssue> ConfigForm::loadToml(const std::string& toml, const std
     m_impl->loadIssues = reading.issues;
     for (ConfigIssue& issue : m_impl->loadIssues) {
         issue.sentence = issue.text();           // with the file and the line
-        issue.severity = IssueSeverity::Warning;  // what was wrong was not taken over
+        issue.severity = IssueSeverity::Warning; // what was wrong was not taken over
     }
     if (!reading.config) {
         m_impl->refreshIssues();
@@ -245,7 +254,8 @@ std::vector<ConfigIssue> ConfigForm::loadToml(const std::string& toml, const std
     const ConfigHeader header = readConfigHeader(toml, source);
     const QString named = QString::fromStdString(header.preset);
     const QString preset = m_impl->findPreset(named) != nullptr ? named : QString();
-    m_impl->change(tr("Load %1").arg(QString::fromStdString(source)), m_impl->changeTo(*reading.config, preset));
+    m_impl->change(tr("Load %1").arg(QString::fromStdString(source)),
+                   m_impl->changeTo(*reading.config, preset));
     return reading.issues;
 }
 
@@ -302,8 +312,10 @@ QUndoStack* ConfigForm::undoStack() const
 
 bool ConfigForm::event(QEvent* event)
 {
-    // While the form has the focus these keys are its own; a window-wide shortcut on the same keys stays untouched.
-    if (event->type() == QEvent::ShortcutOverride && formKey(static_cast<QKeyEvent*>(event)) != FormKey::None) {
+    // While the form has the focus these keys are its own; a window-wide shortcut on the same keys
+    // stays untouched.
+    if (event->type() == QEvent::ShortcutOverride &&
+        formKey(static_cast<QKeyEvent*>(event)) != FormKey::None) {
         event->accept();
         return true;
     }
@@ -336,4 +348,4 @@ void ConfigForm::keyPressEvent(QKeyEvent* event)
     }
 }
 
-}  // namespace vergence
+} // namespace vergence

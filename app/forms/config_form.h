@@ -18,8 +18,9 @@ struct FormPreset {
     bool isUserPreset = false;
 };
 
-/// Form made from a schema: groups, search, Basic/All, only-changed, changed dots, units, help, undo per field (object name
-/// `configForm`; editors are named `configForm/<key>`). Knows no run and no plugin.
+/// Form made from a schema: groups, search, Basic/All, only-changed, changed dots, units, help,
+/// undo per field (object name `configForm`; editors are named `configForm/<key>`). Knows no run
+/// and no plugin.
 class ConfigForm : public QWidget {
     Q_OBJECT
 public:
@@ -33,22 +34,25 @@ public:
     bool isPresetModified() const;
     /// Loads TOML (a file, a run's config); issues are shown and returned.
     std::vector<ConfigIssue> loadToml(const std::string& toml, const std::string& source);
-    std::string toml() const;                     ///< of the present draft, also where it has errors (valid fields only)
-    QStringList flags() const;                    ///< `key=value` of what differs from the preset, for --set
+    std::string
+    toml() const; ///< of the present draft, also where it has errors (valid fields only)
+    QStringList flags() const; ///< `key=value` of what differs from the preset, for --set
     /// Result of the local checks (ranges, types) merged with setExternalIssues().
     std::vector<ConfigIssue> issues() const;
     /// Issues of the plugin's own rules, from a `vergence validate --json` of the draft.
     void setExternalIssues(const std::vector<ConfigIssue>& issues);
-    /// Frozen: only live fields may be edited (while a run goes on); `reason` is the tool tip of the lock.
+    /// Frozen: only live fields may be edited (while a run goes on); `reason` is the tool tip of
+    /// the lock.
     void setFrozen(bool frozen, const QString& reason = {});
     void focusField(const QString& key);
     std::vector<ConfigDifference> differencesTo(const std::string& toml) const;
 
-    /// History of the draft, for the Edit menu; Ctrl+Z and Ctrl+Shift+Z act on it while the form has the focus.
+    /// History of the draft, for the Edit menu; Ctrl+Z and Ctrl+Shift+Z act on it while the form
+    /// has the focus.
     QUndoStack* undoStack() const;
 
 Q_SIGNALS:
-    void edited();                                ///< the draft changed
+    void edited(); ///< the draft changed
     void presetChosen(const QString& name);
     void liveChanged(const QString& key, const QString& tomlValue);
     void startRequested();
@@ -65,4 +69,4 @@ private:
     std::unique_ptr<Impl> m_impl;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -12,7 +12,10 @@
 namespace vergence {
 
 DiffDialog::DiffDialog(const QString& left, const QString& right, QWidget* parent)
-    : QDialog(parent), m_right(right), m_filter(new QLineEdit(this)), m_table(new QTableWidget(0, 3, this)),
+    : QDialog(parent),
+      m_right(right),
+      m_filter(new QLineEdit(this)),
+      m_table(new QTableWidget(0, 3, this)),
       m_copyLeft(new QPushButton(tr("Copy value left"), this)),
       m_copyFlags(new QPushButton(tr("Copy as flags"), this))
 {
@@ -40,7 +43,8 @@ DiffDialog::DiffDialog(const QString& left, const QString& right, QWidget* paren
     m_copyLeft->setToolTip(tr("Take the value of “%1” over for the chosen rows").arg(right));
 
     connect(m_filter, &QLineEdit::textChanged, this, &DiffDialog::filter);
-    connect(m_copyLeft, &QPushButton::clicked, this, [this] { Q_EMIT copyLeftRequested(chosenKeys()); });
+    connect(m_copyLeft, &QPushButton::clicked, this,
+            [this] { Q_EMIT copyLeftRequested(chosenKeys()); });
     connect(m_copyFlags, &QPushButton::clicked, this, &DiffDialog::copyAsFlags);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::close);
 }
@@ -73,7 +77,8 @@ void DiffDialog::filter()
     for (int row = 0; row < m_table->rowCount(); ++row) {
         bool isHit = false;
         for (int i = 0; i < 3; ++i)
-            isHit = isHit || m_table->item(row, i)->text().contains(m_filter->text(), Qt::CaseInsensitive);
+            isHit = isHit ||
+                    m_table->item(row, i)->text().contains(m_filter->text(), Qt::CaseInsensitive);
         m_table->setRowHidden(row, !isHit);
     }
 }
@@ -92,9 +97,9 @@ void DiffDialog::copyAsFlags() const
     QStringList flags;
     for (int row = 0; row < m_table->rowCount(); ++row)
         if (!m_table->isRowHidden(row))
-            flags.append(QStringLiteral("--set %1=%2").arg(m_table->item(row, 0)->text(),
-                                                           m_table->item(row, 1)->text()));
+            flags.append(QStringLiteral("--set %1=%2")
+                             .arg(m_table->item(row, 0)->text(), m_table->item(row, 1)->text()));
     QGuiApplication::clipboard()->setText(flags.join(u' '));
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -12,7 +12,8 @@ class QTableWidget;
 
 namespace vergence {
 
-/// Rows in which two configurations differ (`configDiff`); values of the right one can be taken over.
+/// Rows in which two configurations differ (`configDiff`); values of the right one can be taken
+/// over.
 class DiffDialog : public QDialog {
     Q_OBJECT
 public:
@@ -36,4 +37,4 @@ private:
     QPushButton* m_copyFlags;
 };
 
-}  // namespace vergence
+} // namespace vergence

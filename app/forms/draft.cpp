@@ -29,15 +29,17 @@ std::string withoutLines(const std::string& toml, const std::vector<ConfigIssue>
 {
     QStringList lines = QString::fromStdString(toml).split(u'\n');
     for (const ConfigIssue& issue : issues)
-        if (issue.severity == IssueSeverity::Error && issue.place.line >= 1 && issue.place.line <= lines.size())
+        if (issue.severity == IssueSeverity::Error && issue.place.line >= 1 &&
+            issue.place.line <= lines.size())
             lines[issue.place.line - 1].clear();
     return lines.join(u'\n').toStdString();
 }
 
-}  // namespace
+} // namespace
 
 Draft::Draft(const ConfigSchema& schema)
-    : m_schema(schema), m_bare(schema.id(), schema.version(), schema.fields())
+    : m_schema(schema),
+      m_bare(schema.id(), schema.version(), schema.fields())
 {
     for (const Field& field : schema.fields())
         m_states[field.key] = {field.defaultValue, {}, {}};
@@ -61,7 +63,8 @@ bool Draft::isVisible(const Field& field) const
     return wanted.split(u'|').contains(editorText(other->second.value));
 }
 
-std::vector<ConfigIssue> Draft::issues(const std::string& pendingKey, const FieldState& pending) const
+std::vector<ConfigIssue> Draft::issues(const std::string& pendingKey,
+                                       const FieldState& pending) const
 {
     std::vector<ConfigIssue> found;
     ConfigBuilder builder(m_schema);
@@ -120,4 +123,4 @@ Draft::Reading Draft::read(const std::string& toml, const std::string& source) c
     return {usable.config, result.issues};
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -25,21 +25,24 @@ public:
     /// Whether the field's `visibleIf` holds: "key=a|b" compares with the value of another field.
     bool isVisible(const Field& field) const;
 
-    /// Every complaint, in the order of the schema; `pendingKey` stands with `pending` instead of its committed state.
-    std::vector<ConfigIssue> issues(const std::string& pendingKey = {}, const FieldState& pending = {}) const;
+    /// Every complaint, in the order of the schema; `pendingKey` stands with `pending` instead of
+    /// its committed state.
+    std::vector<ConfigIssue> issues(const std::string& pendingKey = {},
+                                    const FieldState& pending = {}) const;
     /// The values that are right; the others are at their default.
     Config config() const;
 
     struct Reading {
-        std::optional<Config> config;  ///< empty where the text is no TOML at all
+        std::optional<Config> config; ///< empty where the text is no TOML at all
         std::vector<ConfigIssue> issues;
     };
-    /// Reads TOML over the defaults. Lines with an error are left out, so that the rest of an old file can still be used.
+    /// Reads TOML over the defaults. Lines with an error are left out, so that the rest of an old
+    /// file can still be used.
     Reading read(const std::string& toml, const std::string& source) const;
 
 private:
-    ConfigSchema m_schema, m_bare;  // bare: without rules, which could forbid to write a draft down
+    ConfigSchema m_schema, m_bare; // bare: without rules, which could forbid to write a draft down
     std::map<std::string, FieldState> m_states;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -22,7 +22,10 @@ public:
     using Apply = std::function<void(const DraftChange&)>;
 
     DraftCommand(const QString& text, DraftChange before, DraftChange after, Apply apply)
-        : QUndoCommand(text), m_before(std::move(before)), m_after(std::move(after)), m_apply(std::move(apply))
+        : QUndoCommand(text),
+          m_before(std::move(before)),
+          m_after(std::move(after)),
+          m_apply(std::move(apply))
     {
     }
     void undo() override { m_apply(m_before); }
@@ -33,4 +36,4 @@ private:
     Apply m_apply;
 };
 
-}  // namespace vergence
+} // namespace vergence

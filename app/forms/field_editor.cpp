@@ -11,7 +11,10 @@
 namespace vergence {
 
 FieldEditor::FieldEditor(const Field& field, QWidget* parent)
-    : QObject(parent), m_field(field), m_last(field.defaultValue), m_commit([] {})
+    : QObject(parent),
+      m_field(field),
+      m_last(field.defaultValue),
+      m_commit([] {})
 {
     switch (field.type) {
     case FieldType::Bool:
@@ -53,7 +56,8 @@ void FieldEditor::commit()
 
 bool FieldEditor::eventFilter(QObject* watched, QEvent* event)
 {
-    // Scrolling the form must not change what happens to pass under the pointer; the event goes on to the scroll area.
+    // Scrolling the form must not change what happens to pass under the pointer; the event goes on
+    // to the scroll area.
     if (event->type() == QEvent::Wheel && !m_input->hasFocus()) {
         event->ignore();
         return true;
@@ -125,8 +129,10 @@ void FieldEditor::makeLine(QWidget* parent)
         m_lock = [seed](bool locked) { seed->setLocked(locked); };
         m_widget = seed;
     } else if (m_field.type == FieldType::Int || m_field.type == FieldType::Float) {
-        const auto kind = m_field.type == FieldType::Int ? SciEdit::Kind::Int : SciEdit::Kind::Float;
-        useLine(new SciEdit(kind, {m_field.minimum, m_field.maximum, m_field.isLogarithmic}, parent));
+        const auto kind =
+            m_field.type == FieldType::Int ? SciEdit::Kind::Int : SciEdit::Kind::Float;
+        useLine(
+            new SciEdit(kind, {m_field.minimum, m_field.maximum, m_field.isLogarithmic}, parent));
     } else {
         useLine(new CommitEdit(parent));
     }
@@ -140,13 +146,12 @@ void FieldEditor::useLine(CommitEdit* line)
     };
     m_lock = [line](bool locked) { line->setReadOnly(locked); };
     m_commit = [line] { line->commit(); };
-    connect(line, &QLineEdit::textEdited, this, [this](const QString& text) {
-        Q_EMIT typed(stateFromText(m_field, text, m_last));
-    });
+    connect(line, &QLineEdit::textEdited, this,
+            [this](const QString& text) { Q_EMIT typed(stateFromText(m_field, text, m_last)); });
     connect(line, &CommitEdit::committed, this, [this](const QString& text) {
         Q_EMIT committed(stateFromText(m_field, text, m_last));
     });
     connect(line, &CommitEdit::restored, this, &FieldEditor::restored);
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -10,21 +10,22 @@ class QWidget;
 
 namespace vergence {
 
-/// The editor of one field behind one face: shows a state, reports what is typed and what is committed.
+/// The editor of one field behind one face: shows a state, reports what is typed and what is
+/// committed.
 class FieldEditor : public QObject {
     Q_OBJECT
 public:
     /// Makes the editor that suits the type of `field`, as a child of `parent`.
     FieldEditor(const Field& field, QWidget* parent);
 
-    QWidget* widget() const { return m_widget; }  ///< what stands in the row
-    QWidget* input() const { return m_input; }    ///< what takes the keys; named `configForm/<key>`
+    QWidget* widget() const { return m_widget; } ///< what stands in the row
+    QWidget* input() const { return m_input; }   ///< what takes the keys; named `configForm/<key>`
     void show(const FieldState& state);
     void setLocked(bool locked);
-    void commit();                                ///< takes over what is being typed
+    void commit(); ///< takes over what is being typed
 
 Q_SIGNALS:
-    void typed(const vergence::FieldState& state);      ///< not yet committed
+    void typed(const vergence::FieldState& state); ///< not yet committed
     void committed(const vergence::FieldState& state);
     void restored();
 
@@ -47,4 +48,4 @@ private:
     std::function<void()> m_commit;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -30,17 +30,23 @@ QString rangeText(const Field& field)
     return field.maximum ? FieldRow::tr("at most %1").arg(numberText(*field.maximum)) : QString();
 }
 
-}  // namespace
+} // namespace
 
 FieldRow::FieldRow(const Field& field, QWidget* parent)
-    : QWidget(parent), m_field(field), m_column(new QVBoxLayout(this)), m_line(new QHBoxLayout),
-      m_label(new QLabel(titleOf(field), this)), m_editor(new FieldEditor(field, this)),
-      m_unit(new QLabel(QString::fromStdString(field.unit), this)), m_dot(new QToolButton(this)),
+    : QWidget(parent),
+      m_field(field),
+      m_column(new QVBoxLayout(this)),
+      m_line(new QHBoxLayout),
+      m_label(new QLabel(titleOf(field), this)),
+      m_editor(new FieldEditor(field, this)),
+      m_unit(new QLabel(QString::fromStdString(field.unit), this)),
+      m_dot(new QToolButton(this)),
       m_lock(new QLabel(this))
 {
     const QString key = QString::fromStdString(field.key);
     setObjectName(QStringLiteral("configRow/") + key);
-    m_searchText = (titleOf(field) + u'\n' + key + u'\n' + QString::fromStdString(field.help)).toLower();
+    m_searchText =
+        (titleOf(field) + u'\n' + key + u'\n' + QString::fromStdString(field.help)).toLower();
 
     m_column->setContentsMargins(0, 1, 0, 1);
     m_column->setSpacing(1);
@@ -89,7 +95,8 @@ void FieldRow::setChanged(bool changed)
         return;
     m_isChanged = changed;
     m_dot->setVisible(changed);
-    m_dot->setToolTip(tr("Changed. Click to go back to the default, %1").arg(editorText(m_field.defaultValue)));
+    m_dot->setToolTip(
+        tr("Changed. Click to go back to the default, %1").arg(editorText(m_field.defaultValue)));
     restyle();
 }
 
@@ -153,17 +160,21 @@ QString FieldRow::help() const
 {
     QString text = QStringLiteral("<p><b>%1</b></p>").arg(titleOf(m_field).toHtmlEscaped());
     if (!m_field.help.empty())
-        text += QStringLiteral("<p>%1</p>").arg(QString::fromStdString(m_field.help).toHtmlEscaped());
+        text +=
+            QStringLiteral("<p>%1</p>").arg(QString::fromStdString(m_field.help).toHtmlEscaped());
     QStringList facts{tr("key: %1").arg(QString::fromStdString(m_field.key))};
     if (const QString range = rangeText(m_field); !range.isEmpty())
         facts.append(tr("range: %1").arg(range));
     const QString unit = QString::fromStdString(m_field.unit);
     const QString shown = editorText(m_field.defaultValue);
-    facts.append(tr("default: %1").arg(shown.isEmpty() ? tr("empty") : (shown + u' ' + unit).trimmed()));
+    facts.append(
+        tr("default: %1").arg(shown.isEmpty() ? tr("empty") : (shown + u' ' + unit).trimmed()));
     if (m_field.isLive)
         facts.append(tr("may be changed while the run goes on"));
-    return text + QStringLiteral("<p>%1</p>").arg(facts.join(QStringLiteral("\n")).toHtmlEscaped().replace(
-                      QStringLiteral("\n"), QStringLiteral("<br>")));
+    return text + QStringLiteral("<p>%1</p>")
+                      .arg(facts.join(QStringLiteral("\n"))
+                               .toHtmlEscaped()
+                               .replace(QStringLiteral("\n"), QStringLiteral("<br>")));
 }
 
 void FieldRow::restyle()
@@ -171,11 +182,13 @@ void FieldRow::restyle()
     if (m_isChanged)
         m_dot->setIcon(signIcon(Sign::Dot, accentColour(Accent::Changed, palette())));
     if (m_isLocked)
-        m_lock->setPixmap(signIcon(Sign::Lock, palette().color(QPalette::WindowText)).pixmap(16, 16));
+        m_lock->setPixmap(
+            signIcon(Sign::Lock, palette().color(QPalette::WindowText)).pixmap(16, 16));
     if (m_problem == nullptr)
         return;
     QPalette coloured;
-    coloured.setColor(QPalette::WindowText, accentColour(m_isError ? Accent::Error : Accent::Warning, palette()));
+    coloured.setColor(QPalette::WindowText,
+                      accentColour(m_isError ? Accent::Error : Accent::Warning, palette()));
     m_problem->setPalette(coloured);
     const bool marked = m_isError && !m_problemText.isEmpty();
     QPalette input;
@@ -186,4 +199,4 @@ void FieldRow::restyle()
     m_editor->input()->setPalette(input);
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -11,7 +11,8 @@ class QVBoxLayout;
 
 namespace vergence {
 
-/// One row of the form: label, editor, unit, changed dot, lock; beneath them a sentence while the value is wrong.
+/// One row of the form: label, editor, unit, changed dot, lock; beneath them a sentence while the
+/// value is wrong.
 class FieldRow : public QWidget {
     Q_OBJECT
 public:
@@ -19,7 +20,10 @@ public:
 
     const Field& field() const { return m_field; }
     FieldEditor& editor() { return *m_editor; }
-    const QString& searchText() const { return m_searchText; }  ///< title, key and help in lower case
+    const QString& searchText() const
+    {
+        return m_searchText;
+    } ///< title, key and help in lower case
 
     void setColumns(int labelWidth, int unitWidth);
     void setChanged(bool changed);
@@ -50,7 +54,7 @@ private:
     QLabel* m_unit;
     QToolButton* m_dot;
     QLabel* m_lock;
-    QLabel* m_problem = nullptr;  // made when first needed
+    QLabel* m_problem = nullptr; // made when first needed
 };
 
-}  // namespace vergence
+} // namespace vergence

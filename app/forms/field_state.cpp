@@ -31,9 +31,11 @@ QString listText(const std::vector<T>& values)
     return texts.join(QStringLiteral(", "));
 }
 
-/// Numbers may stand apart by commas, semicolons or spaces, with or without brackets around the list.
+/// Numbers may stand apart by commas, semicolons or spaces, with or without brackets around the
+/// list.
 template <class T>
-FieldState numberList(const QString& typed, const Value& lastValue, ParsedNumber<T> (*parse)(const QString&))
+FieldState numberList(const QString& typed, const Value& lastValue,
+                      ParsedNumber<T> (*parse)(const QString&))
 {
     static const QRegularExpression kGaps(QStringLiteral("[\\s,;]+"));
     QString text = typed.trimmed();
@@ -65,10 +67,11 @@ std::vector<std::string> stringList(const QString& text)
 template <class T>
 FieldState number(const QString& typed, const Value& lastValue, const ParsedNumber<T>& parsed)
 {
-    return parsed.value ? FieldState{*parsed.value, {}, {}} : FieldState{lastValue, typed, parsed.reason};
+    return parsed.value ? FieldState{*parsed.value, {}, {}}
+                        : FieldState{lastValue, typed, parsed.reason};
 }
 
-}  // namespace
+} // namespace
 
 FieldState stateFromText(const Field& field, const QString& text, const Value& lastValue)
 {
@@ -110,4 +113,4 @@ QString editorText(const Value& value)
         value);
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -8,9 +8,9 @@ namespace vergence {
 
 /// What a field of the form holds: a value, or a text that is none together with the reason.
 struct FieldState {
-    Value value;     ///< the last value that could be read
-    QString text;    ///< what stands in the editor where it is not a value
-    QString reason;  ///< why `text` is no value; empty where `value` holds
+    Value value;    ///< the last value that could be read
+    QString text;   ///< what stands in the editor where it is not a value
+    QString reason; ///< why `text` is no value; empty where `value` holds
 
     bool isValid() const { return reason.isEmpty(); }
     bool operator==(const FieldState&) const = default;
@@ -21,4 +21,4 @@ FieldState stateFromText(const Field& field, const QString& text, const Value& l
 /// What the editor of a field shows for a value: lists as "1, 2, 3", strings without quotes.
 QString editorText(const Value& value);
 
-}  // namespace vergence
+} // namespace vergence

@@ -37,7 +37,7 @@ QFileDialog* openDialog(ConfigForm* form, const QString& title)
     return dialog;
 }
 
-}  // namespace
+} // namespace
 
 void ConfigForm::Impl::connectPresetBar()
 {
@@ -82,19 +82,22 @@ void ConfigForm::Impl::compare(const Config& other, const QString& title)
 {
     commitFocused();
     auto* dialog = new DiffDialog(tr("This draft"), title, form);
-    const auto fill = [this, other](DiffDialog* target) { target->setRows(difference(draft.config(), other)); };
+    const auto fill = [this, other](DiffDialog* target) {
+        target->setRows(difference(draft.config(), other));
+    };
     fill(dialog);
     QObject::connect(form, &ConfigForm::edited, dialog, [dialog, fill] { fill(dialog); });
-    QObject::connect(dialog, &DiffDialog::copyLeftRequested, form, [this, other, title](const QStringList& keys) {
-        DraftChange after{{}, preset};
-        for (const QString& key : keys) {
-            const Field* field = draft.schema().find(key.toStdString());
-            if (field != nullptr && !(isFrozen && !field->isLive))
-                after.fields[field->key] = {other.value(field->key), {}, {}};
-        }
-        if (!after.fields.empty())
-            change(tr("Copy from %1").arg(title), std::move(after));
-    });
+    QObject::connect(dialog, &DiffDialog::copyLeftRequested, form,
+                     [this, other, title](const QStringList& keys) {
+                         DraftChange after{{}, preset};
+                         for (const QString& key : keys) {
+                             const Field* field = draft.schema().find(key.toStdString());
+                             if (field != nullptr && !(isFrozen && !field->isLive))
+                                 after.fields[field->key] = {other.value(field->key), {}, {}};
+                         }
+                         if (!after.fields.empty())
+                             change(tr("Copy from %1").arg(title), std::move(after));
+                     });
     dialog->show();
 }
 
@@ -132,7 +135,8 @@ void ConfigForm::Impl::exportToml()
 void ConfigForm::Impl::copyCommand()
 {
     commitFocused();
-    QString line = QStringLiteral("vergence run ") + shellQuoted(QString::fromStdString(draft.schema().id()));
+    QString line =
+        QStringLiteral("vergence run ") + shellQuoted(QString::fromStdString(draft.schema().id()));
     if (!preset.isEmpty())
         line += QStringLiteral(" --preset ") + shellQuoted(preset);
     for (const QString& flag : form->flags())
@@ -158,4 +162,4 @@ void ConfigForm::Impl::showToml()
     dialog->show();
 }
 
-}  // namespace vergence
+} // namespace vergence

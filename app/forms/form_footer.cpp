@@ -18,8 +18,9 @@ constexpr int kSentencesShown = 2;
 
 int count(const std::vector<ConfigIssue>& issues, IssueSeverity severity)
 {
-    return static_cast<int>(std::count_if(issues.begin(), issues.end(),
-                                          [&](const ConfigIssue& issue) { return issue.severity == severity; }));
+    return static_cast<int>(
+        std::count_if(issues.begin(), issues.end(),
+                      [&](const ConfigIssue& issue) { return issue.severity == severity; }));
 }
 
 QString sentences(const std::vector<ConfigIssue>& issues, IssueSeverity severity)
@@ -35,17 +36,20 @@ QString sentences(const std::vector<ConfigIssue>& issues, IssueSeverity severity
     return texts.join(u' ');
 }
 
-}  // namespace
+} // namespace
 
 QString summaryText(const std::vector<ConfigIssue>& issues, int changedCount)
 {
-    const int errors = count(issues, IssueSeverity::Error), warnings = count(issues, IssueSeverity::Warning);
+    const int errors = count(issues, IssueSeverity::Error),
+              warnings = count(issues, IssueSeverity::Warning);
     const int notes = count(issues, IssueSeverity::Note);
     if (errors > 0)
-        return (errors == 1 ? FormFooter::tr("1 error: ") : FormFooter::tr("%1 errors: ").arg(errors)) +
+        return (errors == 1 ? FormFooter::tr("1 error: ")
+                            : FormFooter::tr("%1 errors: ").arg(errors)) +
                sentences(issues, IssueSeverity::Error);
     if (warnings > 0)
-        return (warnings == 1 ? FormFooter::tr("1 warning: ") : FormFooter::tr("%1 warnings: ").arg(warnings)) +
+        return (warnings == 1 ? FormFooter::tr("1 warning: ")
+                              : FormFooter::tr("%1 warnings: ").arg(warnings)) +
                sentences(issues, IssueSeverity::Warning);
     if (notes > 0)
         return (notes == 1 ? FormFooter::tr("1 note: ") : FormFooter::tr("%1 notes: ").arg(notes)) +
@@ -53,7 +57,8 @@ QString summaryText(const std::vector<ConfigIssue>& issues, int changedCount)
     if (changedCount == 0)
         return FormFooter::tr("No errors. Every setting is at its default.");
     return changedCount == 1 ? FormFooter::tr("No errors. 1 setting differs from its default.")
-                             : FormFooter::tr("No errors. %1 settings differ from their defaults.").arg(changedCount);
+                             : FormFooter::tr("No errors. %1 settings differ from their defaults.")
+                                   .arg(changedCount);
 }
 
 SummaryLabel::SummaryLabel(QWidget* parent) : QLabel(parent)
@@ -73,7 +78,8 @@ void SummaryLabel::mouseReleaseEvent(QMouseEvent* event)
 
 void SummaryLabel::keyPressEvent(QKeyEvent* event)
 {
-    if (event->key() == Qt::Key_Space || event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter)
+    if (event->key() == Qt::Key_Space || event->key() == Qt::Key_Return ||
+        event->key() == Qt::Key_Enter)
         Q_EMIT clicked();
     else
         QLabel::keyPressEvent(event);
@@ -92,7 +98,9 @@ void SummaryLabel::paintEvent(QPaintEvent* event)
 }
 
 FormFooter::FormFooter(QWidget* parent)
-    : QWidget(parent), m_summary(new SummaryLabel(this)), m_queue(new QPushButton(tr("Add to queue"), this)),
+    : QWidget(parent),
+      m_summary(new SummaryLabel(this)),
+      m_queue(new QPushButton(tr("Add to queue"), this)),
       m_start(new QPushButton(tr("Start"), this))
 {
     auto* column = new QVBoxLayout(this);
@@ -164,4 +172,4 @@ void FormFooter::restyle()
     m_summary->setPalette(coloured);
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -26,7 +26,8 @@ protected:
     void paintEvent(QPaintEvent* event) override;
 };
 
-/// Foot of the form: what is wrong (a click jumps to it, the next click to the next) and the two buttons.
+/// Foot of the form: what is wrong (a click jumps to it, the next click to the next) and the two
+/// buttons.
 class FormFooter : public QWidget {
     Q_OBJECT
 public:
@@ -57,4 +58,4 @@ private:
 /// "2 errors: iterations must be at least 1 (found -5). …"
 QString summaryText(const std::vector<ConfigIssue>& issues, int changedCount);
 
-}  // namespace vergence
+} // namespace vergence

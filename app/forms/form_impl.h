@@ -24,8 +24,8 @@ class FormFooter;
 class FormSection;
 class PresetBar;
 
-/// State and widgets of the form. form_view.cpp builds and shows, form_actions.cpp holds what the menu does,
-/// config_form.cpp the rest.
+/// State and widgets of the form. form_view.cpp builds and shows, form_actions.cpp holds what the
+/// menu does, config_form.cpp the rest.
 struct ConfigForm::Impl {
     explicit Impl(ConfigForm* owner);
 
@@ -70,11 +70,11 @@ struct ConfigForm::Impl {
     std::optional<Config> presetConfig;
     std::vector<ConfigIssue> loadIssues, externalIssues;
     QUndoStack undo;
-    std::string pendingKey;  // field under the cursor with a text that is not committed yet
+    std::string pendingKey; // field under the cursor with a text that is not committed yet
     FieldState pending;
     bool isFrozen = false;
     QString frozenReason;
-    std::string revealed;    // shown whatever the filters say
+    std::string revealed; // shown whatever the filters say
 
     PresetBar* bar = nullptr;
     QLineEdit* search = nullptr;
@@ -89,4 +89,4 @@ struct ConfigForm::Impl {
     std::map<std::string, FieldRow*> rows;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -19,10 +19,13 @@ QString groupTitle(const QString& group)
     return title;
 }
 
-}  // namespace
+} // namespace
 
 FormSection::FormSection(const QString& group, QWidget* parent)
-    : QWidget(parent), m_title(groupTitle(group)), m_header(new QToolButton(this)), m_body(new QWidget(this)),
+    : QWidget(parent),
+      m_title(groupTitle(group)),
+      m_header(new QToolButton(this)),
+      m_body(new QWidget(this)),
       m_column(new QVBoxLayout(m_body))
 {
     auto* column = new QVBoxLayout(this);
@@ -78,8 +81,9 @@ void FormSection::refresh()
 {
     const bool isShown = m_isOpen || m_isForced;
     m_header->setArrowType(isShown ? Qt::DownArrow : Qt::RightArrow);
-    m_header->setAccessibleDescription(isShown ? tr("Open; press to fold") : tr("Folded; press to open"));
+    m_header->setAccessibleDescription(isShown ? tr("Open; press to fold")
+                                               : tr("Folded; press to open"));
     m_body->setVisible(isShown);
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -22,10 +22,11 @@ public:
     const std::vector<FieldRow*>& rows() const { return m_rows; }
 
     bool isOpen() const { return m_isOpen; }
-    void setOpen(bool open);          ///< as the user wants it
-    /// Open because it holds hits of a search; goes back to what the user wants when the search ends.
+    void setOpen(bool open); ///< as the user wants it
+    /// Open because it holds hits of a search; goes back to what the user wants when the search
+    /// ends.
     void setForcedOpen(bool forced);
-    void setHits(int shown);          ///< hidden where none is shown
+    void setHits(int shown); ///< hidden where none is shown
 
 private:
     void refresh();
@@ -38,4 +39,4 @@ private:
     bool m_isOpen = true, m_isForced = false;
 };
 
-}  // namespace vergence
+} // namespace vergence

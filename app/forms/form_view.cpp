@@ -20,10 +20,10 @@
 namespace vergence {
 namespace {
 
-constexpr int kLabelCharacters = 24;  // wider titles are wrapped
+constexpr int kLabelCharacters = 24; // wider titles are wrapped
 enum Level { Basic, All };
 
-}  // namespace
+} // namespace
 
 void ConfigForm::Impl::buildFrame()
 {
@@ -113,7 +113,8 @@ void ConfigForm::Impl::buildRows()
         rows[field.key] = row;
         connectRow(row);
         labelWidth = std::max(labelWidth, FieldRow::labelWidthFor(field, metrics));
-        unitWidth = std::max(unitWidth, metrics.horizontalAdvance(QString::fromStdString(field.unit)));
+        unitWidth =
+            std::max(unitWidth, metrics.horizontalAdvance(QString::fromStdString(field.unit)));
     }
     labelWidth = std::min(labelWidth, kLabelCharacters * metrics.averageCharWidth());
     for (const auto& [key, row] : rows)
@@ -139,7 +140,8 @@ void ConfigForm::Impl::buildRows()
     moreButton->setAutoRaise(true);
     moreButton->setFocusPolicy(Qt::TabFocus);
     column->addWidget(moreButton);
-    QObject::connect(moreButton, &QToolButton::clicked, form, [this] { level->setCurrentIndex(All); });
+    QObject::connect(moreButton, &QToolButton::clicked, form,
+                     [this] { level->setCurrentIndex(All); });
     column->addStretch(1);
     scroll->setWidget(content);
 }
@@ -149,11 +151,12 @@ void ConfigForm::Impl::connectRow(FieldRow* row)
     const Field& field = row->field();
     QObject::connect(&row->editor(), &FieldEditor::committed, form,
                      [this, row](const FieldState& state) { commit(row->field(), state); });
-    QObject::connect(&row->editor(), &FieldEditor::typed, form, [this, row](const FieldState& state) {
-        pendingKey = row->field().key;
-        pending = state;
-        refreshIssues();
-    });
+    QObject::connect(&row->editor(), &FieldEditor::typed, form,
+                     [this, row](const FieldState& state) {
+                         pendingKey = row->field().key;
+                         pending = state;
+                         refreshIssues();
+                     });
     QObject::connect(&row->editor(), &FieldEditor::restored, form, [this] {
         pendingKey.clear();
         refreshIssues();
@@ -206,13 +209,15 @@ void ConfigForm::Impl::refreshVisibility()
             hiddenAdvanced += !shown && row->field().isAdvanced && draft.isVisible(row->field());
         }
         section->setHits(hits);
-        section->setForcedOpen(holdsRevealed || ((!text.isEmpty() || changedOnly->isChecked()) && hits > 0));
+        section->setForcedOpen(holdsRevealed ||
+                               ((!text.isEmpty() || changedOnly->isChecked()) && hits > 0));
         total += hits;
     }
     const bool isFiltered = !text.isEmpty() || changedOnly->isChecked();
     emptyNote->setVisible(total == 0 && isFiltered);
-    emptyText->setText(text.isEmpty() ? tr("Every setting is at its default.")
-                                      : tr("No setting matches “%1”.").arg(search->text().trimmed()));
+    emptyText->setText(text.isEmpty()
+                           ? tr("Every setting is at its default.")
+                           : tr("No setting matches “%1”.").arg(search->text().trimmed()));
     moreButton->setVisible(hiddenAdvanced > 0 && !isFiltered);
     moreButton->setText(hiddenAdvanced == 1 ? tr("Show 1 advanced setting")
                                             : tr("Show %1 advanced settings").arg(hiddenAdvanced));
@@ -245,9 +250,9 @@ void ConfigForm::Impl::reveal(const std::string& key)
     revealed = key;
     refreshVisibility();
     if (QWidget* content = scroll->widget(); content->layout() != nullptr)
-        content->layout()->activate();  // a row that was hidden has no place yet
+        content->layout()->activate(); // a row that was hidden has no place yet
     scroll->ensureWidgetVisible(at->second, 0, 40);
     at->second->editor().input()->setFocus(Qt::OtherFocusReason);
 }
 
-}  // namespace vergence
+} // namespace vergence

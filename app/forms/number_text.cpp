@@ -72,7 +72,7 @@ QString notANumber(const QString& text)
     return tr("“%1” is not a number. Write for instance 0.5, 1e-4, 1/3, 2^10 or 10k.").arg(text);
 }
 
-}  // namespace
+} // namespace
 
 ParsedNumber<double> parseFloat(const QString& typed)
 {
@@ -95,7 +95,7 @@ ParsedNumber<std::int64_t> parseInt(const QString& typed)
         return {std::nullopt, reason};
     text.remove(u'_');
     bool ok = false;
-    if (const qlonglong exact = text.toLongLong(&ok); ok)  // a double would round beyond 2^53
+    if (const qlonglong exact = text.toLongLong(&ok); ok) // a double would round beyond 2^53
         return {exact, {}};
     const auto value = expression(text);
     if (!value)
@@ -114,11 +114,12 @@ QString numberText(double value)
 
 double stepped(double value, bool isUp, bool isLogarithmic, double range)
 {
-    const auto rounded = [](double number) {  // 0.1 + 0.2 is to read 0.3
+    const auto rounded = [](double number) { // 0.1 + 0.2 is to read 0.3
         return QByteArray::number(number, 'g', 12).toDouble();
     };
     if (!isLogarithmic || value <= 0) {
-        const double digit = value == 0 ? 0.1 : std::pow(10.0, std::floor(std::log10(std::abs(value))) - 1);
+        const double digit =
+            value == 0 ? 0.1 : std::pow(10.0, std::floor(std::log10(std::abs(value))) - 1);
         const double step = range > 0 ? std::pow(10.0, std::floor(std::log10(range)) - 2) : digit;
         return rounded(isUp ? value + step : value - step);
     }
@@ -135,4 +136,4 @@ double stepped(double value, bool isUp, bool isLogarithmic, double range)
     return rounded(next * decade);
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -14,7 +14,10 @@
 namespace vergence {
 
 PathEdit::PathEdit(const QString& title, QWidget* parent)
-    : QWidget(parent), m_title(title), m_line(new CommitEdit(this)), m_mark(new QLabel(this)),
+    : QWidget(parent),
+      m_title(title),
+      m_line(new CommitEdit(this)),
+      m_mark(new QLabel(this)),
       m_browse(new QToolButton(this))
 {
     auto* row = new QHBoxLayout(this);
@@ -28,7 +31,7 @@ PathEdit::PathEdit(const QString& title, QWidget* parent)
     m_browse->setFocusPolicy(Qt::StrongFocus);
     m_browse->setToolTip(tr("Choose a file or folder"));
     m_browse->setAccessibleName(tr("Choose %1").arg(title));
-    m_line->setAcceptDrops(false);  // a dropped file is a path, not a piece of text
+    m_line->setAcceptDrops(false); // a dropped file is a path, not a piece of text
     setAcceptDrops(true);
     setFocusProxy(m_line);
     connect(m_browse, &QToolButton::clicked, this, &PathEdit::browse);
@@ -90,10 +93,12 @@ void PathEdit::refreshMark()
         return;
     }
     const bool exists = QFileInfo::exists(path);
-    const QColor colour = exists ? palette().color(QPalette::WindowText) : accentColour(Accent::Warning, palette());
+    const QColor colour =
+        exists ? palette().color(QPalette::WindowText) : accentColour(Accent::Warning, palette());
     m_mark->setPixmap(signIcon(exists ? Sign::Exists : Sign::Missing, colour).pixmap(16, 16));
-    m_mark->setToolTip(exists ? tr("Exists") : tr("Nothing is there: %1").arg(QFileInfo(path).absoluteFilePath()));
+    m_mark->setToolTip(exists ? tr("Exists")
+                              : tr("Nothing is there: %1").arg(QFileInfo(path).absoluteFilePath()));
     m_mark->setAccessibleName(m_mark->toolTip());
 }
 
-}  // namespace vergence
+} // namespace vergence

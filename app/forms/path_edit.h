@@ -9,7 +9,8 @@ namespace vergence {
 
 class CommitEdit;
 
-/// Line for a file or folder with a mark that says whether it exists, a button to choose one, and room to drop one.
+/// Line for a file or folder with a mark that says whether it exists, a button to choose one, and
+/// room to drop one.
 class PathEdit : public QWidget {
     Q_OBJECT
 public:
@@ -34,4 +35,4 @@ private:
     QToolButton* m_browse;
 };
 
-}  // namespace vergence
+} // namespace vergence

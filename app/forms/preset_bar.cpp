@@ -9,7 +9,9 @@
 namespace vergence {
 
 PresetBar::PresetBar(QWidget* parent)
-    : QWidget(parent), m_combo(new QComboBox(this)), m_modified(new QLabel(tr("modified"), this)),
+    : QWidget(parent),
+      m_combo(new QComboBox(this)),
+      m_modified(new QLabel(tr("modified"), this)),
       m_menu(new QToolButton(this))
 {
     auto* row = new QHBoxLayout(this);
@@ -49,10 +51,12 @@ void PresetBar::makeMenu()
         return action;
     };
     add("savePreset", tr("Save preset as…"), &PresetBar::saveRequested);
-    m_changing.push_back(add("resetToPreset", tr("Back to the preset"), &PresetBar::resetRequested));
+    m_changing.push_back(
+        add("resetToPreset", tr("Back to the preset"), &PresetBar::resetRequested));
     menu->addSeparator();
     add("comparePreset", tr("Compare with the preset…"), &PresetBar::compareWithPresetRequested);
-    add("compareDefault", tr("Compare with the defaults…"), &PresetBar::compareWithDefaultRequested);
+    add("compareDefault", tr("Compare with the defaults…"),
+        &PresetBar::compareWithDefaultRequested);
     add("compareRun", tr("Compare with a run…"), &PresetBar::compareWithRunRequested);
     menu->addSeparator();
     m_changing.push_back(add("importToml", tr("Import TOML…"), &PresetBar::importRequested));
@@ -99,4 +103,4 @@ QString PresetBar::titleOf(const QString& name) const
     return index < 0 ? name : m_combo->itemText(index);
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -13,7 +13,8 @@ class QToolButton;
 
 namespace vergence {
 
-/// Head of the form: which preset, whether it was modified, and the menu of what can be done with the whole draft.
+/// Head of the form: which preset, whether it was modified, and the menu of what can be done with
+/// the whole draft.
 class PresetBar : public QWidget {
     Q_OBJECT
 public:
@@ -26,7 +27,7 @@ public:
 
 Q_SIGNALS:
     void chosen(const QString& name);
-    void resetRequested();            ///< back to the preset as it is
+    void resetRequested(); ///< back to the preset as it is
     void saveRequested();
     void compareWithPresetRequested();
     void compareWithDefaultRequested();
@@ -42,7 +43,7 @@ private:
     QComboBox* m_combo;
     QLabel* m_modified;
     QToolButton* m_menu;
-    std::vector<QAction*> m_changing;  // those that change the draft
+    std::vector<QAction*> m_changing; // those that change the draft
 };
 
-}  // namespace vergence
+} // namespace vergence

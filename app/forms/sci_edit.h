@@ -6,8 +6,8 @@
 
 namespace vergence {
 
-/// Line for one number: scientific notation, fractions, powers and suffixes in the C locale. Up and down change it by one
-/// step and commit.
+/// Line for one number: scientific notation, fractions, powers and suffixes in the C locale. Up and
+/// down change it by one step and commit.
 class SciEdit : public CommitEdit {
     Q_OBJECT
 public:
@@ -28,4 +28,4 @@ private:
     Steps m_steps;
 };
 
-}  // namespace vergence
+} // namespace vergence

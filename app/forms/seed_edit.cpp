@@ -11,7 +11,9 @@
 namespace vergence {
 
 SeedEdit::SeedEdit(QWidget* parent)
-    : QWidget(parent), m_line(new SciEdit(SciEdit::Kind::Int, {}, this)), m_dice(new QToolButton(this))
+    : QWidget(parent),
+      m_line(new SciEdit(SciEdit::Kind::Int, {}, this)),
+      m_dice(new QToolButton(this))
 {
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(0, 0, 0, 0);
@@ -45,4 +47,4 @@ void SeedEdit::roll()
     m_line->commit();
 }
 
-}  // namespace vergence
+} // namespace vergence

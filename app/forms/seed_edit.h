@@ -27,4 +27,4 @@ private:
     QToolButton* m_dice;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -14,4 +14,4 @@ QString shellQuoted(const QString& word)
     return QLatin1Char('\'') + quoted + QLatin1Char('\'');
 }
 
-}  // namespace vergence
+} // namespace vergence
