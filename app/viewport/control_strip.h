@@ -1,0 +1,38 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <QWidget>
+
+#include "core/view/frame.h"
+
+namespace vergence {
+
+/// The controls that a run declares, in a strip under the view: one widget `controls/<id>` per control.
+class ControlStrip : public QWidget {
+    Q_OBJECT
+public:
+    explicit ControlStrip(QWidget* parent = nullptr);
+
+    void setControls(const std::vector<ViewControl>& controls);
+    bool hasToggles() const;
+    void solo(int index);   ///< only entry `index` of the first toggles stays on
+    void showAll();         ///< all entries of the first toggles
+    void togglePlay();      ///< of the first slider
+
+Q_SIGNALS:
+    void valueChanged(const std::string& id, const std::vector<double>& value);
+
+private:
+    QWidget* makeSlider(const ViewControl& control);
+    QWidget* makePad(const ViewControl& control);
+    QWidget* makeToggles(const ViewControl& control);
+    QWidget* makeChoice(const ViewControl& control);
+    void setToggles(const std::vector<bool>& states);
+
+    QWidget* m_body = nullptr;
+};
+
+}  // namespace vergence

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <QObject>
+#include <QSizeF>
+
+#include "app/viewport/frame_values.h"
+#include "app/viewport/orbit_camera.h"
+#include "app/viewport/pane_layout.h"
+#include "core/view/frame.h"
+
+namespace vergence {
+
+enum class ViewMode { Image, Compare, StackGrid, Stack3d, Diagram, NotShown };
+enum class CompareMode { Wipe, Side, Blink, Difference, ThreeUp };
+
+struct CompareSettings {
+    std::string a, b;
+    std::string third;          ///< third pane of ThreeUp; empty shows the difference of A and B
+    CompareMode mode = CompareMode::Wipe;
+    double wipe = 0.5;          ///< fraction of the view's width that shows A
+    double gain = 1;            ///< factor on differences
+    bool isSigned = false;      ///< difference of luminance with its sign instead of amounts per channel
+    bool showsB = false;        ///< A and B are exchanged, while Space is held
+};
+
+/// Everything the user chose in the view.
+struct ViewSettings {
+    ViewMode mode = ViewMode::Image;
+    std::string stream;         ///< shown in every mode but Compare
+    int layer = 0;
+    CompareSettings compare;
+    Tone tone;
+    ImageTransform transform;
+    OrbitCamera camera;
+    double opacity = 0.8;
+    double depthStretch = 1.6;  ///< length of the depth axis; the widest plane is 1 wide
+};
+
+/// One plane of the 3-D stack in world units.
+struct StackPlane {
+    int layer = 0;
+    QVector3D centre;
+    QSizeF halfSize;
+};
+
+/// What is to be drawn: streams, their newest frames and the user's choices. Knows no widget; both painters read it.
+class ViewScene : public QObject {
+    Q_OBJECT
+public:
+    void setStreams(const std::vector<StreamDecl>& streams);
+    const std::vector<StreamDecl>& streams() const { return m_streams; }
+    void setFrame(Frame frame);  ///< throws ContractError for a frame that contradicts itself
+    void clear();
+
+    const ViewSettings& settings() const { return m_settings; }
+    /// Changes the settings by `edit(ViewSettings&)`, keeps them consistent with the streams and announces the change.
+    template <class Edit>
+    void edit(Edit&& edit)
+    {
+        ViewSettings next = m_settings;
+        edit(next);
+        apply(std::move(next));
+    }
+
+    /// Modes that the streams allow, in the order of the enumeration.
+    std::vector<ViewMode> modes() const;
+    /// Streams that may be chosen in a mode.
+    std::vector<StreamDecl> streamsFor(ViewMode mode) const;
+    /// Streams of the same compare group, including `stream`.
+    std::vector<StreamDecl> comparable(const std::string& stream) const;
+    std::vector<std::string> visibleStreams() const;
+    const StreamDecl* stream(const std::string& id) const;
+    std::shared_ptr<const ShownFrame> frame(const std::string& stream) const;
+    bool hasPicture() const;     ///< at least one visible stream has a frame
+
+    /// Flat pictures to draw; empty in Stack3d and Diagram.
+    std::vector<Pane> panes(QSizeF viewport) const;
+    /// Planes of the 3-D stack, farthest from the camera first.
+    std::vector<StackPlane> planes() const;
+    /// Pane whose clip holds the point.
+    std::optional<Pane> paneAt(QPointF point, QSizeF viewport) const;
+    int layerFor(const std::string& stream) const;  ///< the chosen layer as far as the stream has it
+
+Q_SIGNALS:
+    void changed();              ///< draw again
+    void settingsChanged();
+    void streamsChanged();
+    void visibleStreamsChanged();
+
+private:
+    void apply(ViewSettings next);
+    void repair(ViewSettings& settings) const;
+    std::vector<Pane> comparePanes(QSizeF viewport) const;
+    std::vector<Pane> gridPanes(QSizeF viewport) const;
+
+    std::vector<StreamDecl> m_streams;
+    std::map<std::string, std::shared_ptr<const ShownFrame>> m_frames;
+    std::uint64_t m_revision = 0;
+    ViewSettings m_settings;
+};
+
+}  // namespace vergence
