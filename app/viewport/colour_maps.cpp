@@ -43,7 +43,7 @@ QRgb shown(Oklch colour)
     return qRgb(encoded(rgb[0]), encoded(rgb[1]), encoded(rgb[2]));
 }
 
-}  // namespace
+} // namespace
 
 QRgb mapColour(FalseColour map, double t)
 {
@@ -72,4 +72,4 @@ QImage colourMapTable()
     return table;
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -18,11 +18,13 @@ QPointF point(const std::vector<double>& values)
     return values.size() < 2 ? QPointF() : QPointF(values[0], values[1]);
 }
 
-}  // namespace
+} // namespace
 
 ControlPad::ControlPad(const ViewControl& control, QWidget* parent)
-    : QWidget(parent), m_control(control),
-      m_range(point(control.minimum), point(control.maximum)), m_default(point(control.value))
+    : QWidget(parent),
+      m_control(control),
+      m_range(point(control.minimum), point(control.maximum)),
+      m_default(point(control.value))
 {
     expects(control.minimum.size() == 2 && control.maximum.size() == 2 && m_range.width() > 0 &&
                 m_range.height() > 0,
@@ -128,4 +130,4 @@ void ControlPad::keyPressEvent(QKeyEvent* event)
     }
 }
 
-}  // namespace vergence
+} // namespace vergence

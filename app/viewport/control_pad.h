@@ -7,14 +7,15 @@
 
 namespace vergence {
 
-/// Field in which a point is moved in two dimensions by mouse or arrow keys (`controls/<id>`), y up. Double click resets.
+/// Field in which a point is moved in two dimensions by mouse or arrow keys (`controls/<id>`), y
+/// up. Double click resets.
 class ControlPad : public QWidget {
     Q_OBJECT
 public:
     explicit ControlPad(const ViewControl& control, QWidget* parent = nullptr);
 
     QPointF value() const { return m_value; }
-    void setValue(QPointF value);  ///< clamped into the field
+    void setValue(QPointF value); ///< clamped into the field
     void reset() { setValue(m_default); }
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override { return sizeHint(); }
@@ -35,8 +36,8 @@ private:
     QPointF toValue(QPointF position) const;
 
     ViewControl m_control;
-    QRectF m_range;  ///< top is the smallest y
+    QRectF m_range; ///< top is the smallest y
     QPointF m_value, m_default;
 };
 
-}  // namespace vergence
+} // namespace vergence

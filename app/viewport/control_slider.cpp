@@ -14,19 +14,22 @@ namespace vergence {
 namespace {
 
 constexpr int kSteps = 1000;
-constexpr int kFrameMilliseconds = 33;   ///< 30 Hz
-constexpr double kSweepSeconds = 4;      ///< from one end to the other
+constexpr int kFrameMilliseconds = 33; ///< 30 Hz
+constexpr double kSweepSeconds = 4;    ///< from one end to the other
 
 double entry(const std::vector<double>& values, double otherwise)
 {
     return values.empty() ? otherwise : values.front();
 }
 
-}  // namespace
+} // namespace
 
 ControlSlider::ControlSlider(const ViewControl& control, QWidget* parent)
-    : QSlider(Qt::Horizontal, parent), m_control(control), m_low(entry(control.minimum, 0)),
-      m_high(entry(control.maximum, 1)), m_default(entry(control.value, m_low))
+    : QSlider(Qt::Horizontal, parent),
+      m_control(control),
+      m_low(entry(control.minimum, 0)),
+      m_high(entry(control.maximum, 1)),
+      m_default(entry(control.value, m_low))
 {
     expects(m_high > m_low, "the slider '" + control.id + "' has a maximum above its minimum");
     setRange(0, kSteps);
@@ -146,4 +149,4 @@ void ControlSlider::mouseDoubleClickEvent(QMouseEvent* event)
     event->accept();
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -8,8 +8,8 @@
 
 namespace vergence {
 
-/// Slider over real numbers with labelled marks under the groove (`controls/<id>`). Double click resets, play goes back and
-/// forth over the range.
+/// Slider over real numbers with labelled marks under the groove (`controls/<id>`). Double click
+/// resets, play goes back and forth over the range.
 class ControlSlider : public QSlider {
     Q_OBJECT
 public:
@@ -34,13 +34,13 @@ protected:
 
 private:
     void advance();
-    double xOf(double value) const;  ///< middle of the handle at `value`
+    double xOf(double value) const; ///< middle of the handle at `value`
 
     ViewControl m_control;
     double m_low, m_high, m_default;
     QTimer m_timer;
     QElapsedTimer m_clock;
-    double m_phase = 0;  ///< 0 … 2: there and back
+    double m_phase = 0; ///< 0 … 2: there and back
 };
 
-}  // namespace vergence
+} // namespace vergence

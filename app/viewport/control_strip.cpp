@@ -17,7 +17,7 @@ namespace vergence {
 namespace {
 
 constexpr int kTogglesPerRow = 16;
-constexpr char kToggleGroup[] = "togglesOfStrip";  ///< property that finds a group of toggles
+constexpr char kToggleGroup[] = "togglesOfStrip"; ///< property that finds a group of toggles
 
 QString nameOf(const ViewControl& control)
 {
@@ -63,7 +63,7 @@ QString padLegend(const ViewControl& control)
     return lines.join(QLatin1Char('\n'));
 }
 
-}  // namespace
+} // namespace
 
 ControlStrip::ControlStrip(QWidget* parent) : QWidget(parent)
 {
@@ -150,8 +150,8 @@ QWidget* ControlStrip::makePad(const ViewControl& control)
     auto* value = new QLabel(column);
     auto* legend = new QLabel(padLegend(control), column);
     const auto show = [value, control](QPointF at) {
-        value->setText(QStringLiteral("x %1\ny %2")
-                           .arg(withUnit(at.x(), control), withUnit(at.y(), control)));
+        value->setText(
+            QStringLiteral("x %1\ny %2").arg(withUnit(at.x(), control), withUnit(at.y(), control)));
     };
     value->setMinimumWidth(value->fontMetrics().horizontalAdvance(QStringLiteral("x −0.0000 mm")));
     show(pad->value());
@@ -187,10 +187,9 @@ QWidget* ControlStrip::makeToggles(const ViewControl& control)
         button->setCheckable(true);
         button->setChecked(i >= static_cast<int>(control.value.size()) || control.value[i] != 0);
         button->setAccessibleName(titleOf(control) + QLatin1Char(' ') + label);
-        button->setToolTip(i < 9 ? tr("%1 on or off; key %2 shows it alone, 0 shows all")
-                                       .arg(label)
-                                       .arg(i + 1)
-                                 : tr("%1 on or off").arg(label));
+        button->setToolTip(
+            i < 9 ? tr("%1 on or off; key %2 shows it alone, 0 shows all").arg(label).arg(i + 1)
+                  : tr("%1 on or off").arg(label));
         connect(button, &QToolButton::clicked, this,
                 [this, group, id = control.id] { Q_EMIT valueChanged(id, states(*group)); });
         layout->addWidget(button, i / kTogglesPerRow, i % kTogglesPerRow);
@@ -220,7 +219,8 @@ void ControlStrip::setToggles(const std::vector<bool>& wanted)
             continue;
         const auto buttons = group->findChildren<QToolButton*>();
         for (int i = 0; i < buttons.size(); ++i)
-            buttons[i]->setChecked(wanted.empty() || (i < static_cast<int>(wanted.size()) && wanted[i]));
+            buttons[i]->setChecked(wanted.empty() ||
+                                   (i < static_cast<int>(wanted.size()) && wanted[i]));
         Q_EMIT valueChanged(group->property(kToggleGroup).toString().toStdString(), states(*group));
         return;
     }
@@ -251,4 +251,4 @@ void ControlStrip::togglePlay()
         slider->setPlaying(!slider->isPlaying());
 }
 
-}  // namespace vergence
+} // namespace vergence

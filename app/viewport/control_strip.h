@@ -10,7 +10,8 @@
 
 namespace vergence {
 
-/// The controls that a run declares, in a strip under the view: one widget `controls/<id>` per control.
+/// The controls that a run declares, in a strip under the view: one widget `controls/<id>` per
+/// control.
 class ControlStrip : public QWidget {
     Q_OBJECT
 public:
@@ -18,9 +19,9 @@ public:
 
     void setControls(const std::vector<ViewControl>& controls);
     bool hasToggles() const;
-    void solo(int index);   ///< only entry `index` of the first toggles stays on
-    void showAll();         ///< all entries of the first toggles
-    void togglePlay();      ///< of the first slider
+    void solo(int index); ///< only entry `index` of the first toggles stays on
+    void showAll();       ///< all entries of the first toggles
+    void togglePlay();    ///< of the first slider
 
 Q_SIGNALS:
     void valueChanged(const std::string& id, const std::vector<double>& value);
@@ -35,4 +36,4 @@ private:
     QWidget* m_body = nullptr;
 };
 
-}  // namespace vergence
+} // namespace vergence

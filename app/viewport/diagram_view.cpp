@@ -16,7 +16,7 @@ namespace vergence {
 namespace {
 
 constexpr double kMargin = 16;
-constexpr double kReach = 5;  ///< px around a line that still hit it
+constexpr double kReach = 5; ///< px around a line that still hit it
 
 QRectF box(const Diagram& diagram)
 {
@@ -44,7 +44,7 @@ QPainterPath lensPath(const QRectF& rect)
     return path;
 }
 
-}  // namespace
+} // namespace
 
 DiagramView::DiagramView(QWidget* parent) : QWidget(parent)
 {
@@ -137,8 +137,8 @@ void DiagramView::paintLine(QPainter& painter, const Diagram::Line& line) const
     QPolygonF points;
     for (std::size_t i = 0; i < std::min(line.x.size(), line.y.size()); ++i)
         points << toWidget({line.x[i], line.y[i]});
-    painter.setPen(QPen(colour(line.colour), line.width, line.isDashed ? Qt::DashLine : Qt::SolidLine,
-                        Qt::RoundCap, Qt::RoundJoin));
+    painter.setPen(QPen(colour(line.colour), line.width,
+                        line.isDashed ? Qt::DashLine : Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
     painter.setBrush(Qt::NoBrush);
     painter.drawPolyline(points);
 }
@@ -280,6 +280,8 @@ void DiagramView::mousePressEvent(QMouseEvent* event)
     m_last = event->position();
     m_dragged = event->button() == Qt::LeftButton ? draggableAt(event->position()) : std::nullopt;
     m_isPanning = !m_dragged;
+    if (m_dragged)
+        m_draggedFrom = m_diagram->shapes[*m_dragged].x;
 }
 
 void DiagramView::mouseMoveEvent(QMouseEvent* event)
@@ -303,7 +305,8 @@ void DiagramView::mouseReleaseEvent(QMouseEvent*)
         return;
     const Diagram::Shape shape = m_diagram->shapes[*m_dragged];
     m_dragged.reset();
-    Q_EMIT parameterDragged(QString::fromStdString(shape.editsKey), shape.x);
+    if (shape.x != m_draggedFrom)
+        Q_EMIT parameterDragged(QString::fromStdString(shape.editsKey), shape.x);
 }
 
 void DiagramView::mouseDoubleClickEvent(QMouseEvent*)
@@ -336,4 +339,4 @@ void DiagramView::keyPressEvent(QKeyEvent* event)
     }
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -9,8 +9,8 @@
 
 namespace vergence {
 
-/// Draws a Diagram to scale (`diagramView`): wheel zooms at the cursor, drag pans, double click fits, hovering names lines
-/// and shapes, shapes that edit a parameter can be dragged along x.
+/// Draws a Diagram to scale (`diagramView`): wheel zooms at the cursor, drag pans, double click
+/// fits, hovering names lines and shapes, shapes that edit a parameter can be dragged along x.
 class DiagramView : public QWidget {
     Q_OBJECT
 public:
@@ -25,7 +25,8 @@ public:
     QPointF toDiagram(QPointF position) const;
 
 Q_SIGNALS:
-    void parameterDragged(const QString& key, double value);  ///< x of the shape, in the diagram's unit
+    void parameterDragged(const QString& key,
+                          double value); ///< x of the shape, in the diagram's unit
 
 protected:
     bool event(QEvent* event) override;
@@ -38,8 +39,8 @@ protected:
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
-    QPointF scale() const;  ///< logical pixels per unit, x and y
-    QRectF plot() const;    ///< part of the widget above the axis
+    QPointF scale() const; ///< logical pixels per unit, x and y
+    QRectF plot() const;   ///< part of the widget above the axis
     QColor colour(const std::string& name) const;
     QRectF rectOf(const Diagram::Shape& shape) const;
     QString labelAt(QPointF position) const;
@@ -52,10 +53,11 @@ private:
 
     std::optional<Diagram> m_diagram;
     double m_zoom = 1;
-    QPointF m_offset;        ///< px that the fitted drawing is moved by
+    QPointF m_offset; ///< px that the fitted drawing is moved by
     QPointF m_last;
     std::optional<std::size_t> m_dragged;
+    double m_draggedFrom = 0; ///< x of the dragged shape before
     bool m_isPanning = false;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -70,7 +70,7 @@ ValueRange finiteRange(const Frame& frame)
     return low <= high ? ValueRange{low, high} : ValueRange{};
 }
 
-}  // namespace
+} // namespace
 
 std::shared_ptr<const ShownFrame> makeShownFrame(Frame frame, std::uint64_t revision)
 {
@@ -97,8 +97,7 @@ std::array<double, 4> pixelAt(const Frame& frame, int layer, int x, int y)
     expects(layer >= 0 && x >= 0 && y >= 0 && layer < static_cast<int>(info.layers) &&
                 x < static_cast<int>(info.width) && y < static_cast<int>(info.height),
             "the pixel lies outside the frame");
-    const std::size_t index =
-        (static_cast<std::size_t>(layer) * info.height + y) * info.width + x;
+    const std::size_t index = (static_cast<std::size_t>(layer) * info.height + y) * info.width + x;
     const std::byte* at = frame.pixels.data() + index * bytesPerPixel(info.format);
     std::array<double, 4> values{};
     switch (info.format) {
@@ -186,7 +185,7 @@ QImage shownImage(const ShownFrame& shown, int layer, const Tone& tone)
     for (int y = 0; y < height; ++y) {
         for (int x = 0; x < width; ++x) {
             const auto value = pixelAt(shown.frame, layer, x, y);
-            QRgb colour = qRgb(255, 0, 255);  // not a number
+            QRgb colour = qRgb(255, 0, 255); // not a number
             if (!shown.isScalar())
                 colour = qRgb(byteOf(value[0]), byteOf(value[1]), byteOf(value[2]));
             else if (!std::isnan(value[0]))
@@ -197,4 +196,4 @@ QImage shownImage(const ShownFrame& shown, int layer, const Tone& tone)
     return image;
 }
 
-}  // namespace vergence
+} // namespace vergence

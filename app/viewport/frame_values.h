@@ -17,43 +17,48 @@ struct ValueRange {
     double low = 0, high = 1;
 };
 
-/// What a frame's meta says of its layers. Missing entries are filled: labels with numbers, depth with the index, width with 1.
+/// What a frame's meta says of its layers. Missing entries are filled: labels with numbers, depth
+/// with the index, width with 1.
 struct StackMeta {
     QStringList labels;
-    std::vector<double> depth;   ///< position of each layer on the axis, in the unit that depthTitle names
-    std::vector<double> width;   ///< width of each layer, any unit, the same for all
+    std::vector<double>
+        depth; ///< position of each layer on the axis, in the unit that depthTitle names
+    std::vector<double> width; ///< width of each layer, any unit, the same for all
     QString depthTitle;
-    bool knowsWidth = false;     ///< the widths come from the run
+    bool knowsWidth = false; ///< the widths come from the run
 };
 
 /// A frame as the view keeps it. Immutable once made; shared by everything that draws.
 struct ShownFrame {
     Frame frame;
-    std::uint64_t revision = 0;  ///< differs for every frame that arrived
-    ValueRange range;            ///< finite minimum and maximum of R32F pixels
+    std::uint64_t revision = 0; ///< differs for every frame that arrived
+    ValueRange range;           ///< finite minimum and maximum of R32F pixels
     StackMeta meta;
-    bool isLinear = false;       ///< colours are linear light
+    bool isLinear = false; ///< colours are linear light
     bool isScalar() const { return frame.info.format == PixelFormat::R32F; }
     int layers() const { return static_cast<int>(frame.info.layers); }
     QSizeF size() const { return QSizeF(frame.info.width, frame.info.height); }
 };
 
-/// Checks sizes against the pixels and reads the meta. Throws ContractError where they contradict each other.
+/// Checks sizes against the pixels and reads the meta. Throws ContractError where they contradict
+/// each other.
 std::shared_ptr<const ShownFrame> makeShownFrame(Frame frame, std::uint64_t revision);
 
-/// Stored values of one pixel, red first: 0 … 255 for Rgba8, otherwise as stored. One value for R32F (the first).
+/// Stored values of one pixel, red first: 0 … 255 for Rgba8, otherwise as stored. One value for
+/// R32F (the first).
 std::array<double, 4> pixelAt(const Frame& frame, int layer, int x, int y);
 QString pixelText(const Frame& frame, int layer, int x, int y);
 
 /// How pictures are toned for the screen.
 struct Tone {
-    double exposure = 0;                         ///< stops; a factor 2^exposure on linear light or on numbers
-    bool isSmooth = false;                       ///< linear instead of nearest magnification
+    double exposure = 0;   ///< stops; a factor 2^exposure on linear light or on numbers
+    bool isSmooth = false; ///< linear instead of nearest magnification
     enum class Map { Automatic, Grey, Diverging, Magnitude } map = Map::Automatic;
     enum class Range { Frame, Quarter, Unit } range = Range::Frame;
 };
 
-/// The map that `tone` means for this frame: automatic takes diverging where numbers of both signs occur.
+/// The map that `tone` means for this frame: automatic takes diverging where numbers of both signs
+/// occur.
 FalseColour mapFor(const Tone& tone, const ShownFrame& frame);
 /// Numbers at both ends of the map; symmetric for the diverging map, never empty.
 ValueRange rangeFor(const Tone& tone, const ShownFrame& frame);
@@ -61,4 +66,4 @@ ValueRange rangeFor(const Tone& tone, const ShownFrame& frame);
 /// One layer as the screen shows it, for painting without OpenGL.
 QImage shownImage(const ShownFrame& frame, int layer, const Tone& tone);
 
-}  // namespace vergence
+} // namespace vergence

@@ -22,8 +22,8 @@ void build(QOpenGLShaderProgram& program, const QString& name)
         program.addShaderFromSourceFile(QOpenGLShader::Fragment, base + QStringLiteral(".frag")) &&
         program.link();
     if (!isBuilt)
-        throw DeviceError("The shader '" + name.toStdString() + "' cannot be built: " +
-                          program.log().toStdString());
+        throw DeviceError("The shader '" + name.toStdString() +
+                          "' cannot be built: " + program.log().toStdString());
     // Samplers of different types may never share a unit, so each has its own for good.
     program.bind();
     program.setUniformValue("uImageA", 0);
@@ -72,7 +72,7 @@ unsigned makeMapTexture(QOpenGLFunctions_3_3_Core& gl)
     return id;
 }
 
-}  // namespace
+} // namespace
 
 GlRenderer::GlRenderer()
     : m_gl(QOpenGLVersionFunctionsFactory::get<QOpenGLFunctions_3_3_Core>(
@@ -109,7 +109,7 @@ void GlRenderer::upload(const ViewScene& scene, FrameUploader& uploader)
         Texture& texture = m_textures[stream];
         if (texture.revision == shown->revision)
             continue;
-        if (texture.target != target) {  // a name keeps the target of its first binding
+        if (texture.target != target) { // a name keeps the target of its first binding
             m_gl->glDeleteTextures(1, &texture.id);
             m_gl->glGenTextures(1, &texture.id);
             texture.target = target;
@@ -166,7 +166,9 @@ void GlRenderer::drawPane(const Pane& pane, const ViewScene& scene, QSizeF viewp
     const auto other = isDifference ? scene.frame(pane.other) : shown;
     if (!shown || !other || shown->frame.pixels.empty() || other->frame.pixels.empty())
         return;
-    const auto pixel = [&](double value) { return static_cast<GLint>(std::lround(value * pixelRatio)); };
+    const auto pixel = [&](double value) {
+        return static_cast<GLint>(std::lround(value * pixelRatio));
+    };
     const GLint left = pixel(pane.clip.left()), right = pixel(pane.clip.right());
     const GLint bottom = pixel(viewport.height() - pane.clip.bottom());
     const GLint top = pixel(viewport.height() - pane.clip.top());
@@ -209,7 +211,8 @@ void GlRenderer::bindTone(QOpenGLShaderProgram& program, const Tone& tone, const
 {
     const ValueRange range = rangeFor(tone, shown);
     program.setUniformValue("uExposure", static_cast<float>(std::exp2(tone.exposure)));
-    program.setUniformValue("uRange", static_cast<float>(range.low), static_cast<float>(range.high));
+    program.setUniformValue("uRange", static_cast<float>(range.low),
+                            static_cast<float>(range.high));
     program.setUniformValue("uMapRow", mapRow(mapFor(tone, shown)));
 }
 
@@ -239,4 +242,4 @@ void GlRenderer::drawStack(const ViewScene& scene, QSizeF viewport, const QPalet
     m_stackProgram.release();
 }
 
-}  // namespace vergence
+} // namespace vergence

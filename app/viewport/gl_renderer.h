@@ -14,11 +14,11 @@
 
 namespace vergence {
 
-/// Draws a ViewScene with OpenGL 3.3 core. Lives as long as one context; made, used and destroyed with it current, on the
-/// GUI thread.
+/// Draws a ViewScene with OpenGL 3.3 core. Lives as long as one context; made, used and destroyed
+/// with it current, on the GUI thread.
 class GlRenderer {
 public:
-    GlRenderer();  ///< throws DeviceError where shaders do not build or OpenGL 3.3 is missing
+    GlRenderer(); ///< throws DeviceError where shaders do not build or OpenGL 3.3 is missing
     ~GlRenderer();
     GlRenderer(const GlRenderer&) = delete;
     GlRenderer& operator=(const GlRenderer&) = delete;
@@ -27,7 +27,7 @@ public:
     void upload(const ViewScene& scene, FrameUploader& uploader);
     /// Draws into the bound framebuffer; `viewport` in logical pixels.
     void draw(const ViewScene& scene, QSizeF viewport, double pixelRatio, const QPalette& palette);
-    void forgetTextures();  ///< the next upload sends everything again
+    void forgetTextures(); ///< the next upload sends everything again
 
 private:
     struct Texture {
@@ -38,7 +38,8 @@ private:
 
     void drawPane(const Pane& pane, const ViewScene& scene, QSizeF viewport, double pixelRatio);
     void drawStack(const ViewScene& scene, QSizeF viewport, const QPalette& palette);
-    /// Binds a stream's texture to the units of A (0, 1) or B (2, 3) and sets the uniforms that tell how to read it.
+    /// Binds a stream's texture to the units of A (0, 1) or B (2, 3) and sets the uniforms that
+    /// tell how to read it.
     void bindPicture(QOpenGLShaderProgram& program, char which, const ShownFrame& shown, int layer,
                      bool isSmooth);
     void bindTone(QOpenGLShaderProgram& program, const Tone& tone, const ShownFrame& shown);
@@ -50,4 +51,4 @@ private:
     unsigned m_maps = 0;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -24,10 +24,12 @@ QSurfaceFormat wantedFormat()
     return format;
 }
 
-}  // namespace
+} // namespace
 
 GlViewport::GlViewport(const ViewScene& scene, QWidget* parent)
-    : QOpenGLWidget(parent), m_scene(scene), m_uploader(std::make_unique<HostUploader>())
+    : QOpenGLWidget(parent),
+      m_scene(scene),
+      m_uploader(std::make_unique<HostUploader>())
 {
     setObjectName(QStringLiteral("viewport"));
     setFormat(wantedFormat());
@@ -88,17 +90,20 @@ QString GlViewport::transportName() const
 void GlViewport::initializeGL()
 {
     ++m_contextCount;
-    connect(context(), &QOpenGLContext::aboutToBeDestroyed, this, [this] {
-        releaseGl();
-        --m_contextCount;
-    }, Qt::DirectConnection);
+    connect(
+        context(), &QOpenGLContext::aboutToBeDestroyed, this,
+        [this] {
+            releaseGl();
+            --m_contextCount;
+        },
+        Qt::DirectConnection);
     try {
         m_renderer = std::make_unique<GlRenderer>();
     } catch (const DeviceError& error) {
         log("viewport").warn("{}", error.what());
         const QString reason = QString::fromStdString(error.what());
-        QMetaObject::invokeMethod(this, [this, reason] { Q_EMIT failed(reason); },
-                                  Qt::QueuedConnection);
+        QMetaObject::invokeMethod(
+            this, [this, reason] { Q_EMIT failed(reason); }, Qt::QueuedConnection);
     }
 }
 
@@ -147,7 +152,8 @@ void GlViewport::fallBack(const std::string& reason)
         log("viewport").error("A frame could not be uploaded: {}", reason);
         return;
     }
-    log("viewport").warn("Frames go through shared memory for the rest of this session: {}", reason);
+    log("viewport")
+        .warn("Frames go through shared memory for the rest of this session: {}", reason);
     try {
         m_uploader->release();
     } catch (const Error&) {
@@ -160,4 +166,4 @@ void GlViewport::fallBack(const std::string& reason)
     uploadFrames();
 }
 
-}  // namespace vergence
+} // namespace vergence

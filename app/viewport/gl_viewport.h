@@ -10,8 +10,8 @@
 
 namespace vergence {
 
-/// The OpenGL widget (`viewport`) of a ViewPanel. Its resources are rebuilt whenever Qt gives it another context, for
-/// instance when the panel moves to another window.
+/// The OpenGL widget (`viewport`) of a ViewPanel. Its resources are rebuilt whenever Qt gives it
+/// another context, for instance when the panel moves to another window.
 class GlViewport : public QOpenGLWidget {
     Q_OBJECT
 public:
@@ -24,10 +24,10 @@ public:
     void setUploader(std::unique_ptr<FrameUploader> uploader);
     QString transportName() const;
     int paintCount() const { return m_paintCount; }
-    int contextCount() const { return m_contextCount; }  ///< contexts alive now; 0 or 1
+    int contextCount() const { return m_contextCount; } ///< contexts alive now; 0 or 1
 
 Q_SIGNALS:
-    void failed(const QString& reason);  ///< OpenGL cannot draw; use the painter instead
+    void failed(const QString& reason); ///< OpenGL cannot draw; use the painter instead
     void transportChanged();
 
 protected:
@@ -43,9 +43,9 @@ private:
     std::unique_ptr<FrameUploader> m_uploader;
     std::unique_ptr<GlRenderer> m_renderer;
     bool m_usesHostMemory = true;
-    bool m_isNew = true;         ///< transportChanged is still to be said for this uploader
+    bool m_isNew = true; ///< transportChanged is still to be said for this uploader
     int m_paintCount = 0;
     int m_contextCount = 0;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -62,7 +62,7 @@ void fillBuffer(QOpenGLFunctions_3_3_Core& gl, const Frame& frame)
     gl.glUnmapBuffer(GL_PIXEL_UNPACK_BUFFER);
 }
 
-}  // namespace
+} // namespace
 
 struct HostUploader::Buffer {
     GLuint id = 0;
@@ -115,4 +115,4 @@ void HostUploader::release()
     m_buffer->id = 0;
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -15,7 +15,7 @@ double heightAtTarget(const OrbitCamera& camera)
     return 2 * camera.distance * std::tan(kFieldOfViewDegrees / 2 * std::numbers::pi / 180);
 }
 
-}  // namespace
+} // namespace
 
 QMatrix4x4 OrbitCamera::worldToView() const
 {
@@ -23,7 +23,7 @@ QMatrix4x4 OrbitCamera::worldToView() const
     matrix.translate(0, 0, static_cast<float>(-distance));
     matrix.rotate(static_cast<float>(pitchDegrees), 1, 0, 0);
     matrix.rotate(static_cast<float>(yawDegrees), 0, 1, 0);
-    matrix.scale(1, 1, -1);  // the world's z points away, the view's towards the viewer
+    matrix.scale(1, 1, -1); // the world's z points away, the view's towards the viewer
     matrix.translate(-target);
     return matrix;
 }
@@ -73,4 +73,4 @@ void OrbitCamera::lookFrom(double yaw, double pitch)
     pitchDegrees = pitch;
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -9,7 +9,7 @@ namespace vergence {
 
 /// Camera that circles a target. World: x right, y up, z away from the viewer of the first plane.
 struct OrbitCamera {
-    double yawDegrees = -38, pitchDegrees = 18;  ///< 0, 0 looks along +z
+    double yawDegrees = -38, pitchDegrees = 18; ///< 0, 0 looks along +z
     double distance = 3.2;
     QVector3D target;
     bool isOrthographic = false;
@@ -22,8 +22,8 @@ struct OrbitCamera {
 
     void orbit(QPointF pixels);
     void pan(QPointF pixels, QSizeF viewport);
-    void zoom(double factor);  ///< above 1 comes nearer
+    void zoom(double factor); ///< above 1 comes nearer
     void lookFrom(double yaw, double pitch);
 };
 
-}  // namespace vergence
+} // namespace vergence

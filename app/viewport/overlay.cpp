@@ -53,8 +53,9 @@ void paintPaneMarks(QPainter& painter, const ViewScene& scene, const Pane& pane,
         const bool isRight = settings.compare.mode == CompareMode::Wipe && pane.clip.left() > 0;
         painter.save();
         painter.setClipRect(pane.clip);
-        paintChip(painter, isRight ? pane.clip.topRight() + QPointF(-8, 8)
-                                   : pane.clip.topLeft() + QPointF(8, 8),
+        paintChip(painter,
+                  isRight ? pane.clip.topRight() + QPointF(-8, 8)
+                          : pane.clip.topLeft() + QPointF(8, 8),
                   pane.label, palette, isRight ? Qt::AlignRight : Qt::AlignLeft);
         painter.restore();
     }
@@ -140,16 +141,17 @@ void paintColourBarOf(QPainter& painter, const ViewScene& scene, const std::vect
     }
 }
 
-/// Axis of the 3-D stack: a projected line with ticks at `values`, which stand at the world points `at`.
+/// Axis of the 3-D stack: a projected line with ticks at `values`, which stand at the world points
+/// `at`.
 struct ProjectedAxis {
     std::vector<QVector3D> at;
     QStringList values;
     QString title;
-    QVector3D outward;  ///< direction of ticks and text
+    QVector3D outward; ///< direction of ticks and text
 };
 
-void paintAxis(QPainter& painter, const ProjectedAxis& axis, const ViewScene& scene, QSizeF viewport,
-               const QPalette& palette)
+void paintAxis(QPainter& painter, const ProjectedAxis& axis, const ViewScene& scene,
+               QSizeF viewport, const QPalette& palette)
 {
     const OrbitCamera& camera = scene.settings().camera;
     const auto project = [&](const QVector3D& point) { return camera.project(point, viewport); };
@@ -160,8 +162,9 @@ void paintAxis(QPainter& painter, const ProjectedAxis& axis, const ViewScene& sc
     QRectF taken;
     for (std::size_t i = 0; i < axis.at.size(); ++i) {
         painter.drawLine(project(axis.at[i]), project(axis.at[i] + axis.outward * 0.03F));
-        QRectF box(QPointF(), QSizeF(metrics.horizontalAdvance(axis.values[static_cast<int>(i)]) + 4,
-                                     metrics.height()));
+        QRectF box(QPointF(),
+                   QSizeF(metrics.horizontalAdvance(axis.values[static_cast<int>(i)]) + 4,
+                          metrics.height()));
         box.moveCenter(project(axis.at[i] + axis.outward * 0.09F));
         if (taken.intersects(box))
             continue;
@@ -169,7 +172,8 @@ void paintAxis(QPainter& painter, const ProjectedAxis& axis, const ViewScene& sc
         painter.drawText(box, Qt::AlignCenter, axis.values[static_cast<int>(i)]);
     }
     const QVector3D middle = (axis.at.front() + axis.at.back()) / 2;
-    paintChip(painter, project(middle + axis.outward * 0.2F), axis.title, palette, Qt::AlignHCenter);
+    paintChip(painter, project(middle + axis.outward * 0.2F), axis.title, palette,
+              Qt::AlignHCenter);
 }
 
 void paintStackAxes(QPainter& painter, const ViewScene& scene, QSizeF viewport,
@@ -215,7 +219,7 @@ void paintStackAxes(QPainter& painter, const ViewScene& scene, QSizeF viewport,
         paintAxis(painter, axis, scene, viewport, palette);
 }
 
-}  // namespace
+} // namespace
 
 std::vector<double> niceTicks(double low, double high, int count)
 {
@@ -231,7 +235,8 @@ std::vector<double> niceTicks(double low, double high, int count)
     return ticks;
 }
 
-void paintOverlay(QPainter& painter, const ViewScene& scene, QSizeF viewport, const QPalette& palette)
+void paintOverlay(QPainter& painter, const ViewScene& scene, QSizeF viewport,
+                  const QPalette& palette)
 {
     painter.setRenderHint(QPainter::Antialiasing);
     const ViewSettings& settings = scene.settings();
@@ -248,4 +253,4 @@ void paintOverlay(QPainter& painter, const ViewScene& scene, QSizeF viewport, co
     paintColourBarOf(painter, scene, panes, viewport, palette);
 }
 
-}  // namespace vergence
+} // namespace vergence

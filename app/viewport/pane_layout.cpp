@@ -10,13 +10,14 @@ constexpr double kGap = 6;
 constexpr double kLabelHeight = 20;
 constexpr double kSmallestZoom = 0.1, kLargestZoom = 200;
 
-}  // namespace
+} // namespace
 
 double fitScale(QSizeF area, QSizeF picture)
 {
     if (picture.isEmpty())
         return 1;
-    return std::max(1e-6, std::min(area.width() / picture.width(), area.height() / picture.height()));
+    return std::max(1e-6,
+                    std::min(area.width() / picture.width(), area.height() / picture.height()));
 }
 
 QRectF pictureRect(const QRectF& area, QSizeF picture, const ImageTransform& transform)
@@ -29,7 +30,8 @@ QRectF pictureRect(const QRectF& area, QSizeF picture, const ImageTransform& tra
     return QRectF(QPointF(std::round(corner.x()), std::round(corner.y())), size);
 }
 
-QPointF toPicture(QPointF point, const QRectF& area, QSizeF picture, const ImageTransform& transform)
+QPointF toPicture(QPointF point, const QRectF& area, QSizeF picture,
+                  const ImageTransform& transform)
 {
     const QRectF rect = pictureRect(area, picture, transform);
     return {(point.x() - rect.left()) / rect.width() * picture.width(),
@@ -44,7 +46,8 @@ ImageTransform zoomedAt(const ImageTransform& transform, QPointF point, const QR
     const QPointF from = point - area.center();
     const QSizeF fitted = picture * fitScale(area.size(), picture);
     const double shrink = 1 / transform.zoom - 1 / result.zoom;
-    result.centre += QPointF(from.x() / fitted.width() * shrink, from.y() / fitted.height() * shrink);
+    result.centre +=
+        QPointF(from.x() / fitted.width() * shrink, from.y() / fitted.height() * shrink);
     return result;
 }
 
@@ -85,4 +88,4 @@ std::vector<QRectF> gridCells(QSizeF viewport, int count, QSizeF picture)
     return cells;
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -25,9 +25,11 @@ double luminance(QRgb colour)
     return 0.2126 * qRed(colour) + 0.7152 * qGreen(colour) + 0.0722 * qBlue(colour);
 }
 
-}  // namespace
+} // namespace
 
-SoftwareView::SoftwareView(const ViewScene& scene, QWidget* parent) : QWidget(parent), m_scene(scene)
+SoftwareView::SoftwareView(const ViewScene& scene, QWidget* parent)
+    : QWidget(parent),
+      m_scene(scene)
 {
     setObjectName(QStringLiteral("softwareView"));
     connect(&scene, &ViewScene::changed, this, qOverload<>(&QWidget::update));
@@ -122,4 +124,4 @@ void SoftwareView::paintEvent(QPaintEvent*)
     ++m_paintCount;
 }
 
-}  // namespace vergence
+} // namespace vergence

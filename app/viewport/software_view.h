@@ -38,4 +38,4 @@ private:
     int m_paintCount = 0;
 };
 
-}  // namespace vergence
+} // namespace vergence

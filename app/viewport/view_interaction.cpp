@@ -7,14 +7,16 @@
 namespace vergence {
 namespace {
 
-constexpr double kWipeReach = 9;      ///< px around the wipe line that take hold of it
-constexpr double kKeyPan = 40;        ///< px per arrow key
+constexpr double kWipeReach = 9; ///< px around the wipe line that take hold of it
+constexpr double kKeyPan = 40;   ///< px per arrow key
 constexpr double kKeyZoom = 1.25;
 
-}  // namespace
+} // namespace
 
 ViewInteraction::ViewInteraction(ViewScene& scene, QWidget* canvas)
-    : QObject(canvas), m_scene(scene), m_canvas(canvas)
+    : QObject(canvas),
+      m_scene(scene),
+      m_canvas(canvas)
 {
     canvas->setMouseTracking(true);
     canvas->setFocusPolicy(Qt::StrongFocus);
@@ -112,9 +114,8 @@ bool ViewInteraction::move(const QMouseEvent& event)
         pan(delta);
         break;
     case Drag::Wipe:
-        m_scene.edit([&](ViewSettings& s) {
-            s.compare.wipe = event.position().x() / m_canvas->width();
-        });
+        m_scene.edit(
+            [&](ViewSettings& s) { s.compare.wipe = event.position().x() / m_canvas->width(); });
         break;
     case Drag::Orbit:
         m_scene.edit([&](ViewSettings& s) { s.camera.orbit(delta); });
@@ -129,8 +130,8 @@ bool ViewInteraction::move(const QMouseEvent& event)
 
 bool ViewInteraction::release(const QMouseEvent& event)
 {
-    const bool isClick = (event.position() - m_pressed).manhattanLength() <
-                         QApplication::startDragDistance();
+    const bool isClick =
+        (event.position() - m_pressed).manhattanLength() < QApplication::startDragDistance();
     const bool wasPan = m_drag == Drag::Pan;
     m_drag = Drag::None;
     if (!isClick || !wasPan || mode() != ViewMode::StackGrid)
@@ -306,4 +307,4 @@ bool ViewInteraction::cameraKey(const QKeyEvent& event)
     }
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -13,7 +13,8 @@
 
 namespace vergence {
 
-/// Mouse and keys of the canvas, whichever widget draws it: zoom, pan, orbit, wipe, selection of layers.
+/// Mouse and keys of the canvas, whichever widget draws it: zoom, pan, orbit, wipe, selection of
+/// layers.
 class ViewInteraction : public QObject {
     Q_OBJECT
 public:
@@ -21,13 +22,13 @@ public:
     ViewInteraction(ViewScene& scene, QWidget* canvas);
 
     void fit();
-    void oneToOne();       ///< one picture pixel on one screen pixel
-    void frameAll();       ///< 3-D: the whole stack in view, direction kept
+    void oneToOne(); ///< one picture pixel on one screen pixel
+    void frameAll(); ///< 3-D: the whole stack in view, direction kept
     void resetCamera();
     void stepLayer(int by);
 
 Q_SIGNALS:
-    void pointerMoved(const QString& stream, int layer, double x, double y);  ///< picture pixels
+    void pointerMoved(const QString& stream, int layer, double x, double y); ///< picture pixels
     void pointerLeft();
     void digitPressed(int digit);
     void playToggled();
@@ -56,4 +57,4 @@ private:
     QPointF m_last, m_pressed;
 };
 
-}  // namespace vergence
+} // namespace vergence

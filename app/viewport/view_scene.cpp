@@ -52,7 +52,7 @@ bool holds(const std::vector<StreamDecl>& streams, const std::string& id)
     return std::ranges::any_of(streams, [&](const StreamDecl& s) { return s.id == id; });
 }
 
-}  // namespace
+} // namespace
 
 void ViewScene::setStreams(const std::vector<StreamDecl>& streams)
 {
@@ -66,7 +66,13 @@ void ViewScene::setStreams(const std::vector<StreamDecl>& streams)
 void ViewScene::setFrame(Frame frame)
 {
     const std::string id = frame.info.stream;
-    m_frames[id] = makeShownFrame(std::move(frame), ++m_revision);
+    const auto before = this->frame(id);
+    const auto shown = makeShownFrame(std::move(frame), ++m_revision);
+    m_frames[id] = shown;
+    const bool hasNewForm =
+        !before || before->layers() != shown->layers() || before->isScalar() != shown->isScalar();
+    if (hasNewForm)
+        apply(m_settings);
     const auto visible = visibleStreams();
     if (std::ranges::find(visible, id) != visible.end())
         Q_EMIT changed();
@@ -256,7 +262,8 @@ std::vector<Pane> ViewScene::comparePanes(QSizeF viewport) const
         break;
     }
     const QRectF third = column(2, 3);
-    return {pane(column(0, 3), column(0, 3), compare.a), pane(column(1, 3), column(1, 3), compare.b),
+    return {pane(column(0, 3), column(0, 3), compare.a),
+            pane(column(1, 3), column(1, 3), compare.b),
             compare.third.empty() ? difference(third) : pane(third, third, compare.third)};
 }
 
@@ -296,9 +303,8 @@ std::vector<StackPlane> ViewScene::planes() const
     }
     const QMatrix4x4 worldToView = m_settings.camera.worldToView();
     // View z grows towards the viewer, so the smallest is the farthest.
-    std::ranges::stable_sort(result, {}, [&](const StackPlane& plane) {
-        return worldToView.map(plane.centre).z();
-    });
+    std::ranges::stable_sort(
+        result, {}, [&](const StackPlane& plane) { return worldToView.map(plane.centre).z(); });
     return result;
 }
 
@@ -310,4 +316,4 @@ std::optional<Pane> ViewScene::paneAt(QPointF point, QSizeF viewport) const
     return std::nullopt;
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -21,25 +21,25 @@ enum class CompareMode { Wipe, Side, Blink, Difference, ThreeUp };
 
 struct CompareSettings {
     std::string a, b;
-    std::string third;          ///< third pane of ThreeUp; empty shows the difference of A and B
+    std::string third; ///< third pane of ThreeUp; empty shows the difference of A and B
     CompareMode mode = CompareMode::Wipe;
-    double wipe = 0.5;          ///< fraction of the view's width that shows A
-    double gain = 1;            ///< factor on differences
-    bool isSigned = false;      ///< difference of luminance with its sign instead of amounts per channel
-    bool showsB = false;        ///< A and B are exchanged, while Space is held
+    double wipe = 0.5;     ///< fraction of the view's width that shows A
+    double gain = 1;       ///< factor on differences
+    bool isSigned = false; ///< difference of luminance with its sign instead of amounts per channel
+    bool showsB = false;   ///< A and B are exchanged, while Space is held
 };
 
 /// Everything the user chose in the view.
 struct ViewSettings {
     ViewMode mode = ViewMode::Image;
-    std::string stream;         ///< shown in every mode but Compare
+    std::string stream; ///< shown in every mode but Compare
     int layer = 0;
     CompareSettings compare;
     Tone tone;
     ImageTransform transform;
     OrbitCamera camera;
     double opacity = 0.8;
-    double depthStretch = 1.6;  ///< length of the depth axis; the widest plane is 1 wide
+    double depthStretch = 1.6; ///< length of the depth axis; the widest plane is 1 wide
 };
 
 /// One plane of the 3-D stack in world units.
@@ -49,17 +49,19 @@ struct StackPlane {
     QSizeF halfSize;
 };
 
-/// What is to be drawn: streams, their newest frames and the user's choices. Knows no widget; both painters read it.
+/// What is to be drawn: streams, their newest frames and the user's choices. Knows no widget; both
+/// painters read it.
 class ViewScene : public QObject {
     Q_OBJECT
 public:
     void setStreams(const std::vector<StreamDecl>& streams);
     const std::vector<StreamDecl>& streams() const { return m_streams; }
-    void setFrame(Frame frame);  ///< throws ContractError for a frame that contradicts itself
+    void setFrame(Frame frame); ///< throws ContractError for a frame that contradicts itself
     void clear();
 
     const ViewSettings& settings() const { return m_settings; }
-    /// Changes the settings by `edit(ViewSettings&)`, keeps them consistent with the streams and announces the change.
+    /// Changes the settings by `edit(ViewSettings&)`, keeps them consistent with the streams and
+    /// announces the change.
     template <class Edit>
     void edit(Edit&& edit)
     {
@@ -77,7 +79,7 @@ public:
     std::vector<std::string> visibleStreams() const;
     const StreamDecl* stream(const std::string& id) const;
     std::shared_ptr<const ShownFrame> frame(const std::string& stream) const;
-    bool hasPicture() const;     ///< at least one visible stream has a frame
+    bool hasPicture() const; ///< at least one visible stream has a frame
 
     /// Flat pictures to draw; empty in Stack3d and Diagram.
     std::vector<Pane> panes(QSizeF viewport) const;
@@ -85,10 +87,10 @@ public:
     std::vector<StackPlane> planes() const;
     /// Pane whose clip holds the point.
     std::optional<Pane> paneAt(QPointF point, QSizeF viewport) const;
-    int layerFor(const std::string& stream) const;  ///< the chosen layer as far as the stream has it
+    int layerFor(const std::string& stream) const; ///< the chosen layer as far as the stream has it
 
 Q_SIGNALS:
-    void changed();              ///< draw again
+    void changed(); ///< draw again
     void settingsChanged();
     void streamsChanged();
     void visibleStreamsChanged();
@@ -105,4 +107,4 @@ private:
     ViewSettings m_settings;
 };
 
-}  // namespace vergence
+} // namespace vergence

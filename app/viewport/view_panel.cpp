@@ -1,0 +1,376 @@
+#include "app/viewport/view_panel.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <deque>
+#include <map>
+
+#include <QElapsedTimer>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QStackedWidget>
+#include <QTimer>
+#include <QVBoxLayout>
+
+#include "app/viewport/control_strip.h"
+#include "app/viewport/diagram_view.h"
+#include "app/viewport/gl_viewport.h"
+#include "app/viewport/software_view.h"
+#include "app/viewport/view_interaction.h"
+#include "app/viewport/view_scene.h"
+#include "app/viewport/view_tools.h"
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/view/diagram.h"
+
+namespace vergence {
+namespace {
+
+constexpr int kInputMilliseconds = 8;      ///< at most one ViewInput in this time
+constexpr qint64 kRateMilliseconds = 2000; ///< frames of this long tell the rate
+
+std::vector<double> viewToWorld(const OrbitCamera& camera)
+{
+    const QMatrix4x4 matrix = camera.worldToView().inverted();
+    const float* columns = matrix.constData();
+    return {columns, columns + 16};
+}
+
+} // namespace
+
+struct ViewPanel::Impl {
+    explicit Impl(ViewPanel& panel) : owner(panel) {}
+
+    void build();
+    void makeCanvas();
+    void useSoftware(const QString& reason);
+    void connectScene();
+    void showPage();
+    void showStatus();
+    void showPointer(const QString& stream, int layer, double x, double y);
+    void send(const std::string& id, std::vector<double> value);
+    void sendNow();
+    void digit(int number);
+    double rate(const std::string& stream);
+
+    ViewPanel& owner;
+    ViewScene scene;
+    ViewTools* tools = nullptr;
+    QStackedWidget* pages = nullptr;
+    QWidget* canvas = nullptr; ///< the viewport or the software view
+    GlViewport* viewport = nullptr;
+    SoftwareView* software = nullptr;
+    ViewInteraction* interaction = nullptr;
+    DiagramView* diagram = nullptr;
+    QLabel *message = nullptr, *status = nullptr, *probe = nullptr, *transport = nullptr;
+    ControlStrip* controls = nullptr;
+    QString text; ///< of setMessage
+    std::uint64_t shownDiagram = 0;
+    std::map<std::string, std::deque<qint64>> arrivals;
+    QElapsedTimer clock, sinceInput;
+    QTimer inputTimer, statusTimer;
+    ViewInput input; ///< everything the viewer touched so far
+    std::vector<double> camera;
+};
+
+void ViewPanel::Impl::build()
+{
+    auto* column = new QVBoxLayout(&owner);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    tools = new ViewTools(scene, &owner);
+    pages = new QStackedWidget(&owner);
+    diagram = new DiagramView(pages);
+    message = new QLabel(pages);
+    message->setObjectName(QStringLiteral("viewMessage"));
+    message->setAlignment(Qt::AlignCenter);
+    message->setWordWrap(true);
+    message->setMargin(24);
+    message->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    pages->addWidget(message);
+    pages->addWidget(diagram);
+    makeCanvas();
+    controls = new ControlStrip(&owner);
+    auto* strip = new QWidget(&owner);
+    auto* row = new QHBoxLayout(strip);
+    row->setContentsMargins(8, 2, 8, 2);
+    status = new QLabel(strip);
+    status->setObjectName(QStringLiteral("viewStatus"));
+    probe = new QLabel(strip);
+    probe->setObjectName(QStringLiteral("viewProbe"));
+    transport = new QLabel(strip);
+    transport->setObjectName(QStringLiteral("viewTransport"));
+    row->addWidget(status);
+    row->addStretch(1);
+    row->addWidget(probe);
+    row->addSpacing(12);
+    row->addWidget(transport);
+    column->addWidget(tools);
+    column->addWidget(pages, 1);
+    column->addWidget(controls);
+    column->addWidget(strip);
+    connectScene();
+}
+
+void ViewPanel::Impl::makeCanvas()
+{
+    QString reason;
+    if (!GlViewport::isAvailable(&reason))
+        return useSoftware(reason);
+    viewport = new GlViewport(scene, pages);
+    QObject::connect(viewport, &GlViewport::failed, &owner,
+                     [this](const QString& why) { useSoftware(why); });
+    QObject::connect(viewport, &GlViewport::transportChanged, &owner, [this] { showStatus(); });
+    canvas = viewport;
+    pages->addWidget(canvas);
+}
+
+void ViewPanel::Impl::useSoftware(const QString& reason)
+{
+    if (software != nullptr)
+        return;
+    log("viewport").info("{} Pictures are drawn without it.", reason.toStdString());
+    if (viewport != nullptr)
+        viewport->deleteLater();
+    viewport = nullptr;
+    software = new SoftwareView(scene, pages);
+    software->setToolTip(ViewPanel::tr("Reduced view: %1").arg(reason));
+    canvas = software;
+    pages->addWidget(canvas);
+    if (interaction != nullptr) { // OpenGL failed later than at the start
+        connectScene();
+        showPage();
+    }
+}
+
+void ViewPanel::Impl::connectScene()
+{
+    canvas->setAccessibleName(ViewPanel::tr("Picture"));
+    const bool isFirst = interaction == nullptr;
+    interaction = new ViewInteraction(scene, canvas);
+    QObject::connect(interaction, &ViewInteraction::pointerMoved, &owner,
+                     [this](const QString& stream, int layer, double x, double y) {
+                         showPointer(stream, layer, x, y);
+                     });
+    QObject::connect(interaction, &ViewInteraction::pointerLeft, probe, &QLabel::clear);
+    QObject::connect(interaction, &ViewInteraction::digitPressed, &owner,
+                     [this](int number) { digit(number); });
+    QObject::connect(interaction, &ViewInteraction::playToggled, controls,
+                     &ControlStrip::togglePlay);
+    if (!isFirst)
+        return;
+    QObject::connect(tools, &ViewTools::fitRequested, &owner, [this] {
+        if (scene.settings().mode == ViewMode::Stack3d)
+            interaction->frameAll();
+        else
+            interaction->fit();
+    });
+    QObject::connect(tools, &ViewTools::oneToOneRequested, &owner,
+                     [this] { interaction->oneToOne(); });
+    QObject::connect(&scene, &ViewScene::changed, &owner, [this] { showPage(); });
+    QObject::connect(&scene, &ViewScene::settingsChanged, &owner, [this] {
+        auto now = viewToWorld(scene.settings().camera);
+        if (scene.settings().mode == ViewMode::Stack3d && now != camera) {
+            camera = now;
+            send("camera", std::move(now));
+        }
+    });
+    QObject::connect(&scene, &ViewScene::visibleStreamsChanged, &owner,
+                     &ViewPanel::visibleStreamsChanged);
+    QObject::connect(
+        controls, &ControlStrip::valueChanged, &owner,
+        [this](const std::string& id, const std::vector<double>& value) { send(id, value); });
+    QObject::connect(diagram, &DiagramView::parameterDragged, &owner, &ViewPanel::parameterDragged);
+    inputTimer.setSingleShot(true);
+    QObject::connect(&inputTimer, &QTimer::timeout, &owner, [this] { sendNow(); });
+    statusTimer.setInterval(500);
+    QObject::connect(&statusTimer, &QTimer::timeout, &owner, [this] { showStatus(); });
+    clock.start();
+    showPage();
+}
+
+void ViewPanel::Impl::showPage()
+{
+    const ViewSettings& settings = scene.settings();
+    QString words;
+    if (scene.streams().empty())
+        words = text.isEmpty() ? ViewPanel::tr("Nothing to show yet.") : text;
+    else if (settings.mode == ViewMode::NotShown)
+        words = ViewPanel::tr("This version does not show “%1”. Its numbers are in the charts, its "
+                              "files among the artifacts of the run.")
+                    .arg(QString::fromStdString(scene.stream(settings.stream)->title));
+    else if (!scene.hasPicture())
+        words = text.isEmpty() ? ViewPanel::tr("Waiting for the first picture.") : text;
+    const auto shown = scene.frame(settings.stream);
+    if (words.isEmpty() && settings.mode == ViewMode::Diagram && shown->revision != shownDiagram) {
+        try {
+            diagram->setDiagram(Diagram::fromJson(shown->frame.info.meta));
+            shownDiagram = shown->revision;
+        } catch (const Error& error) {
+            words = ViewPanel::tr("The drawing cannot be read: %1")
+                        .arg(QString::fromUtf8(error.what()));
+        }
+    }
+    message->setText(words);
+    QWidget* page = !words.isEmpty()                     ? static_cast<QWidget*>(message)
+                    : settings.mode == ViewMode::Diagram ? static_cast<QWidget*>(diagram)
+                                                         : canvas;
+    if (pages->currentWidget() != page)
+        pages->setCurrentWidget(page);
+    showStatus();
+}
+
+double ViewPanel::Impl::rate(const std::string& stream)
+{
+    auto& times = arrivals[stream];
+    const qint64 now = clock.elapsed();
+    while (!times.empty() && now - times.front() > kRateMilliseconds)
+        times.pop_front();
+    if (times.empty())
+        statusTimer.stop();
+    return times.size() * 1000.0 / kRateMilliseconds;
+}
+
+void ViewPanel::Impl::showStatus()
+{
+    const auto visible = scene.visibleStreams();
+    const auto shown = visible.empty() ? nullptr : scene.frame(visible.front());
+    transport->setText(software != nullptr ? ViewPanel::tr("reduced view") : owner.transportName());
+    transport->setToolTip(software != nullptr ? software->toolTip()
+                                              : ViewPanel::tr("Way of the pictures to the screen"));
+    if (!shown) {
+        status->clear();
+        return;
+    }
+    const FrameInfo& info = shown->frame.info;
+    QStringList parts;
+    if (scene.settings().mode != ViewMode::Diagram)
+        parts << ViewPanel::tr("%1 × %2 px").arg(info.width).arg(info.height);
+    if (info.layers > 1)
+        parts << ViewPanel::tr("%1 layers").arg(info.layers);
+    parts << ViewPanel::tr("step %1").arg(info.step);
+    if (const double perSecond = rate(info.stream); perSecond > 0)
+        parts << ViewPanel::tr("%1 frames/s").arg(perSecond, 0, 'f', 1);
+    status->setText(parts.join(QStringLiteral("  ·  ")));
+}
+
+void ViewPanel::Impl::showPointer(const QString& stream, int layer, double x, double y)
+{
+    const auto shown = scene.frame(stream.toStdString());
+    probe->setText(pixelText(shown->frame, layer, static_cast<int>(x), static_cast<int>(y)));
+    input.texts["pointer_stream"] = stream.toStdString();
+    send("pointer", {x, y});
+}
+
+void ViewPanel::Impl::send(const std::string& id, std::vector<double> value)
+{
+    input.values[id] = std::move(value);
+    if (inputTimer.isActive())
+        return;
+    const qint64 waited = sinceInput.isValid() ? sinceInput.elapsed() : kInputMilliseconds;
+    if (waited >= kInputMilliseconds)
+        sendNow();
+    else
+        inputTimer.start(static_cast<int>(kInputMilliseconds - waited));
+}
+
+void ViewPanel::Impl::sendNow()
+{
+    ++input.sequence;
+    sinceInput.start();
+    Q_EMIT owner.viewInputChanged(input);
+}
+
+void ViewPanel::Impl::digit(int number)
+{
+    if (controls->hasToggles())
+        return number == 0 ? controls->showAll() : controls->solo(number - 1);
+    const auto modes = scene.modes();
+    if (number >= 1 && number <= static_cast<int>(modes.size()))
+        scene.edit([&](ViewSettings& s) { s.mode = modes[number - 1]; });
+}
+
+ViewPanel::ViewPanel(QWidget* parent) : QWidget(parent), m_impl(std::make_unique<Impl>(*this))
+{
+    m_impl->build();
+}
+
+ViewPanel::~ViewPanel()
+{
+    // The widgets read the scene, so they go first; the scene's signals no longer matter then.
+    disconnect(&m_impl->scene, nullptr, nullptr, nullptr);
+    delete m_impl->pages;
+    delete m_impl->tools;
+}
+
+void ViewPanel::setStreams(const std::vector<StreamDecl>& streams)
+{
+    m_impl->scene.setStreams(streams);
+}
+
+void ViewPanel::setControls(const std::vector<ViewControl>& controls)
+{
+    std::erase_if(m_impl->input.values, [&](const auto& entry) {
+        return entry.first != "pointer" && entry.first != "camera" &&
+               std::ranges::none_of(controls,
+                                    [&](const ViewControl& c) { return c.id == entry.first; });
+    });
+    m_impl->controls->setControls(controls);
+}
+
+void ViewPanel::setFrame(Frame frame)
+{
+    auto& times = m_impl->arrivals[frame.info.stream];
+    times.push_back(m_impl->clock.elapsed());
+    m_impl->statusTimer.start();
+    m_impl->scene.setFrame(std::move(frame));
+}
+
+void ViewPanel::clear()
+{
+    m_impl->arrivals.clear();
+    m_impl->diagram->clear();
+    m_impl->probe->clear();
+    m_impl->scene.clear();
+}
+
+std::vector<std::string> ViewPanel::visibleStreams() const
+{
+    return m_impl->scene.visibleStreams();
+}
+
+void ViewPanel::setMessage(const QString& text)
+{
+    m_impl->text = text;
+    m_impl->showPage();
+}
+
+QImage ViewPanel::grabView() const
+{
+    QWidget* page = m_impl->pages->currentWidget();
+    if (page == m_impl->viewport)
+        return m_impl->viewport->grabFramebuffer().convertToFormat(QImage::Format_RGB32);
+    return page->grab().toImage();
+}
+
+QString ViewPanel::transportName() const
+{
+    return m_impl->viewport != nullptr ? m_impl->viewport->transportName()
+                                       : QStringLiteral("software");
+}
+
+int ViewPanel::paintCount() const
+{
+    return m_impl->viewport != nullptr ? m_impl->viewport->paintCount()
+                                       : m_impl->software->paintCount();
+}
+
+void ViewPanel::setUploader(std::unique_ptr<FrameUploader> uploader)
+{
+    expects(uploader != nullptr, "the uploader is there");
+    if (m_impl->viewport != nullptr)
+        m_impl->viewport->setUploader(std::move(uploader));
+}
+
+} // namespace vergence
