@@ -30,9 +30,9 @@ std::string ringPrefix()
 } // namespace
 
 struct RunController::Impl {
-    Impl(std::unique_ptr<Run> run, Config initial, std::shared_ptr<Device> device,
-         RunSettings given)
+    Impl(std::unique_ptr<Run> run, Config initial, std::shared_ptr<Device> on, RunSettings given)
         : settings(std::move(given)),
+          device(std::move(on)),
           config(initial),
           status(settings, device->info()),
           control([this](RunState state) { stateChanged(state); }),
@@ -40,8 +40,7 @@ struct RunController::Impl {
           artifacts(settings.folder),
           frames(ringPrefix()),
           manifest(settings, initial, device->info()),
-          context({std::move(device), artifacts, frames, metrics, outbox, control,
-                   settings.exploresOnly},
+          context({device, artifacts, frames, metrics, outbox, control, settings.exploresOnly},
                   std::move(initial), settings.previewIntervalSeconds),
           loop(std::move(run), {settings, control, outbox, metrics, journal, artifacts, frames,
                                 manifest, status, context})
@@ -59,6 +58,7 @@ struct RunController::Impl {
     StatusWriter::Now now() const;
 
     const RunSettings settings;
+    const std::shared_ptr<Device> device;
     std::mutex configMutex;
     Config config; ///< newest, live changes included
     Outbox outbox;
@@ -202,6 +202,11 @@ void RunController::addResources(const nlohmann::json& resources)
 const RunSettings& RunController::settings() const
 {
     return m_impl->settings;
+}
+
+const DeviceInfo& RunController::device() const
+{
+    return m_impl->device->info();
 }
 
 RunState RunController::state() const

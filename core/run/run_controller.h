@@ -60,6 +60,7 @@ public:
     void addResources(const nlohmann::json& resources);
 
     const RunSettings& settings() const;
+    const DeviceInfo& device() const;
     RunState state() const;
     std::int64_t step() const;
     std::int64_t totalSteps() const;

@@ -1,0 +1,150 @@
+#include "core/run/worker.h"
+
+#include <csignal>
+#include <cstdio>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <QCoreApplication>
+#include <QEventLoop>
+#include <QTimer>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/run/progress_line.h"
+#include "core/run/signal_watch.h"
+#include "core/run/system_recorder.h"
+#include "core/run/worker_log.h"
+#include "core/run/worker_server.h"
+
+namespace vergence {
+
+namespace {
+
+constexpr int kPollMilliseconds = 50; // 20 Hz
+constexpr int kBeatMilliseconds = 1000;
+constexpr int kDrawEvery = 4; // polls per redraw of the progress line
+constexpr int kFarewellMilliseconds = 1000;
+
+/// The main thread of a worker: everything that is not the run itself.
+class Worker {
+public:
+    Worker(RunController& controller, const WorkerOptions& options)
+        : m_controller(controller),
+          m_options(options),
+          m_system(controller, controller.device().uuid),
+          m_showsLine(options.showsProgress && !options.jsonLines && ::isatty(STDERR_FILENO) != 0)
+    {
+        if (options.servesSocket)
+            m_server = std::make_unique<WorkerServer>(controller);
+    }
+
+    int run();
+
+private:
+    void poll();
+    void beat();
+    void interrupted(int signal);
+    void killAfter(double seconds);
+    void draw();
+    std::string socketName() const { return m_server ? m_server->socketName() : std::string(); }
+
+    RunController& m_controller;
+    WorkerOptions m_options;
+    SystemRecorder m_system;
+    std::unique_ptr<WorkerServer> m_server;
+    SignalWatch m_signals;
+    QEventLoop m_loop;
+    ProgressLine m_line;
+    bool m_showsLine;
+    int m_polls = 0;
+};
+
+int Worker::run()
+{
+    adoptWorkerLog(m_controller.settings().folder);
+    QObject::connect(&m_signals, &SignalWatch::interrupted, &m_loop,
+                     [this](int signal) { interrupted(signal); });
+    if (m_server)
+        QObject::connect(m_server.get(), &WorkerServer::killAfterRequested, &m_loop,
+                         [this](double seconds) { killAfter(seconds); });
+    QTimer pollTimer, beatTimer;
+    QObject::connect(&pollTimer, &QTimer::timeout, &m_loop, [this] { poll(); });
+    QObject::connect(&beatTimer, &QTimer::timeout, &m_loop, [this] { beat(); });
+    m_controller.start();
+    m_controller.beat(socketName());
+    pollTimer.start(kPollMilliseconds);
+    beatTimer.start(kBeatMilliseconds);
+    m_loop.exec();
+    if (m_server)
+        m_server->drain(kFarewellMilliseconds);
+    m_server.reset();
+    m_controller.beat({});
+    if (m_showsLine)
+        std::fputc('\n', stderr);
+    return static_cast<int>(m_controller.exitCode());
+}
+
+void Worker::poll()
+{
+    const bool isOver =
+        m_controller.isFinished(); // asked first, so that nothing said before the end is missed
+    const std::vector<nlohmann::json> messages = m_controller.poll();
+    if (m_server)
+        m_server->broadcast(messages);
+    if (m_options.jsonLines) {
+        for (const nlohmann::json& message : messages) {
+            const std::string line = serialise(message);
+            std::fwrite(line.data(), 1, line.size(), stdout);
+        }
+        std::fflush(stdout);
+    }
+    if (m_showsLine) {
+        m_line.hear(messages);
+        if (isOver || m_polls++ % kDrawEvery == 0)
+            draw();
+    }
+    if (isOver)
+        m_loop.quit();
+}
+
+void Worker::beat()
+{
+    m_system.sample();
+    m_controller.beat(socketName());
+}
+
+void Worker::interrupted(int signal)
+{
+    log("run").info("Interrupted: the run saves and stops. Once more ends it at once.");
+    m_controller.requestStop(static_cast<ExitCode>(128 + signal));
+}
+
+void Worker::killAfter(double seconds)
+{
+    m_controller.requestStop();
+    QTimer::singleShot(static_cast<int>(seconds * 1000), &m_loop, [] {
+        log("run").error("The run did not stop in time and is ended.");
+        ::_exit(128 + SIGKILL);
+    });
+}
+
+void Worker::draw()
+{
+    winsize size{};
+    const int columns =
+        ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col - 1 : 79;
+    std::fprintf(stderr, "\r%s\033[K", m_line.text(steadySeconds(), columns).c_str());
+    std::fflush(stderr);
+}
+
+} // namespace
+
+int runWorker(RunController& controller, const WorkerOptions& options)
+{
+    expects(QCoreApplication::instance() != nullptr, "runWorker: needs a QCoreApplication");
+    return Worker(controller, options).run();
+}
+
+} // namespace vergence
