@@ -32,6 +32,7 @@ Image imageFromLinear(std::span<const float> linear, int width, int height, int 
 std::vector<float> linearFromImage(const Image& image);
 
 void writePng(const std::filesystem::path& path, const Image& image);       ///< throws OutputError
+void writePng16(const std::filesystem::path& path, const Image16& image);
 Image readPng(const std::filesystem::path& path);                           ///< throws InputError; 16 bits become 8
 Image16 readPng16(const std::filesystem::path& path);                       ///< 8 bits are scaled up
 Image readJpeg(const std::filesystem::path& path);                          ///< throws InputError with libjpeg's reason
