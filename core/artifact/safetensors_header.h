@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/compute/dtype.h"
+#include "core/compute/view.h"
+
+namespace vergence {
+
+/// One tensor as the header of a safetensors file describes it. Used by the reader alone.
+struct SafetensorsEntry {
+    std::string name;
+    DType dtype = DType::F32;
+    std::vector<Index> shape;
+    std::uint64_t begin = 0, end = 0; ///< bytes after the header
+};
+
+struct SafetensorsHeader {
+    std::vector<SafetensorsEntry> entries; ///< by ascending offset
+    std::map<std::string, std::string> metadata;
+};
+
+/// Parses and checks everything: types, shapes, offsets without overlap or hole, `dataBytes` used
+/// to the last byte. Throws InputError that starts with `source` and names the tensor at fault.
+SafetensorsHeader parseSafetensorsHeader(std::string_view json, std::uint64_t dataBytes,
+                                         const std::string& source);
+
+} // namespace vergence
