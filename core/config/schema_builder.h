@@ -30,7 +30,7 @@ template <> struct FieldTraits<std::uint64_t> : ScalarTraits<std::uint64_t, std:
 template <>
 struct FieldTraits<float> {
     static constexpr FieldType type = FieldType::Float;
-    // By way of its shortest spelling: 1e-4f is shown as 0.0001, not as 9.99999974737875e-05, and reads back as the same float.
+    // By way of its shortest spelling: 1e-4f is shown as 1e-04, not as 9.99999974737875e-05, and reads back as the same float.
     static Value toValue(float member)
     {
         std::array<char, 32> buffer{};

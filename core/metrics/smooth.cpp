@@ -7,6 +7,11 @@
 
 namespace vergence {
 
+namespace {
+constexpr double kNegligible =
+    1e-20; // 1 minus less is 1; and multiplying on would end in slow subnormal numbers
+}
+
 std::vector<double> smooth(const std::vector<double>& values, double weight)
 {
     expects(weight >= 0 && weight < 1, "metrics: the weight of smoothing lies in [0, 1)");
@@ -24,7 +29,7 @@ std::vector<double> smooth(const std::vector<double>& values, double weight)
             continue;
         }
         average = average * weight + (1 - weight) * value;
-        remaining *= weight;
+        remaining = remaining < kNegligible ? 0 : remaining * weight;
         smoothed.push_back(average / (1 - remaining));
     }
     return smoothed;

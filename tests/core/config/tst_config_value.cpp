@@ -1,0 +1,136 @@
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include <QtTest>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/config/config.h"
+
+Q_DECLARE_METATYPE(vergence::Value)
+Q_DECLARE_METATYPE(vergence::FieldType)
+
+using namespace vergence;
+
+class TestConfigValue : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void spellsAsToml_data()
+    {
+        QTest::addColumn<Value>("value");
+        QTest::addColumn<QString>("text");
+        QTest::newRow("bool") << Value(true) << "true";
+        QTest::newRow("smallest integer")
+            << Value(std::numeric_limits<std::int64_t>::min()) << "-9223372036854775808";
+        QTest::newRow("integral float") << Value(1.0) << "1.0";
+        QTest::newRow("small float") << Value(1.6e-5) << "1.6e-05";
+        QTest::newRow("large float") << Value(1e300) << "1e+300";
+        QTest::newRow("minus zero") << Value(-0.0) << "-0.0";
+        QTest::newRow("infinity") << Value(-std::numeric_limits<double>::infinity()) << "-inf";
+        QTest::newRow("not a number") << Value(-std::numeric_limits<double>::quiet_NaN()) << "nan";
+        QTest::newRow("text") << Value(std::string("a\"\\\n\t\x01\x7f é"))
+                              << "\"a\\\"\\\\\\n\\t\\u0001\\u007F é\"";
+        QTest::newRow("empty list") << Value(std::vector<double>{}) << "[]";
+        QTest::newRow("floats") << Value(std::vector<double>{1, 0.5}) << "[1.0, 0.5]";
+        QTest::newRow("texts") << Value(std::vector<std::string>{"a", "b,c"}) << "[\"a\", \"b,c\"]";
+    }
+    void spellsAsToml()
+    {
+        QFETCH(Value, value);
+        QFETCH(QString, text);
+        QCOMPARE(QString::fromStdString(toToml(value)), text);
+    }
+
+    void floatsReadBackExactlyThroughTomlAndJson()
+    {
+        struct One {
+            double x = 0;
+        };
+        SchemaBuilder<One> schema("one");
+        schema.add("x", &One::x);
+        std::vector<double> numbers{0.0,
+                                    -0.0,
+                                    0.1,
+                                    1.6e-5,
+                                    std::numeric_limits<double>::denorm_min(),
+                                    std::numeric_limits<double>::min(),
+                                    std::numeric_limits<double>::max(),
+                                    std::numeric_limits<double>::lowest(),
+                                    std::nextafter(1.0, 2.0),
+                                    9007199254740993.0};
+        std::mt19937_64 random(7);
+        while (numbers.size() < 2000) {
+            const double number = std::bit_cast<double>(random());
+            if (std::isfinite(number))
+                numbers.push_back(number);
+        }
+        for (const double number : numbers) {
+            ConfigBuilder builder(schema.build());
+            builder.addToml("x = " + toToml(number), "one.toml");
+            const auto result = builder.build();
+            QVERIFY2(result.config, toToml(number).c_str());
+            QCOMPARE(std::bit_cast<std::uint64_t>(result.config->get<double>("x")),
+                     std::bit_cast<std::uint64_t>(number));
+            const auto json = nlohmann::json::parse(toJson(Value(number)).dump());
+            const double back = std::get<double>(valueFromJson(json, FieldType::Float));
+            QCOMPARE(std::bit_cast<std::uint64_t>(back), std::bit_cast<std::uint64_t>(number));
+        }
+    }
+
+    void jsonKeepsEveryKind_data()
+    {
+        QTest::addColumn<Value>("value");
+        QTest::addColumn<FieldType>("type");
+        constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+        QTest::newRow("bool") << Value(true) << FieldType::Bool;
+        QTest::newRow("int") << Value(kMost) << FieldType::Int;
+        QTest::newRow("seed") << Value(std::int64_t{42}) << FieldType::Seed;
+        QTest::newRow("float") << Value(1.0) << FieldType::Float;
+        QTest::newRow("infinite") << Value(std::numeric_limits<double>::infinity())
+                                  << FieldType::Float;
+        QTest::newRow("enum") << Value(std::string("adam")) << FieldType::Enum;
+        QTest::newRow("path") << Value(std::string("Übung é 空")) << FieldType::Path;
+        QTest::newRow("ints") << Value(std::vector<std::int64_t>{1, -kMost}) << FieldType::IntList;
+        QTest::newRow("floats") << Value(std::vector<double>{1, 0.1, 1e-320})
+                                << FieldType::FloatList;
+        QTest::newRow("texts") << Value(std::vector<std::string>{"", "b"}) << FieldType::StringList;
+    }
+    void jsonKeepsEveryKind()
+    {
+        QFETCH(Value, value);
+        QFETCH(FieldType, type);
+        const auto json = nlohmann::json::parse(toJson(value).dump());
+        QVERIFY(valueFromJson(json, type) == value);
+        QVERIFY(fieldTypeFromName(nameOf(type)) == type);
+    }
+
+    void jsonOfAnotherKindIsRefused_data()
+    {
+        QTest::addColumn<QString>("json");
+        QTest::addColumn<FieldType>("type");
+        QTest::newRow("text for bool") << "\"true\"" << FieldType::Bool;
+        QTest::newRow("fraction for int") << "1.5" << FieldType::Int;
+        QTest::newRow("too large for int") << "9223372036854775808" << FieldType::Int;
+        QTest::newRow("text for float") << "\"1\"" << FieldType::Float;
+        QTest::newRow("null for text") << "null" << FieldType::String;
+        QTest::newRow("number for list") << "1" << FieldType::FloatList;
+        QTest::newRow("mixed list") << "[1,\"a\"]" << FieldType::IntList;
+        QTest::newRow("object") << "{}" << FieldType::StringList;
+    }
+    void jsonOfAnotherKindIsRefused()
+    {
+        QFETCH(QString, json);
+        QFETCH(FieldType, type);
+        QVERIFY_EXCEPTION_THROWN(valueFromJson(nlohmann::json::parse(json.toStdString()), type),
+                                 ContractError);
+    }
+
+    void unknownTypeNameIsNothing() { QVERIFY(!fieldTypeFromName("colour")); }
+};
+
+QTEST_APPLESS_MAIN(TestConfigValue)
+#include "tst_config_value.moc"
