@@ -9,13 +9,16 @@
 
 namespace vergence {
 
-/// Export of one run (`exportDialog`): Results ZIP, Media (GIF of an image sequence among the artifacts or previews, PNG),
-/// Metrics CSV. Works in the background, cancellable, never leaves a partial file. Defaults make a ZIP into <run>/exports.
+/// Export of one run (`exportDialog`): Results ZIP, Media (GIF of an image sequence among the
+/// artifacts or previews, PNG), Metrics CSV. Works in the background, cancellable, never leaves a
+/// partial file. Defaults make a ZIP into <run>/exports.
 class ExportDialog : public QDialog {
     Q_OBJECT
 public:
     ExportDialog(RunFolder folder, QImage currentView, QWidget* parent = nullptr);
     ~ExportDialog() override;
+
+    void reject() override; ///< cancels a running export; closes otherwise
 
 Q_SIGNALS:
     void exported(const QString& path);
@@ -26,4 +29,4 @@ private:
     std::unique_ptr<Impl> m_impl;
 };
 
-}  // namespace vergence
+} // namespace vergence
