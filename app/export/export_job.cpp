@@ -117,14 +117,16 @@ std::string asColumns(const MetricStore& store)
         const Series& series = *store.find(name);
         for (std::size_t i = 0; i < series.size(); ++i)
             byStep[series.steps()[i]][name] = series.values()[i];
-        text += "," + name;
+        text.append(",").append(name);
     }
     text += "\n";
     for (const auto& [step, values] : byStep) {
         text += std::to_string(step);
         for (const std::string& name : store.names()) {
             const auto value = values.find(name);
-            text += value == values.end() ? "," : fmt::format(",{}", value->second);
+            text.append(",");
+            if (value != values.end())
+                text.append(fmt::format("{}", value->second));
         }
         text += "\n";
     }
