@@ -50,6 +50,8 @@ public:
     void stop();
     void checkpoint();
     void kill(); ///< SIGKILL
+    /// Of a lost or crashed run: from now on it counts as stopped, on disk too.
+    void markStopped();
     void setLive(const std::string& key, const std::string& tomlValue);
     void setView(const ViewInput& input); ///< coalesced: at most one message under way
     void setWatched(bool watched);

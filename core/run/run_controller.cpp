@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -79,6 +80,7 @@ struct RunController::Impl {
     std::optional<RunState> writtenState;
     std::int64_t sentStep = -1;
     double retryAt = 0;
+    bool hasAnnouncedLines = false; ///< clients know how many lines metrics.csv keeps
     std::atomic<bool> isBlocked{false};
 };
 
@@ -323,7 +325,11 @@ std::vector<nlohmann::json> RunController::poll()
     // nothing overtakes them.
     std::vector<nlohmann::json> messages;
     if (!impl.settings.exploresOnly && impl.journal.isOpen()) {
-        impl.appendMetrics(messages, impl.metrics.takeUnsent());
+        MetricLog::Points fresh = impl.metrics.takeUnsent();
+        if (!std::exchange(impl.hasAnnouncedLines, true))
+            messages.push_back(
+                {{"type", "metrics"}, {"first", fresh.first}, {"points", nlohmann::json::array()}});
+        impl.appendMetrics(messages, std::move(fresh));
         impl.journal.add(std::move(batch.events), std::move(batch.logs));
         impl.flush();
     } else if (!impl.settings.exploresOnly) {

@@ -14,6 +14,8 @@ namespace {
 /// Member of the checkpoint's state that belongs to the controller.
 constexpr const char* kOwnState = "vergence";
 
+constexpr double kExplorerPatience = 60; // s without a viewer, where the settings name none
+
 } // namespace
 
 RunLoop::RunLoop(std::unique_ptr<Run> run, Parts parts) : m_run(std::move(run)), m_p(parts) {}
@@ -313,7 +315,9 @@ void RunLoop::explore()
 
 void RunLoop::lookAround()
 {
-    while (m_p.control.takeAfterEnd(m_p.settings.lingerSeconds) == RunControl::Wish::View)
+    const double given = m_p.settings.lingerSeconds;
+    while (m_p.control.takeAfterEnd(given > 0 ? given : kExplorerPatience) ==
+           RunControl::Wish::View)
         serveView();
 }
 

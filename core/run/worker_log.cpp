@@ -1,5 +1,7 @@
 #include "core/run/worker_log.h"
 
+#include <fmt/format.h>
+
 namespace vergence {
 
 std::filesystem::path workerLog(const RunFolder& folder)
@@ -9,7 +11,8 @@ std::filesystem::path workerLog(const RunFolder& folder)
 
 std::filesystem::path pendingWorkerLog(const RunFolder& folder)
 {
-    return folder.root.parent_path() / ("." + folder.root.filename().string() + ".worker.log");
+    return folder.root.parent_path() /
+           (fmt::format(".{}.worker.log", folder.root.filename().string()));
 }
 
 void adoptWorkerLog(const RunFolder& folder) noexcept

@@ -1,0 +1,189 @@
+#include "core/run/run_client.h"
+
+#include <csignal>
+
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/run/run_client_impl.h"
+
+namespace vergence {
+
+RunClient::RunClient(RunFolder folder, QObject* parent)
+    : QObject(parent),
+      m_impl(std::make_unique<Impl>(*this, std::move(folder)))
+{
+}
+
+RunClient::~RunClient() = default;
+
+void RunClient::start(const QString& executable, const QStringList& arguments)
+{
+    expects(!m_impl->process.isRunning(), "RunClient::start: a worker of this run is alive");
+    Impl& impl = *m_impl;
+    impl.link.close();
+    impl.link.clearRequests();
+    impl.isExploring = arguments.value(0) == QStringLiteral("view");
+    impl.lastProblem.clear();
+    impl.lostHeartbeat = -1;
+    if (!impl.isExploring) {
+        impl.isStarting = true;
+        impl.history.restart();
+        impl.status.problem.clear();
+        impl.status.problemId.clear();
+        impl.status.exitCode.reset();
+        impl.status.socket.clear();
+        impl.setState(RunState::Starting);
+    }
+    impl.process.start(executable, arguments, impl.folder);
+    impl.startedPid = impl.process.processId();
+    impl.schedule();
+}
+
+void RunClient::attach()
+{
+    m_impl->lostHeartbeat = -1;
+    m_impl->readManifest();
+    m_impl->follow();
+    Q_EMIT stateChanged(m_impl->state);
+}
+
+const RunFolder& RunClient::folder() const
+{
+    return m_impl->folder;
+}
+
+RunState RunClient::state() const
+{
+    return m_impl->state;
+}
+
+const RunStatus& RunClient::status() const
+{
+    return m_impl->status;
+}
+
+const MetricStore& RunClient::metrics() const
+{
+    return m_impl->history.metrics();
+}
+
+std::vector<StreamDecl> RunClient::streams() const
+{
+    return m_impl->streams;
+}
+
+std::vector<ViewControl> RunClient::controls() const
+{
+    return m_impl->controls;
+}
+
+std::vector<nlohmann::json> RunClient::artifacts() const
+{
+    return m_impl->artifacts;
+}
+
+std::vector<nlohmann::json> RunClient::tables() const
+{
+    return m_impl->tables;
+}
+
+QString RunClient::phase() const
+{
+    return m_impl->phase;
+}
+
+std::optional<Frame> RunClient::frame(const std::string& stream, std::uint64_t seen)
+{
+    const auto found = m_impl->rings.find(stream);
+    if (found == m_impl->rings.end())
+        return std::nullopt;
+    Impl::Ring& ring = found->second;
+    try {
+        if (!ring.reader)
+            ring.reader = std::make_unique<FrameRingReader>(ring.name);
+        return ring.reader->readNewest(seen);
+    } catch (const InputError& error) { // the worker has ended meanwhile
+        log("run").debug("Frames of {} are gone: {}", stream, error.what());
+        m_impl->rings.erase(found);
+        return std::nullopt;
+    }
+}
+
+bool RunClient::isConnected() const
+{
+    return m_impl->link.isConnected();
+}
+
+void RunClient::Impl::request(const char* type)
+{
+    if (link.isConnected() || isLive(state))
+        link.request(type);
+}
+
+void RunClient::pause()
+{
+    m_impl->request("pause");
+}
+
+void RunClient::resume()
+{
+    m_impl->request("resume");
+}
+
+void RunClient::stop()
+{
+    m_impl->request("stop");
+}
+
+void RunClient::checkpoint()
+{
+    m_impl->request("checkpoint");
+}
+
+void RunClient::kill()
+{
+    // The file may be of an earlier worker while a new one starts.
+    if (const int child = m_impl->process.processId(); child > 0)
+        ::kill(child, SIGKILL);
+    else if (m_impl->status.pid > 0 && isWorkerAlive(m_impl->status))
+        ::kill(m_impl->status.pid, SIGKILL);
+}
+
+void RunClient::markStopped()
+{
+    Impl& impl = *m_impl;
+    if (!next(impl.state, RunEvent::MarkedStopped))
+        return;
+    impl.status.state = nameOf(RunState::Stopped);
+    impl.status.socket.clear();
+    impl.status.rings.clear();
+    try {
+        writeStatus(impl.folder, impl.status);
+    } catch (const OutputError& error) {
+        impl.raise("E-OUTPUT", error.what());
+        return;
+    }
+    impl.setState(RunState::Stopped);
+}
+
+void RunClient::setLive(const std::string& key, const std::string& tomlValue)
+{
+    if (m_impl->link.isConnected() || isLive(m_impl->state))
+        m_impl->link.request("set", {{"key", key}, {"value", tomlValue}});
+}
+
+void RunClient::setView(const ViewInput& input)
+{
+    m_impl->link.sendView(input);
+}
+
+void RunClient::setWatched(bool watched)
+{
+    if (m_impl->isWatched == watched)
+        return;
+    m_impl->isWatched = watched;
+    if (m_impl->link.isConnected())
+        m_impl->link.request("watch", {{"watched", watched}});
+}
+
+} // namespace vergence

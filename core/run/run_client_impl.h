@@ -1,0 +1,81 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <QTimer>
+
+#include "core/run/run_client.h"
+#include "core/run/run_history.h"
+#include "core/run/worker_link.h"
+#include "core/run/worker_process.h"
+#include "core/view/frame_channel.h"
+
+namespace vergence {
+
+/// What a RunClient does behind its interface: run_client.cpp answers the window,
+/// run_client_messages.cpp hears the worker, run_client_follow.cpp watches files and processes.
+struct RunClient::Impl {
+    Impl(RunClient& client, RunFolder runFolder);
+
+    // following
+    void follow();
+    void schedule();
+    void readStatusFile();
+    void adopt(const RunStatus& fromFile);
+    void tryConnect();
+    void judge();
+    void judgeChild();
+    void readHistory();
+    void tell(RunHistory::News news);
+    void readManifest();
+
+    // ends
+    void crashed(int signal, int exitCode);
+    void failedUnseen(const WorkerProcess::Ending& ending);
+    void lost();
+    void endBadly(RunState newState, const std::string& id, const std::string& sentence);
+    void setState(RunState newState);
+    void raise(const std::string& id, const std::string& sentence);
+
+    // messages
+    void hear(const nlohmann::json& message);
+    void hearHello(const nlohmann::json& message);
+    void hearState(const nlohmann::json& message);
+    void hearMetrics(const nlohmann::json& message);
+    void hearLog(const nlohmann::json& message);
+    void hearTable(const nlohmann::json& table);
+    void hearArtifact(const nlohmann::json& message);
+    void hearFrame(const nlohmann::json& message);
+    void request(const char* type);
+
+    RunClient& q;
+    RunFolder folder;
+    RunHistory history;
+    WorkerLink link;
+    WorkerProcess process;
+    QTimer watch, slices;
+
+    RunState state = RunState::Draft;
+    RunStatus status;
+    QString phase;
+    std::vector<StreamDecl> streams;
+    std::vector<ViewControl> controls;
+    std::vector<nlohmann::json> artifacts, tables;
+    struct Ring {
+        std::string name;
+        std::unique_ptr<FrameRingReader> reader;
+    };
+    std::map<std::string, Ring> rings;
+    std::string lastProblem;  ///< a late client is told again what it may know
+    bool isExploring = false; ///< the worker shows a finished run; the state stays what it was
+    bool isStarting = false;  ///< files are of an earlier worker until the new one has spoken
+    bool isWatched = false;
+    int startedPid = 0;
+    double lostHeartbeat = -1; ///< the heartbeat that was judged lost
+};
+
+} // namespace vergence

@@ -1,0 +1,159 @@
+#include "core/run/worker_link.h"
+
+#include "core/base/log.h"
+#include "core/run/messages.h"
+
+namespace vergence {
+
+namespace {
+
+constexpr int kPatienceMilliseconds = 2000; // until a request counts as waiting
+constexpr int kCheckMilliseconds = 250;
+
+} // namespace
+
+WorkerLink::WorkerLink(std::function<void(const nlohmann::json&)> onMessage, QObject* parent)
+    : QObject(parent),
+      m_onMessage(std::move(onMessage)),
+      m_socket(this),
+      m_pendingTimer(this)
+{
+    connect(&m_socket, &QLocalSocket::readyRead, this, &WorkerLink::read);
+    connect(&m_socket, &QLocalSocket::connected, this, [this] {
+        Q_EMIT connected();
+        while (!m_unsent.empty() && isConnected()) {
+            m_socket.write(m_unsent.front().data(), static_cast<qint64>(m_unsent.front().size()));
+            m_unsent.pop_front();
+        }
+        pumpView();
+    });
+    connect(&m_socket, &QLocalSocket::disconnected, this, [this] {
+        m_viewId = 0;
+        Q_EMIT disconnected();
+    });
+    connect(&m_pendingTimer, &QTimer::timeout, this, &WorkerLink::checkPending);
+    m_pendingTimer.setInterval(kCheckMilliseconds);
+}
+
+void WorkerLink::connectTo(const QString& socketName)
+{
+    if (m_socket.state() != QLocalSocket::UnconnectedState)
+        return;
+    m_splitter = {};
+    m_socket.connectToServer(socketName);
+}
+
+void WorkerLink::close()
+{
+    m_socket.abort();
+}
+
+bool WorkerLink::isConnected() const
+{
+    return m_socket.state() == QLocalSocket::ConnectedState;
+}
+
+bool WorkerLink::isConnecting() const
+{
+    return m_socket.state() == QLocalSocket::ConnectingState;
+}
+
+void WorkerLink::request(const std::string& type, nlohmann::json members)
+{
+    const std::uint64_t id = ++m_lastId;
+    members["type"] = type;
+    members["id"] = id;
+    m_pending[id].type = type;
+    m_pending[id].since.start();
+    m_pendingTimer.start();
+    send(std::move(members));
+}
+
+void WorkerLink::send(nlohmann::json message)
+{
+    const std::string line = serialise(message);
+    if (isConnected())
+        m_socket.write(line.data(), static_cast<qint64>(line.size()));
+    else
+        m_unsent.push_back(line);
+}
+
+void WorkerLink::sendView(const ViewInput& input)
+{
+    m_view.merge(input);
+    m_hasView = true;
+    pumpView();
+}
+
+void WorkerLink::pumpView()
+{
+    if (!m_hasView || m_viewId != 0 || !isConnected())
+        return;
+    nlohmann::json message = viewToJson(m_view);
+    m_hasView = false;
+    request("view", std::move(message));
+    m_viewId = m_lastId;
+}
+
+void WorkerLink::clearRequests()
+{
+    m_pending.clear();
+    m_unsent.clear();
+    m_pendingTimer.stop();
+    m_viewId = 0;
+}
+
+void WorkerLink::read()
+{
+    const QByteArray bytes = m_socket.readAll();
+    for (const std::string& line :
+         m_splitter.feed({bytes.constData(), static_cast<std::size_t>(bytes.size())})) {
+        const ParsedMessage parsed = parseMessage(line, Direction::FromWorker);
+        if (parsed.isGood())
+            hear(parsed.message);
+        else
+            log("run").warn("A message of the worker was refused: {}", parsed.refusal);
+    }
+}
+
+void WorkerLink::hear(const nlohmann::json& message)
+{
+    if (message.at("type") == "ack")
+        handleAck(message);
+    else
+        m_onMessage(message);
+}
+
+void WorkerLink::handleAck(const nlohmann::json& ack)
+{
+    const auto id = ack.at("id").get<std::uint64_t>();
+    if (id == m_viewId) {
+        m_viewId = 0;
+        pumpView();
+    }
+    const auto found = m_pending.find(id);
+    if (found == m_pending.end())
+        return;
+    const QString request = QString::fromStdString(found->second.type);
+    m_pending.erase(found);
+    if (m_pending.empty())
+        m_pendingTimer.stop();
+    if (!ack.at("accepted").get<bool>())
+        Q_EMIT refused(request, QString::fromStdString(ack.value("reason", "")));
+    Q_EMIT acknowledged(request);
+}
+
+void WorkerLink::checkPending()
+{
+    std::vector<std::string> late;
+    for (auto& [id, pending] : m_pending) {
+        if (pending.wasReported || pending.since.elapsed() < kPatienceMilliseconds)
+            continue;
+        pending.wasReported = true;
+        late.push_back(pending.type);
+    }
+    for (const std::string& type : late)
+        Q_EMIT waiting(QString::fromStdString(type));
+}
+
+} // namespace vergence

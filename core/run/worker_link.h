@@ -1,0 +1,70 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+
+#include <QElapsedTimer>
+#include <QLocalSocket>
+#include <QObject>
+#include <QTimer>
+
+#include <nlohmann/json.hpp>
+
+#include "core/run/protocol.h"
+#include "core/view/view_input.h"
+
+namespace vergence {
+
+/// A client's end of the socket: sends requests, remembers them until they are acknowledged, and
+/// hands messages on. Requests made before the worker can be reached wait for it.
+class WorkerLink : public QObject {
+    Q_OBJECT
+public:
+    explicit WorkerLink(std::function<void(const nlohmann::json&)> onMessage,
+                        QObject* parent = nullptr);
+
+    void connectTo(const QString& socketName);
+    void close();
+    bool isConnected() const;
+    bool isConnecting() const;
+
+    void request(const std::string& type, nlohmann::json members = nlohmann::json::object());
+    /// The newest input, one message under way at a time.
+    void sendView(const ViewInput& input);
+    /// Forgets requests that nobody will answer any more.
+    void clearRequests();
+
+Q_SIGNALS:
+    void connected();
+    void disconnected();
+    void waiting(const QString& request);
+    void acknowledged(const QString& request);
+    void refused(const QString& request, const QString& reason);
+
+private:
+    struct Pending {
+        std::string type;
+        QElapsedTimer since;
+        bool wasReported = false;
+    };
+    void send(nlohmann::json message);
+    void read();
+    void hear(const nlohmann::json& message);
+    void handleAck(const nlohmann::json& ack);
+    void checkPending();
+    void pumpView();
+
+    std::function<void(const nlohmann::json&)> m_onMessage;
+    QLocalSocket m_socket;
+    QTimer m_pendingTimer;
+    LineSplitter m_splitter;
+    std::uint64_t m_lastId = 0, m_viewId = 0;
+    std::map<std::uint64_t, Pending> m_pending;
+    std::deque<std::string> m_unsent;
+    ViewInput m_view;
+    bool m_hasView = false;
+};
+
+} // namespace vergence

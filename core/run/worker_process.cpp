@@ -1,0 +1,70 @@
+#include "core/run/worker_process.h"
+
+#include <unistd.h>
+
+#include "core/base/error.h"
+#include "core/run/worker_log.h"
+
+namespace vergence {
+
+WorkerProcess::~WorkerProcess()
+{
+    if (m_process == nullptr)
+        return;
+    m_process->disconnect(this);
+    if (m_process->state() == QProcess::NotRunning) {
+        delete m_process;
+        return;
+    }
+    // The worker outlives us. Its QProcess is kept until it ends, or until this program does.
+    QObject::connect(m_process, &QProcess::finished, m_process, &QObject::deleteLater);
+}
+
+void WorkerProcess::start(const QString& executable, const QStringList& arguments,
+                          const RunFolder& folder)
+{
+    expects(!isRunning(), "WorkerProcess: runs already");
+    m_ending.reset();
+    if (m_process != nullptr)
+        m_process->deleteLater();
+    m_process = new QProcess;
+    std::error_code ignored;
+    const bool folderExists = std::filesystem::exists(folder.status(), ignored);
+    const QString log = QString::fromStdString(
+        (folderExists ? workerLog(folder) : pendingWorkerLog(folder)).string());
+    std::filesystem::create_directories(folder.root.parent_path(), ignored);
+    m_process->setStandardInputFile(QProcess::nullDevice());
+    m_process->setStandardOutputFile(log, QIODevice::Append);
+    m_process->setStandardErrorFile(log, QIODevice::Append);
+    m_process->setChildProcessModifier([] { ::setsid(); });
+    connect(m_process, &QProcess::finished, this, [this](int code, QProcess::ExitStatus status) {
+        // After a crash Qt's exit code is the number of the signal.
+        if (status == QProcess::CrashExit)
+            finish({code, 0, {}});
+        else
+            finish({0, code, {}});
+    });
+    connect(m_process, &QProcess::errorOccurred, this, [this](QProcess::ProcessError error) {
+        if (error == QProcess::FailedToStart)
+            finish({0, 0, m_process->errorString()});
+    });
+    m_process->start(executable, arguments);
+}
+
+void WorkerProcess::finish(Ending ending)
+{
+    m_ending = std::move(ending);
+    Q_EMIT ended();
+}
+
+bool WorkerProcess::isRunning() const
+{
+    return m_process != nullptr && m_process->state() != QProcess::NotRunning;
+}
+
+int WorkerProcess::processId() const
+{
+    return isRunning() ? static_cast<int>(m_process->processId()) : 0;
+}
+
+} // namespace vergence
