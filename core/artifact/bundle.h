@@ -12,15 +12,17 @@
 namespace vergence {
 
 struct BundleOptions {
-    std::vector<std::string> files;      ///< relative to the run folder; empty takes everything but checkpoints
+    /// Relative to the run folder, config.toml and status.json always included; empty takes everything but checkpoints, earlier
+    /// exports, hidden files and links.
+    std::vector<std::string> files;
     bool includesCheckpoints = false;
     bool anonymisesPaths = true;         ///< absolute paths, host and user names leave the copied text files
-    std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< bytes
+    std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< bytes, from the calling thread
     const std::atomic<bool>* cancelled = nullptr;
 };
 
 /// ZIP by libzip: README.txt, manifest.json with the SHA-256 of every file, and the files; PNG, GIF and JPEG stored, the rest
-/// deflated; entries sorted, times from SOURCE_DATE_EPOCH where set, so that equal runs give equal bytes. Written as
+/// deflated; entries sorted, times (UTC) from SOURCE_DATE_EPOCH where set, so that equal runs give equal bytes. Written as
 /// `.part` and renamed. Returns false when cancelled (nothing is left). Throws OutputError.
 bool writeBundle(const RunFolder& folder, const std::filesystem::path& target, const BundleOptions& options = {});
 

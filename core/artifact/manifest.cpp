@@ -1,0 +1,147 @@
+#include "core/artifact/manifest.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "core/artifact/json_text.h"
+#include "core/artifact/output_file.h"
+#include "core/base/error.h"
+#include "core/base/file.h"
+
+namespace vergence {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kFormat = "vergence-manifest/1";
+
+/// Value behind `key` in files of lines such as /etc/os-release ('=') and /proc/cpuinfo (':');
+/// empty where there is none.
+std::string valueInFile(const char* path, std::string_view key, char separator)
+{
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) {
+        const std::size_t at = line.find(separator);
+        if (line.rfind(key, 0) != 0 || at == std::string::npos)
+            continue;
+        const std::size_t first = line.find_first_not_of(" \t\"", at + 1);
+        const std::size_t last = line.find_last_not_of(" \t\"");
+        return first == std::string::npos ? "" : line.substr(first, last - first + 1);
+    }
+    return "";
+}
+
+/// Variables that change what a run computes or where.
+json relevantEnvironment()
+{
+    json variables = json::object();
+    for (const char* name :
+         {"CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "SOURCE_DATE_EPOCH", "VERGENCE_CUDA_SYNC",
+          "VERGENCE_ISA", "VERGENCE_MODULE_PATH", "VERGENCE_PLUGIN_PATH"}) {
+        if (const char* value = std::getenv(name))
+            variables[name] = value;
+    }
+    return variables;
+}
+
+json environment()
+{
+    struct utsname system {};
+    ::uname(&system);
+    const double bytes = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
+                         static_cast<double>(::sysconf(_SC_PAGESIZE));
+    return {{"os", valueInFile("/etc/os-release", "PRETTY_NAME", '=')},
+            {"kernel", fmt::format("{} {}", system.sysname, system.release)},
+            {"cpu", valueInFile("/proc/cpuinfo", "model name", ':')},
+            {"threads", std::thread::hardware_concurrency()},
+            {"ram_gib", static_cast<int>(bytes / (1 << 30) + 0.5)},
+            {"env", relevantEnvironment()}};
+}
+
+template <class T>
+T memberOr(const json& object, const char* key, T fallback, bool (json::*isRight)() const noexcept)
+{
+    const auto found = object.find(key);
+    return found != object.end() && ((*found).*isRight)() ? found->get<T>() : fallback;
+}
+
+} // namespace
+
+json buildInfo()
+{
+    return {{"version", VERGENCE_VERSION},
+            {"commit", VERGENCE_COMMIT},
+            {"compiler", fmt::format("gcc-{}.{}", __GNUC__, __GNUC_MINOR__)},
+            {"build", VERGENCE_BUILD_TYPE}};
+}
+
+json makeManifest(const RunFolder& folder)
+{
+    return {
+        {"format", kFormat},
+        {"run", {{"id", folder.id()}, {"parent", nullptr}, {"state", nullptr}, {"exit", nullptr}}},
+        {"vergence", buildInfo()},
+        {"environment", environment()},
+        {"artifacts", json::array()}};
+}
+
+void writeManifest(const RunFolder& folder, json manifest, const std::vector<Artifact>& artifacts)
+{
+    std::vector<Artifact> sorted = artifacts;
+    std::sort(sorted.begin(), sorted.end(),
+              [](const Artifact& a, const Artifact& b) { return a.path < b.path; });
+    json list = json::array();
+    for (const Artifact& artifact : sorted) {
+        list.push_back({{"path", artifact.path},
+                        {"role", artifact.role},
+                        {"sha256", artifact.sha256},
+                        {"bytes", artifact.bytes},
+                        {"title", artifact.title}});
+    }
+    manifest["format"] = kFormat;
+    manifest["artifacts"] = std::move(list);
+    manifest.erase("files"); // the list of a bundle, which describes the bundle alone
+    writeFileAtomic(folder.manifest(), prettyJson(manifest));
+}
+
+json readManifest(const RunFolder& folder)
+{
+    json manifest = parseJson(readFile(folder.manifest()), folder.manifest().string());
+    if (!manifest.is_object() ||
+        memberOr<std::string>(manifest, "format", "", &json::is_string) != kFormat) {
+        throw InputError(fmt::format("{} is not a manifest of the format {}.",
+                                     folder.manifest().string(), kFormat));
+    }
+    return manifest;
+}
+
+std::vector<Artifact> artifactsOf(const json& manifest)
+{
+    std::vector<Artifact> artifacts;
+    const auto list = manifest.find("artifacts");
+    if (list == manifest.end() || !list->is_array())
+        return artifacts;
+    for (const json& item : *list) {
+        if (!item.is_object())
+            continue;
+        Artifact artifact;
+        artifact.path = memberOr<std::string>(item, "path", "", &json::is_string);
+        artifact.role = memberOr<std::string>(item, "role", "", &json::is_string);
+        artifact.sha256 = memberOr<std::string>(item, "sha256", "", &json::is_string);
+        artifact.bytes = memberOr<std::uint64_t>(item, "bytes", 0, &json::is_number_unsigned);
+        artifact.title = memberOr<std::string>(item, "title", "", &json::is_string);
+        if (isPlainRelativePath(artifact.path))
+            artifacts.push_back(std::move(artifact));
+    }
+    return artifacts;
+}
+
+} // namespace vergence
