@@ -1,0 +1,33 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "plugins/light_field/compute/evaluation.h"
+#include "plugins/light_field/compute/seed_operator.h"
+#include "plugins/light_field/compute/table_operator.h"
+#include "plugins/light_field/sweep.h"
+
+namespace vergence::light_field {
+
+/// The geometry of an item: display, eye states and both operators. Items of equal geometry share it.
+struct Geometry {
+    Optics optics;
+    std::vector<EyeState> training, heldOut;
+    std::shared_ptr<LinearOperator> solving;     ///< training states, rays_per_pixel samples
+    std::shared_ptr<LinearOperator> evaluating;  ///< held-out states, eval_rays samples
+    std::shared_ptr<TableOperator> tables;       ///< `solving` in profile P, null in profile S
+};
+
+std::shared_ptr<Geometry> makeGeometry(Stream& stream, const std::shared_ptr<Device>& device, const SweepItem& item);
+/// Whether `item` may use the geometry made for `other`.
+bool sharesGeometry(const SweepItem& item, const SweepItem& other);
+
+/// What the eye should see of an item, for training and for held-out states.
+struct ItemTargets {
+    Targets training, heldOut;
+};
+ItemTargets makeTargets(Stream& stream, const std::shared_ptr<Device>& device, const SweepItem& item,
+                        const Geometry& geometry);
+
+}  // namespace vergence::light_field
