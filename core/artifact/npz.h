@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace vergence {
+
+/// Floats with their extents, as numpy keeps them.
+struct NpyArray {
+    std::vector<std::int64_t> shape;
+    std::vector<float> values;
+};
+
+/// NPY 1.0 header and little-endian floats in C order.
+std::string npyBytes(std::span<const float> values, const std::vector<std::int64_t>& shape);
+
+/// One array in a deflated NPZ, written beside and renamed; numpy.load(path)[name] reads it. Throws OutputError.
+void writeNpz(const std::filesystem::path& path, const std::string& name, std::span<const float> values,
+              const std::vector<std::int64_t>& shape);
+
+/// Little-endian float32 array in C order from an NPY file, or the first one of an NPZ. Throws InputError that says what is
+/// different.
+NpyArray readNpy(const std::filesystem::path& path);
+
+}  // namespace vergence
