@@ -1,0 +1,384 @@
+#include "plugins/light_field/light_field_run.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "core/artifact/npz.h"
+#include "core/base/clock.h"
+#include "plugins/light_field/health.h"
+#include "plugins/light_field/host_tensors.h"
+
+namespace vergence::light_field {
+
+LightFieldRun::LightFieldRun(LightFieldConfig config, Config source) : m_config(std::move(config)), m_source(std::move(source)) {}
+
+LightFieldRun::~LightFieldRun() = default;
+
+void LightFieldRun::prepare(RunContext& context)
+{
+    context.phase(1, 3, "reading scenes");
+    m_items = sweepItems(m_config, m_source);
+    m_recorder = std::make_unique<Recorder>(context.artifacts());
+    context.phase(2, 3, "tracing rays");
+    preparedFor(context, 0);
+    context.phase(3, 3, "rendering targets");
+    for (int i = 1; i < static_cast<int>(m_items.size()) && !context.stopRequested(); ++i) {
+        const SweepItem& next = m_items[static_cast<std::size_t>(i)];
+        if (next.sameAs < 0 && sharesGeometry(next, m_items.front()))
+            preparedFor(context, i);
+    }
+    reportHealth(context);
+    declareView(context);
+}
+
+/// Geometry and targets of an item. Items of the first one's geometry keep theirs; others are made when their turn comes and
+/// dropped after it.
+LightFieldRun::Prepared& LightFieldRun::preparedFor(RunContext& context, int index)
+{
+    if (const auto found = m_prepared.find(index); found != m_prepared.end())
+        return found->second;
+    const SweepItem& wanted = m_items[static_cast<std::size_t>(index)];
+    Prepared prepared;
+    const auto first = m_prepared.find(0);
+    if (index > 0 && first != m_prepared.end() && sharesGeometry(wanted, m_items.front())) {
+        prepared.geometry = first->second.geometry;
+    } else {
+        std::erase_if(m_prepared, [&](const auto& entry) { return entry.first != 0 && entry.second.geometry != m_prepared[0].geometry; });
+        prepared.geometry = makeGeometry(context.stream(), context.device(), wanted);
+    }
+    prepared.targets = makeTargets(context.stream(), context.device(), wanted, *prepared.geometry);
+    return m_prepared.emplace(index, std::move(prepared)).first->second;
+}
+
+std::int64_t LightFieldRun::stepsOf(const SweepItem& item) const
+{
+    if (item.sameAs >= 0)
+        return 0;
+    return item.config.solver == "direct" ? 1 : item.config.iterations;
+}
+
+std::int64_t LightFieldRun::totalSteps() const
+{
+    std::int64_t total = m_stepsDone;
+    for (std::size_t i = static_cast<std::size_t>(m_index); i < m_items.size(); ++i)
+        total += stepsOf(m_items[i]);
+    return allSolved() ? total : total - m_current.iterations;
+}
+
+void LightFieldRun::skipRepeats()
+{
+    while (!allSolved() && item().sameAs >= 0)
+        ++m_index;
+}
+
+StepOutcome LightFieldRun::step(RunContext& context)
+{
+    skipRepeats();
+    if (allSolved())
+        return StepOutcome::Done;
+    try {
+        if (item().config.solver == "direct") {
+            solveDirectly(context);
+        } else {
+            if (!m_solver)
+                beginItem(context);
+            iterate(context);
+        }
+    } catch (const NumericsError& failure) {
+        failItem(context, failure.what());
+    } catch (const ContractError& failure) {
+        failItem(context, failure.what());
+    }
+    skipRepeats();
+    return allSolved() ? StepOutcome::Done : StepOutcome::Continue;
+}
+
+Tensor LightFieldRun::initialPlanes(RunContext& context, InitMode& mode)
+{
+    mode = InitMode::Black;
+    const std::string& init = item().config.init;
+    if (init == "mid_grey")
+        mode = InitMode::MidGrey;
+    if (init == "direct") {
+        mode = InitMode::Given;
+        const LaneScene scene{item().scene, item().channels};
+        return directPlanes(context.stream(), *preparedFor(context, m_index).geometry->tables, std::span(&scene, 1));
+    }
+    if (init == "previous" && m_index > 0) {
+        const Tensor planes = m_lastPlanes.isEmpty() && !m_results.empty() ? storedPlanes(context, m_results.back().index) : m_lastPlanes;
+        const Geometry& geometry = *preparedFor(context, m_index).geometry;
+        const bool fits = !planes.isEmpty() && planes.extent(0) == geometry.optics.planes() &&
+                          planes.extent(1) == geometry.optics.panelResolution && planes.extent(3) == lanesFor(item().channels);
+        if (fits) {
+            mode = InitMode::Given;
+            return planes;
+        }
+        context.warn("init", fmt::format("{} starts from black: the planes of the item before have another size.", item().label));
+    }
+    return {};
+}
+
+void LightFieldRun::beginItem(RunContext& context)
+{
+    Prepared& prepared = preparedFor(context, m_index);
+    m_solver = std::make_unique<Solver>(context.stream(), prepared.geometry->solving, prepared.targets.training,
+                                        solverSettingsOf(item().config));
+    InitMode mode;
+    const Tensor planes = initialPlanes(context, mode);
+    if (mode != InitMode::Black)
+        m_solver->initialise(context.stream(), mode, planes);
+    m_current = {};
+    m_current.index = m_index;
+    context.note("allocated_bytes", m_solver->allocatedBytes());
+}
+
+void LightFieldRun::iterate(RunContext& context)
+{
+    const double start = steadySeconds();
+    HistoryPoint point;
+    point.record = m_solver->iterate(context.stream());
+    m_current.seconds += steadySeconds() - start;
+    point.seconds = m_current.seconds;
+    if (!std::isfinite(point.record.loss))
+        throw NumericsError(fmt::format("The loss of {} is not finite in iteration {}; choose a smaller learning rate.", item().label,
+                                        point.record.iteration));
+    m_current.iterations = point.record.iteration;
+    ++m_stepsDone;
+    if (m_current.history.empty())
+        m_current.mseFirst = point.record.mse;
+    m_current.history.push_back(point);
+
+    const bool isLast = m_solver->isDone();
+    const bool isDue = point.record.iteration % item().config.heldoutEvery == 0 && point.record.iteration < item().config.iterations;
+    if (isLast || isDue) {
+        m_planes = m_solver->planes(context.stream());
+        evaluate(context, isLast);
+        m_current.history.back().heldOutPsnr = m_current.heldOut.psnrRoi;
+    }
+    recordIteration(context, m_current.history.back());
+    if (context.framesDue())
+        m_viewer.publish(context, viewSource(context));
+    if (isLast)
+        completeItem(context);
+}
+
+void LightFieldRun::solveDirectly(RunContext& context)
+{
+    Prepared& prepared = preparedFor(context, m_index);
+    m_current = {};
+    m_current.index = m_index;
+    m_current.iterations = 1;
+    ++m_stepsDone;
+    const double start = steadySeconds();
+    const LaneScene scene{item().scene, item().channels};
+    m_planes = directPlanes(context.stream(), *prepared.geometry->tables, std::span(&scene, 1));
+    m_current.seconds = steadySeconds() - start;
+    evaluate(context, true);
+    m_current.mseFirst = m_current.training.mse;
+    HistoryPoint point;
+    point.record.iteration = 1;
+    point.record.mse = point.record.loss = m_current.training.mse;
+    point.record.psnr = m_current.training.psnr;
+    point.heldOutPsnr = m_current.heldOut.psnrRoi;
+    point.seconds = m_current.seconds;
+    m_current.history.push_back(point);
+    recordIteration(context, point);
+    completeItem(context);
+}
+
+/// Measures m_planes on held-out states, and with structure also on the training states.
+void LightFieldRun::evaluate(RunContext& context, bool withStructure)
+{
+    Prepared& prepared = preparedFor(context, m_index);
+    Evaluator heldOut(prepared.geometry->evaluating, prepared.targets.heldOut);
+    m_current.heldOut = heldOut.evaluate(context.stream(), m_planes, 0, item().channels, withStructure);
+}
+
+void LightFieldRun::completeItem(RunContext& context)
+{
+    Prepared& prepared = preparedFor(context, m_index);
+    Evaluator training(prepared.geometry->solving, prepared.targets.training);
+    m_current.training = training.evaluate(context.stream(), m_planes, 0, item().channels);
+    m_current.mseFinal = m_current.training.mse;
+    m_recorder->writeItem(context.stream(), context.device(), item(), *prepared.geometry, prepared.targets, m_planes,
+                          training.images(), m_current);
+    const auto x = static_cast<std::int64_t>(std::llround(item().x));
+    context.recordAt("sweep/psnr_roi", m_current.training.psnrRoi, x);
+    context.recordAt("sweep/psnr_heldout", m_current.heldOut.psnrRoi, x);
+    context.recordAt("sweep/ssim_heldout", m_current.heldOut.ssim, x);
+    context.recordAt("sweep/contrast_heldout", m_current.heldOut.contrast, x);
+    m_results.push_back(m_current);
+    context.table(sweepTable(sweepAxis(m_config), m_items, m_results));
+    nextItem();
+    declareView(context);
+}
+
+void LightFieldRun::failItem(RunContext& context, const std::string& sentence)
+{
+    context.warn("E-ITEM", fmt::format("{} failed: {}", item().label, sentence));
+    m_current.index = m_index;
+    m_current.failure = sentence;
+    m_results.push_back(m_current);
+    nextItem();
+    const bool anyGood = std::any_of(m_results.begin(), m_results.end(), [](const ItemResult& r) { return r.failure.empty(); });
+    if (allSolved() && !anyGood)
+        throw NumericsError("Every item of the sweep failed. The first: " + m_results.front().failure);
+}
+
+void LightFieldRun::nextItem()
+{
+    m_lastPlanes = m_planes;
+    m_solver.reset();
+    m_current = {};
+    ++m_index;
+    skipRepeats();
+}
+
+void LightFieldRun::recordIteration(RunContext& context, const HistoryPoint& point)
+{
+    const IterationRecord& r = point.record;
+    context.record("train/loss", r.mse);
+    context.record("train/psnr", r.psnr);
+    context.record("train/gradient_norm", r.gradientNorm);
+    context.record("texels/at_zero", r.shareAtZero);
+    context.record("texels/at_one", r.shareAtOne);
+    context.record("time/forward_ms", r.forwardSeconds * 1e3);
+    context.record("time/adjoint_ms", r.adjointSeconds * 1e3);
+    context.record("time/rays_per_s", r.raysPerSecond);
+    if (!std::isnan(point.heldOutPsnr))
+        context.record("heldout/psnr_roi", point.heldOutPsnr);
+}
+
+Tensor LightFieldRun::storedPlanes(RunContext& context, int index) const
+{
+    const SweepItem& stored = m_items[static_cast<std::size_t>(index)];
+    const NpyArray array = readNpy(context.artifacts().pathFor(Recorder::planesName(stored)));
+    if (array.shape.size() != 4 || array.shape[3] != stored.channels)
+        throw InputError(fmt::format("The stored planes of {} have another shape than the run.", stored.label));
+    const Index lanes = lanesFor(stored.channels);
+    const auto texels = array.values.size() / static_cast<std::size_t>(stored.channels);
+    std::vector<float> values(texels * static_cast<std::size_t>(lanes), 0.0f);
+    for (std::size_t i = 0; i < texels; ++i) {
+        for (int c = 0; c < stored.channels; ++c)
+            values[i * static_cast<std::size_t>(lanes) + static_cast<std::size_t>(c)] =
+                array.values[i * static_cast<std::size_t>(stored.channels) + static_cast<std::size_t>(c)];
+    }
+    return Tensor::fromHost<float>(context.stream(), context.device(), {array.shape[0], array.shape[1], array.shape[2], lanes}, values);
+}
+
+void LightFieldRun::save(RunContext& context, Checkpoint& checkpoint)
+{
+    m_recorder->wait();
+    nlohmann::json results = nlohmann::json::array();
+    for (const ItemResult& result : m_results)
+        results.push_back(toJson(result));
+    checkpoint.state["results"] = results;
+    checkpoint.state["index"] = m_index;
+    checkpoint.state["steps_done"] = m_stepsDone;
+    checkpoint.state["solving"] = m_solver != nullptr;
+    if (!m_solver)
+        return;
+    checkpoint.state["current"] = toJson(m_current);
+    for (const auto& [name, tensor] : m_solver->state())
+        checkpoint.tensors.push_back(toHostTensor(context.stream(), name, tensor));
+}
+
+void LightFieldRun::load(RunContext& context, const Checkpoint& checkpoint)
+{
+    try {
+        m_results.clear();
+        for (const auto& result : checkpoint.state.at("results"))
+            m_results.push_back(resultFromJson(result));
+        m_index = checkpoint.state.at("index").get<int>();
+        m_stepsDone = checkpoint.state.at("steps_done").get<std::int64_t>();
+        if (checkpoint.state.at("solving").get<bool>()) {
+            const ItemResult current = resultFromJson(checkpoint.state.at("current"));
+            beginItem(context);
+            m_current = current;
+            NamedTensors tensors;
+            for (const HostTensor& stored : checkpoint.tensors)
+                tensors.emplace_back(stored.name, fromHostTensor(context.stream(), context.device(), stored));
+            m_solver->restore(context.stream(), tensors);
+        }
+    } catch (const nlohmann::json::exception& failure) {
+        throw InputError(std::string("The checkpoint is damaged: ") + failure.what());
+    }
+    if (!m_results.empty())
+        context.table(sweepTable(sweepAxis(m_config), m_items, m_results));
+    declareView(context);
+}
+
+void LightFieldRun::finish(RunContext& context)
+{
+    if (m_solver && m_current.iterations > 0) {
+        // Stopped within an item: what it has reached is shown, but does not count as a result of the sweep.
+        Prepared& prepared = preparedFor(context, m_index);
+        m_planes = m_solver->planes(context.stream());
+        evaluate(context, false);
+        ItemResult partial = m_current;
+        Evaluator training(prepared.geometry->solving, prepared.targets.training);
+        partial.training = training.evaluate(context.stream(), m_planes, 0, item().channels, false);
+        m_recorder->writeItem(context.stream(), context.device(), item(), *prepared.geometry, prepared.targets, m_planes,
+                              training.images(), partial);
+    }
+    m_recorder->writeSweep(m_items, m_results);
+}
+
+void LightFieldRun::reportHealth(RunContext& context)
+{
+    const Prepared& first = preparedFor(context, 0);
+    context.table(healthTable(context.stream(), m_items.front(), *first.geometry, first.targets));
+    for (const std::string& sentence : healthWarnings(m_items.front(), *first.geometry))
+        context.warn("W-HEALTH", sentence);
+}
+
+void LightFieldRun::declareView(RunContext& context)
+{
+    std::vector<std::string> labels;
+    for (const ItemResult& result : m_results)
+        labels.push_back(m_items[static_cast<std::size_t>(result.index)].label);
+    m_viewer.declare(context, viewSource(context), labels);
+}
+
+ViewSource LightFieldRun::viewSource(RunContext& context)
+{
+    ViewSource source;
+    const auto chosen = m_viewer.chosenItem();
+    const bool looksBack = (chosen && *chosen < static_cast<int>(m_results.size())) || (allSolved() && !m_results.empty());
+    if (looksBack) {
+        const int index = chosen && *chosen < static_cast<int>(m_results.size()) ? m_results[static_cast<std::size_t>(*chosen)].index
+                                                                                 : m_results.back().index;
+        if (m_shownIndex != index) {
+            m_shownPlanes = storedPlanes(context, index);
+            m_shownIndex = index;
+        }
+        source.item = &m_items[static_cast<std::size_t>(index)];
+        source.planes = m_shownPlanes;
+        const Prepared& prepared = preparedFor(context, index);
+        source.geometry = prepared.geometry;
+        source.targets = &prepared.targets;
+        return source;
+    }
+    const int index = std::min(m_index, static_cast<int>(m_items.size()) - 1);
+    source.item = &m_items[static_cast<std::size_t>(index)];
+    const Prepared& prepared = preparedFor(context, index);
+    source.geometry = prepared.geometry;
+    source.targets = &prepared.targets;
+    if (m_solver) {
+        source.planes = m_solver->planes(context.stream());
+        if (m_current.iterations > 0)
+            source.views = m_solver->preview();
+        source.weight = m_solver->seenWeight(context.stream());
+    }
+    return source;
+}
+
+void LightFieldRun::view(RunContext& context, const ViewInput& input)
+{
+    m_viewer.apply(input);
+    m_viewer.publish(context, viewSource(context));
+}
+
+}  // namespace vergence::light_field

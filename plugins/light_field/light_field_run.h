@@ -1,0 +1,72 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "core/run/run.h"
+#include "plugins/light_field/problem.h"
+#include "plugins/light_field/recorder.h"
+#include "plugins/light_field/result.h"
+#include "plugins/light_field/viewer.h"
+
+namespace vergence::light_field {
+
+/// Solves the items of a sweep one after the other; one step is one iteration. Geometry is traced once, targets are rendered
+/// before the first step and stay in memory.
+class LightFieldRun final : public Run {
+public:
+    LightFieldRun(LightFieldConfig config, Config source);
+    ~LightFieldRun() override;
+
+    void prepare(RunContext& context) override;
+    StepOutcome step(RunContext& context) override;
+    std::int64_t totalSteps() const override;
+    void save(RunContext& context, Checkpoint& checkpoint) override;
+    void load(RunContext& context, const Checkpoint& checkpoint) override;
+    void finish(RunContext& context) override;
+    void view(RunContext& context, const ViewInput& input) override;
+
+private:
+    struct Prepared {
+        std::shared_ptr<Geometry> geometry;
+        ItemTargets targets;
+    };
+
+    const SweepItem& item() const { return m_items[static_cast<std::size_t>(m_index)]; }
+    Prepared& preparedFor(RunContext& context, int index);
+    bool allSolved() const { return m_index >= static_cast<int>(m_items.size()); }
+    std::int64_t stepsOf(const SweepItem& item) const;
+    void skipRepeats();
+    void beginItem(RunContext& context);
+    void iterate(RunContext& context);
+    void solveDirectly(RunContext& context);
+    void evaluate(RunContext& context, bool withStructure);
+    void completeItem(RunContext& context);
+    void failItem(RunContext& context, const std::string& sentence);
+    void nextItem();
+    Tensor initialPlanes(RunContext& context, InitMode& mode);
+    Tensor storedPlanes(RunContext& context, int index) const;
+    void recordIteration(RunContext& context, const HistoryPoint& point);
+    void reportHealth(RunContext& context);
+    void declareView(RunContext& context);
+    ViewSource viewSource(RunContext& context);
+
+    LightFieldConfig m_config;
+    Config m_source;
+    std::vector<SweepItem> m_items;
+    std::map<int, Prepared> m_prepared;
+    std::unique_ptr<Recorder> m_recorder;
+    std::unique_ptr<Solver> m_solver;
+    Tensor m_planes;      ///< of a finished or directly solved item
+    Tensor m_lastPlanes;  ///< of the item before, for init = "previous"
+    ItemResult m_current;
+    std::vector<ItemResult> m_results;
+    int m_index = 0;
+    int m_shownIndex = -1;  ///< finished item whose planes are loaded for the viewer
+    Tensor m_shownPlanes;
+    std::int64_t m_stepsDone = 0;
+    Viewer m_viewer;
+};
+
+}  // namespace vergence::light_field

@@ -1,0 +1,324 @@
+#include "plugins/light_field/viewer.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "plugins/light_field/pictures.h"
+#include "plugins/light_field/recorder.h"
+
+namespace vergence::light_field {
+
+namespace {
+
+enum PlaneMode { kModeSrgb, kModeLinear, kModeGain, kModeWeight };
+
+constexpr double kReach = 3.0;  // mm, half side of the eye pad
+
+std::string eyeCaption(const EyeState& eye, bool isSeed)
+{
+    return isSeed ? "seed profile: one ray per pixel, no focus"
+                  : fmt::format("{:.2f} D, eye at ({:+.2f}, {:+.2f}) mm", eye.accommodation, eye.x, eye.y);
+}
+
+/// Floats as an R32F frame.
+void publishFloats(RunContext& context, const std::string& stream, const std::vector<float>& values, int width, int height,
+                   int layers, const nlohmann::json& meta)
+{
+    FrameInfo info;
+    info.stream = stream;
+    info.step = context.step();
+    info.format = PixelFormat::R32F;
+    info.width = static_cast<std::uint32_t>(width);
+    info.height = static_cast<std::uint32_t>(height);
+    info.layers = static_cast<std::uint32_t>(layers);
+    info.meta = meta.dump();
+    context.frames().publish(std::move(info), std::as_bytes(std::span(values)));
+}
+
+/// 8-bit images of one size as layers of a stack.
+void publishStack(RunContext& context, const std::string& stream, const std::vector<Image>& images, const nlohmann::json& meta)
+{
+    FrameInfo info;
+    info.stream = stream;
+    info.step = context.step();
+    info.width = static_cast<std::uint32_t>(images.front().width);
+    info.height = static_cast<std::uint32_t>(images.front().height);
+    info.layers = static_cast<std::uint32_t>(images.size());
+    info.meta = meta.dump();
+    std::vector<std::byte> pixels(info.pixelBytes());
+    auto* out = reinterpret_cast<std::uint8_t*>(pixels.data());
+    for (const Image& image : images) {
+        const auto count = static_cast<std::size_t>(image.width) * image.height;
+        for (std::size_t i = 0; i < count; ++i, out += 4) {
+            for (int c = 0; c < 3; ++c)
+                out[c] = image.pixels[i * image.channels + (image.channels >= 3 ? c : 0)];
+            out[3] = 255;
+        }
+    }
+    context.frames().publish(std::move(info), pixels);
+}
+
+/// Labels, dioptre-scaled positions and relative widths of the planes, as the stack views understand them.
+nlohmann::json stackMeta(const Optics& optics)
+{
+    nlohmann::json labels = nlohmann::json::array(), depth = nlohmann::json::array(), width = nlohmann::json::array();
+    for (int k = 0; k < optics.planes(); ++k) {
+        labels.push_back(fmt::format("{}: {}", k, planeLabel(optics, k)));
+        double position = k, extent = 1;
+        if (centralDepthPlane(optics)) {
+            const PlaneGeometry plane = planeGeometry(optics, k);
+            position = plane.usable ? plane.vergence : 0;
+            extent = 2 * plane.slopeExtent;
+        }
+        depth.push_back(position);
+        width.push_back(extent);
+    }
+    return {{"labels", labels}, {"depth", depth}, {"width", width}, {"depth_title", "vergence (D)"}, {"encoding", "srgb"}};
+}
+
+}  // namespace
+
+std::vector<StreamDecl> Viewer::streams()
+{
+    return {{"eye_view", "Eye view", StreamKind::Image, "What the eye sees through the display.", "eye"},
+            {"target", "Target", StreamKind::Image, "What the eye should see.", "eye"},
+            {"error", "Error", StreamKind::HeatMap, "Eye view minus target, mean over channels.", "eye"},
+            {"planes", "Planes", StreamKind::ImageStack, "The panel images, one per focal length.", ""},
+            {"contributions", "Contributions", StreamKind::ImageStack, "The eye view of every plane alone.", ""},
+            {"optics", "Optics", StreamKind::Diagram, "Side view of the display with the rays of the pixel under the pointer.", ""}};
+}
+
+void Viewer::declare(RunContext& context, const ViewSource& source, const std::vector<std::string>& itemLabels)
+{
+    std::vector<ViewControl> controls;
+    const Geometry& geometry = *source.geometry;
+    if (!source.item->config.isSeedProfile()) {
+        ViewControl focus{.id = "accommodation", .title = "Accommodation", .unit = "D", .help = "Distance the eye focuses on.",
+                          .kind = ViewControl::Kind::Slider, .minimum = {0}, .maximum = {15}};
+        ViewControl eye{.id = "eye", .title = "Eye position", .unit = "mm", .help = "Sideways shift of the eye.",
+                        .kind = ViewControl::Kind::Pad, .minimum = {-kReach, -kReach}, .maximum = {kReach, kReach}};
+        double nearest = 0;
+        for (const auto& [states, label] : {std::pair(&geometry.training, "training"), std::pair(&geometry.heldOut, "held out")}) {
+            for (const EyeState& state : *states) {
+                nearest = std::max(nearest, state.accommodation);
+                focus.marks.push_back({{state.accommodation}, label});
+                eye.marks.push_back({{state.x, state.y}, label});
+            }
+        }
+        focus.maximum = {std::min(15.0, std::ceil(nearest + 2))};
+        const EyeState eyeState = eyeFor(source);
+        focus.value = {eyeState.accommodation};
+        eye.value = {eyeState.x, eyeState.y};
+        controls.push_back(std::move(focus));
+        controls.push_back(std::move(eye));
+    }
+    ViewControl planes{.id = "planes_on", .title = "Planes", .help = "Planes that take part in the eye view.",
+                       .kind = ViewControl::Kind::Toggles};
+    for (int k = 0; k < geometry.optics.planes(); ++k) {
+        planes.labels.push_back(fmt::format("{}", k + 1));
+        planes.value.push_back(1);
+    }
+    controls.push_back(std::move(planes));
+    controls.push_back({.id = "plane_mode", .title = "Show planes", .kind = ViewControl::Kind::Choice, .value = {0},
+                        .labels = {"sRGB", "linear", "×4", "weight seen"}});
+    if (itemLabels.size() > 1) {
+        ViewControl items{.id = "item", .title = "Look at", .help = "A finished item, or whatever is being solved.",
+                          .kind = ViewControl::Kind::Choice, .value = {0}, .labels = {"current"}};
+        items.labels.insert(items.labels.end(), itemLabels.begin(), itemLabels.end());
+        if (m_chosenItem)
+            items.value = {static_cast<double>(*m_chosenItem + 1)};
+        controls.push_back(std::move(items));
+    }
+    context.declareControls(controls);
+}
+
+void Viewer::apply(const ViewInput& input)
+{
+    const auto pair = [&](const char* id) -> const std::vector<double>* {
+        const auto found = input.values.find(id);
+        return found != input.values.end() && found->second.size() >= 2 ? &found->second : nullptr;
+    };
+    if (const auto value = input.scalar("accommodation"))
+        m_accommodation = std::clamp(*value, 0.0, 15.0);
+    if (const auto* eye = pair("eye")) {
+        m_eyeX = std::clamp((*eye)[0], -kReach, kReach);
+        m_eyeY = std::clamp((*eye)[1], -kReach, kReach);
+    }
+    if (const auto found = input.values.find("planes_on"); found != input.values.end()) {
+        m_planesOn.clear();
+        for (const double on : found->second)
+            m_planesOn.push_back(on != 0);
+    }
+    if (const auto value = input.scalar("plane_mode"))
+        m_planeMode = static_cast<int>(*value);
+    if (const auto value = input.scalar("item"))
+        m_chosenItem = *value >= 1 ? std::optional(static_cast<int>(*value) - 1) : std::nullopt;
+    const auto stream = input.texts.find("pointer_stream");
+    const bool overEye = stream != input.texts.end() && (stream->second == "eye_view" || stream->second == "target" || stream->second == "error");
+    if (const auto* pointer = pair("pointer"); pointer && overEye)
+        m_pixel = PixelPosition{(*pointer)[1], (*pointer)[0]};
+    if (const auto visible = input.texts.find("visible"); visible != input.texts.end()) {
+        m_visible.clear();
+        std::istringstream list(visible->second);
+        for (std::string name; std::getline(list, name, ',');)
+            m_visible.insert(name);
+    }
+}
+
+EyeState Viewer::eyeFor(const ViewSource& source) const
+{
+    const auto& states = source.geometry->training;
+    const EyeState& nominal = states[static_cast<std::size_t>(nominalState(states))];
+    return {m_eyeX, m_eyeY, m_accommodation.value_or(nominal.accommodation)};
+}
+
+bool Viewer::showsNominalState(const ViewSource& source) const
+{
+    const auto& states = source.geometry->training;
+    return source.item->config.isSeedProfile() || eyeFor(source) == states[static_cast<std::size_t>(nominalState(states))];
+}
+
+bool Viewer::showsAllPlanes() const
+{
+    return std::find(m_planesOn.begin(), m_planesOn.end(), false) == m_planesOn.end();
+}
+
+EyeRenderer& Viewer::rendererFor(RunContext& context, const ViewSource& source)
+{
+    if (!m_renderer || m_rendererGeometry != source.geometry) {
+        m_renderer = std::make_unique<EyeRenderer>(context.stream(), context.device(), source.geometry->optics,
+                                                   source.item->config.raysPerPixel);
+        m_rendererGeometry = source.geometry;
+    }
+    return *m_renderer;
+}
+
+Tensor Viewer::enabledPlanes(Stream& stream, const ViewSource& source) const
+{
+    if (showsAllPlanes())
+        return source.planes;
+    Tensor planes = source.planes.clone(stream);
+    for (Index k = 0; k < planes.extent(0); ++k) {
+        if (static_cast<std::size_t>(k) < m_planesOn.size() && !m_planesOn[static_cast<std::size_t>(k)]) {
+            const Tensor plane = planes.slice(k);
+            stream.fillBytes(plane.data(), 0, plane.bytes());
+        }
+    }
+    return planes;
+}
+
+void Viewer::publishEye(RunContext& context, const ViewSource& source)
+{
+    Stream& stream = context.stream();
+    const SweepItem& item = *source.item;
+    const bool isSeed = item.config.isSeedProfile();
+    const int side = source.geometry->optics.renderResolution, channels = item.channels;
+    const EyeState eye = eyeFor(source);
+    const bool nominal = showsNominalState(source);
+    const int state = nominalState(source.geometry->training);
+
+    std::vector<float> view, target;
+    if (!source.views.isEmpty() && nominal && (showsAllPlanes() || isSeed))
+        view = interleaved(stream, source.views, state, channels);
+    else if (!isSeed)
+        view = interleaved(stream, rendererFor(context, source).render(stream, enabledPlanes(stream, source), eye), 0, channels);
+    if (nominal) {
+        target = interleaved(stream, source.targets->training.radiance, state, channels);
+    } else {
+        const std::array<LaneScene, 1> scenes = {LaneScene{item.scene, channels}};
+        const std::array<EyeState, 1> states = {eye};
+        target = interleaved(stream,
+                             renderTargets(stream, context.device(), source.geometry->optics, states, item.config.raysPerPixel, scenes)
+                                 .radiance,
+                             0, channels);
+    }
+    if (view.empty())
+        view.assign(target.size(), 0.0f);
+
+    std::vector<float> error(static_cast<std::size_t>(side) * side);
+    for (std::size_t i = 0; i < error.size(); ++i) {
+        for (int c = 0; c < channels; ++c)
+            error[i] += (view[i * channels + c] - target[i * channels + c]) / static_cast<float>(channels);
+    }
+    const nlohmann::json meta = {{"encoding", "srgb"}, {"caption", item.label + ", " + eyeCaption(eye, isSeed)}};
+    context.frames().publishLinear("eye_view", view, side, side, channels, context.step(), meta.dump());
+    context.frames().publishLinear("target", target, side, side, channels, context.step(), meta.dump());
+    publishFloats(context, "error", error, side, side, 1, {{"map", "signed"}, {"scale", 0.25}, {"caption", item.label}});
+}
+
+void Viewer::publishPlanes(RunContext& context, const ViewSource& source)
+{
+    Stream& stream = context.stream();
+    nlohmann::json meta = stackMeta(source.geometry->optics);
+    if (m_planeMode == kModeWeight && !source.weight.isEmpty()) {
+        const auto values = source.weight.toHost<float>(stream);
+        const int side = static_cast<int>(source.weight.extent(1));
+        meta["map"] = "magnitude";
+        meta["scale"] = values.empty() ? 1.0f : std::max(1e-6f, *std::max_element(values.begin(), values.end()));
+        publishFloats(context, "planes", values, side, side, static_cast<int>(source.weight.extent(0)), meta);
+        return;
+    }
+    std::vector<Image> images = planeImages(stream, source.planes, source.item->channels, m_planeMode != kModeSrgb);
+    if (m_planeMode == kModeGain) {
+        for (Image& image : images) {
+            for (std::uint8_t& value : image.pixels)
+                value = static_cast<std::uint8_t>(std::min(255, 4 * value));
+        }
+    }
+    publishStack(context, "planes", images, meta);
+}
+
+void Viewer::publishContributions(RunContext& context, const ViewSource& source)
+{
+    if (source.item->config.isSeedProfile())
+        return;
+    Stream& stream = context.stream();
+    const int side = source.geometry->optics.renderResolution, channels = source.item->channels;
+    const Tensor parts = rendererFor(context, source).contributions(stream, source.planes, eyeFor(source));
+    std::vector<Image> images;
+    std::vector<double> energy;
+    double total = 0;
+    for (Index k = 0; k < parts.extent(0); ++k) {
+        const std::vector<float> linear = interleaved(stream, parts, static_cast<int>(k), channels);
+        double sum = 0;
+        for (const float value : linear)
+            sum += value;
+        energy.push_back(sum);
+        total += sum;
+        images.push_back(imageFromLinear(linear, side, side, channels));
+    }
+    nlohmann::json labels = nlohmann::json::array();
+    for (std::size_t k = 0; k < energy.size(); ++k)
+        labels.push_back(fmt::format("{}: {:.1f} % of the light", k, total > 0 ? 100 * energy[k] / total : 0.0));
+    nlohmann::json meta = stackMeta(source.geometry->optics);
+    meta["labels"] = labels;
+    publishStack(context, "contributions", images, meta);
+}
+
+void Viewer::publishOptics(RunContext& context, const ViewSource& source)
+{
+    const Diagram diagram = opticsDiagram(*source.item, *source.geometry, eyeFor(source), m_pixel);
+    context.frames().publishDiagram("optics", diagram.toJson(), context.step());
+}
+
+void Viewer::publish(RunContext& context, const ViewSource& source)
+{
+    if (!source.item || source.planes.isEmpty())
+        return;
+    if (wants("eye_view") || wants("target") || wants("error"))
+        publishEye(context, source);
+    if (wants("planes"))
+        publishPlanes(context, source);
+    if (wants("contributions"))
+        publishContributions(context, source);
+    if (wants("optics"))
+        publishOptics(context, source);
+}
+
+}  // namespace vergence::light_field
