@@ -1,3 +1,5 @@
+#include "core/artifact/npy.h"
+
 #include <fmt/format.h>
 
 #include "core/artifact/artifact_store.h"
@@ -6,10 +8,6 @@
 
 namespace vergence {
 
-namespace {
-
-/// Magic, version and dictionary, padded so that the data start on a multiple of 64. Source:
-/// numpy.lib.format, version 1.0.
 std::string npyHeader(const std::vector<std::int64_t>& shape)
 {
     std::string extents;
@@ -29,8 +27,6 @@ std::string npyHeader(const std::vector<std::int64_t>& shape)
     header += static_cast<char>(dictionary.size() >> 8);
     return header + dictionary;
 }
-
-} // namespace
 
 void ArtifactStore::writeNpy(const std::string& name, std::span<const float> values,
                              const std::vector<std::int64_t>& shape, const std::string& role,

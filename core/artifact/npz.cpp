@@ -1,5 +1,3 @@
-#include "core/artifact/npz.h"
-
 #include <cstring>
 #include <memory>
 #include <regex>
@@ -9,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/artifact/npy.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
 
@@ -79,24 +78,12 @@ std::string firstEntry(const std::filesystem::path& path)
 
 }  // namespace
 
-std::string npyBytes(std::span<const float> values, const std::vector<std::int64_t>& shape)
-{
-    expects(values.size() == countOf(shape), "npy: value count differs from the shape");
-    std::string header = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({},), }}", fmt::join(shape, ", "));
-    header.append(63 - (10 + header.size()) % 64, ' ');
-    header += '\n';
-    std::string bytes(kMagic, 8);
-    bytes += static_cast<char>(header.size() % 256);
-    bytes += static_cast<char>(header.size() / 256);
-    bytes += header;
-    bytes.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
-    return bytes;
-}
-
 void writeNpz(const std::filesystem::path& path, const std::string& name, std::span<const float> values,
               const std::vector<std::int64_t>& shape)
 {
-    const std::string bytes = npyBytes(values, shape);
+    expects(values.size() == countOf(shape), "writeNpz: value count differs from the shape");
+    std::string bytes = npyHeader(shape);
+    bytes.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
     AtomicFile file(path);
     int code = 0;
     std::unique_ptr<zip_t, DiscardArchive> archive(zip_open(file.temporaryPath().c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code));

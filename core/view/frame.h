@@ -31,15 +31,15 @@ struct StreamDecl {
 struct ViewControl {
     enum class Kind { Slider, Pad, Toggles, Choice };
     std::string id;                       ///< "accommodation", "eye"
-    std::string title, unit, help;
+    std::string title{}, unit{}, help{};
     Kind kind = Kind::Slider;
-    std::vector<double> minimum, maximum, value;  ///< one entry for a slider, two for a pad, one per toggle
-    std::vector<std::string> labels;      ///< Toggles, Choice: one per entry
+    std::vector<double> minimum{}, maximum{}, value{};  ///< one entry for a slider, two for a pad, one per toggle
+    std::vector<std::string> labels{};     ///< Toggles, Choice: one per entry
     struct Mark {
         std::vector<double> at;
         std::string label;                ///< "training", "held out"
     };
-    std::vector<Mark> marks;
+    std::vector<Mark> marks{};
 };
 
 /// Description of a frame; pixels follow it. Linear or sRGB is said in meta ("encoding": "srgb" is the default for RGBA8).

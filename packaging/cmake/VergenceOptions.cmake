@@ -47,6 +47,7 @@ target_include_directories(vergence_options INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_definitions(vergence_options INTERFACE QT_NO_KEYWORDS QT_NO_CAST_TO_ASCII)
 target_compile_options(vergence_options INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
+        $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # GCC 12 warns wrongly about std::string's operator+
         $<$<BOOL:${VERGENCE_WERROR}>:-Werror>>)
 if(VERGENCE_SANITIZE)
     target_compile_options(vergence_options INTERFACE

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "core/artifact/npz.h"
+#include "core/artifact/npy.h"
 #include "core/base/clock.h"
 #include "plugins/light_field/health.h"
 #include "plugins/light_field/host_tensors.h"

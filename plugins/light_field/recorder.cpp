@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/artifact/gif.h"
-#include "core/artifact/npz.h"
+#include "core/artifact/npy.h"
 #include "plugins/light_field/compute/eye_view.h"
 #include "plugins/light_field/loss_plot.h"
 #include "plugins/light_field/motion.h"
