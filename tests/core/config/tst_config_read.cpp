@@ -265,8 +265,13 @@ private Q_SLOTS:
 
     void issuesSurviveJson()
     {
-        const ConfigIssue issue{IssueSeverity::Warning, "rule", "key", "Sentence.",
-                                {"a.toml", 3, 4},       "near"};
+        ConfigIssue issue;
+        issue.severity = IssueSeverity::Warning;
+        issue.rule = "rule";
+        issue.key = "key";
+        issue.sentence = "Sentence.";
+        issue.place = {"a.toml", 3, 4};
+        issue.nearest = "near";
         const ConfigIssue back = issueFromJson(nlohmann::json::parse(toJson(issue).dump()));
         QCOMPARE(back.text(), issue.text());
         QVERIFY(back.severity == issue.severity && back.rule == issue.rule &&
