@@ -21,8 +21,8 @@ public:
 private:
     void moveTo(Stream& stream, const EyeState& eye);
 
-    std::unique_ptr<TableOperator> m_operator;
     EyeState m_eye;
+    std::unique_ptr<TableOperator> m_operator;
 };
 
 enum class Rejection { None, LensAperture, LensletGap, ArrayEdge, PanelEdge, Baffle };

@@ -22,6 +22,9 @@ struct UpdateSums {
     double atZero = 0, atOne = 0; ///< number of reachable texel values at the bounds
 };
 
+/// Brings sums of an update, a TexelSums in `texelSums`, to the host.
+UpdateSums toUpdateSums(Stream& stream, const Tensor& texelSums, int lanes);
+
 /// Rows that take part: row i of state σ where (i + σ) mod count = index. The default is all rows.
 struct RowSubset {
     int count = 1;
@@ -75,6 +78,8 @@ public:
     /// Planes [K, R, R, L] to unknowns [N, L].
     virtual Tensor gatherPlanes(Stream& stream, const Tensor& planes) const = 0;
 
+    /// Element type of unknowns and images: F32, or F64 for proofs.
+    virtual DType elementType() const { return DType::F32; }
     const std::shared_ptr<Device>& device() const { return m_device; }
     /// Rays one scheduled piece of work covers at least; never changes a result.
     int tileRays() const { return m_tileRays; }
@@ -82,6 +87,9 @@ public:
 
 protected:
     explicit LinearOperator(std::shared_ptr<Device> device) : m_device(std::move(device)) {}
+
+    /// A tensor [count] of the operator's element type.
+    Tensor filled(Stream& stream, Index count, double value) const;
 
     std::shared_ptr<Device> m_device;
     int m_tileRays = 8192;

@@ -42,6 +42,10 @@ struct Optics {
 /// mlaZ <= tunableZ, …).
 void checkOptics(const Optics& optics);
 
+struct AxisOptics;
+/// What all rays share along one axis; the caller adds eye, accommodation and plane.
+AxisOptics axisOptics(const Optics& optics);
+
 /// The optics of the seed profile: W 512, R 1024, retina 40 mm, focal lengths linear 10 … 100,
 /// unlimited lenslets.
 Optics seedOptics();

@@ -7,6 +7,10 @@
 
 namespace vergence::light_field {
 
+struct SeedOptics;
+/// The same display for the float formulas of seed_math.h.
+SeedOptics seedOpticsOf(const Optics& optics, double eyeFocalLength);
+
 /// Counts that the geometry of the seed profile fixes.
 struct SeedCounts {
     Index validRays = 0;             ///< over all planes
@@ -54,5 +58,6 @@ private:
     Tensor m_columnStart, m_columnPixel, m_columnWeight; ///< texel → pixels
     Tensor m_texelOf; ///< [N] index of an unknown in the planes [K, R, R]
 };
+Tensor m_sums, m_texelSums; ///< results of the passes, on the device
 
 } // namespace vergence::light_field

@@ -10,6 +10,7 @@
 namespace vergence::light_field {
 
 struct OperatorTables;
+struct LaneScene;
 
 /// Profile P: the operator as separable tables per axis (state, plane, sample), computed in double
 /// and kept in the element type of the unknowns. F32 runs the tuned drivers; F64 (1 lane or more)
@@ -27,8 +28,9 @@ public:
     /// Rebuilds the tables for other eye states of the same number; takes a few milliseconds.
     void setEyeStates(Stream& stream, std::vector<EyeState> states);
     /// Chooses the plain drivers, which the tuned ones are tested against.
-    void usePlainDrivers(bool plain) { m_plain = plain; }
+    void usePlainDrivers(bool plain);
 
+    DType elementType() const override { return m_type; }
     Index unknowns() const override;
     Index measurements() const override;
     int states() const override { return static_cast<int>(m_states.size()); }
@@ -49,9 +51,9 @@ public:
     Tensor expandPlanes(Stream& stream, const Tensor& x, float fill) const override;
     Tensor gatherPlanes(Stream& stream, const Tensor& planes) const override;
 
-private:
-    friend Tensor directPlanes(Stream&, const TableOperator&, std::span<const struct LaneScene>);
+    OperatorTables& tables() const { return *m_tables; }
 
+private:
     void build(Stream& stream);
 
     Optics m_optics;

@@ -1,0 +1,141 @@
+#include "plugins/light_field/compute/ground_truth.h"
+
+#include "core/base/error.h"
+#include "plugins/light_field/compute/ground_truth_kernels.h"
+#include "plugins/light_field/compute/seed_operator.h"
+
+namespace vergence::light_field {
+
+namespace {
+
+int channelCount(std::span<const LaneScene> scenes)
+{
+    int channels = 0;
+    for (const LaneScene& scene : scenes) {
+        expects(scene.channels == 1 || scene.channels == 3,
+                "targets: a scene fills one or three lanes");
+        channels += scene.channels;
+    }
+    return channels;
+}
+
+Targets emptyTargets(Stream& stream, const std::shared_ptr<Device>& device, Index states,
+                     Index resolution, int channels)
+{
+    Targets targets;
+    targets.channels = channels;
+    targets.radiance =
+        Tensor::zeros(stream, device, {states, resolution, resolution, lanesFor(channels)});
+    targets.depth = Tensor::zeros(stream, device, {states, resolution, resolution});
+    targets.coverage = Tensor::zeros(stream, device, {states, resolution, resolution});
+    targets.roi = Tensor::zeros(stream, device, {states, resolution, resolution});
+    return targets;
+}
+
+GroundTruthOutput outputOf(const Targets& targets, int firstLane, int channels)
+{
+    GroundTruthOutput out;
+    out.radiance = static_cast<float*>(targets.radiance.data());
+    if (firstLane == 0) {
+        out.depth = static_cast<float*>(targets.depth.data());
+        out.coverage = static_cast<float*>(targets.coverage.data());
+        out.roi = static_cast<float*>(targets.roi.data());
+    }
+    out.lanes = targets.lanes();
+    out.firstLane = firstLane;
+    out.channels = channels;
+    return out;
+}
+
+template <class T>
+Tensor upload(Stream& stream, const std::shared_ptr<Device>& device, std::span<const T> values)
+{
+    const std::span<const std::uint8_t> bytes(reinterpret_cast<const std::uint8_t*>(values.data()),
+                                              values.size_bytes());
+    return Tensor::fromHost<std::uint8_t>(stream, device, {static_cast<Index>(bytes.size())},
+                                          bytes);
+}
+
+} // namespace
+
+int lanesFor(int channels)
+{
+    expects(channels >= 1 && channels <= 16,
+            "lanesFor: between 1 and 16 channels fit side by side");
+    return channels == 1 ? 1 : channels <= 4 ? 4 : 16;
+}
+
+Targets renderTargets(Stream& stream, const std::shared_ptr<Device>& device, const Optics& optics,
+                      std::span<const EyeState> states, int raysPerPixel,
+                      std::span<const LaneScene> scenes)
+{
+    checkOptics(optics);
+    expects(!states.empty() && !scenes.empty(),
+            "renderTargets: at least one eye state and one scene are needed");
+    Targets targets = emptyTargets(stream, device, static_cast<Index>(states.size()),
+                                   optics.renderResolution, channelCount(scenes));
+    const Tensor stateData = upload(stream, device, states);
+    const auto pattern = samplePattern(raysPerPixel, optics.pupilDiameter);
+    const Tensor sampleData = upload(stream, device, std::span<const RaySample>(pattern));
+    int lane = 0;
+    for (const LaneScene& scene : scenes) {
+        const SceneOnDevice onDevice(stream, device, scene.scene);
+        GroundTruthArguments arguments;
+        arguments.scene = onDevice.view();
+        arguments.states = static_cast<const EyeState*>(stateData.data());
+        arguments.samples = static_cast<const RaySample*>(sampleData.data());
+        arguments.stateCount = static_cast<int>(states.size());
+        arguments.sampleCount = raysPerPixel;
+        arguments.resolution = optics.renderResolution;
+        arguments.slopeExtent = optics.slopeExtent();
+        arguments.output = outputOf(targets, lane, scene.channels);
+        groundTruthKernel(stream, arguments);
+        stream.synchronize();
+        lane += scene.channels;
+    }
+    return targets;
+}
+
+Targets renderSeedTargets(Stream& stream, const std::shared_ptr<Device>& device,
+                          const Optics& optics, double eyeFocalLength, int raysPerPixel,
+                          std::span<const LaneScene> scenes)
+{
+    checkOptics(optics);
+    expects(!scenes.empty(), "renderSeedTargets: at least one scene is needed");
+    Targets targets =
+        emptyTargets(stream, device, 1, optics.renderResolution, channelCount(scenes));
+    const auto pattern = seedSamplePattern(raysPerPixel, optics.pupilDiameter);
+    const Tensor sampleData = upload(stream, device, std::span<const RaySample>(pattern));
+    int lane = 0;
+    for (const LaneScene& scene : scenes) {
+        expects(!scene.scene.hasDepthImage(),
+                "renderSeedTargets: the seed profile knows spheres and cubes only");
+        const SceneOnDevice onDevice(stream, device, scene.scene);
+        SeedGroundTruthArguments arguments;
+        arguments.scene = onDevice.view();
+        arguments.optics = seedOpticsOf(optics, eyeFocalLength);
+        arguments.samples = static_cast<const RaySample*>(sampleData.data());
+        arguments.sampleCount = raysPerPixel;
+        arguments.output = outputOf(targets, lane, scene.channels);
+        seedGroundTruthKernel(stream, arguments);
+        stream.synchronize();
+        lane += scene.channels;
+    }
+    return targets;
+}
+
+std::vector<float> laneToHost(Stream& stream, const Tensor& images, int state, int lane)
+{
+    expects(images.rank() == 3 || images.rank() == 4,
+            "laneToHost: images must be [S, W, W, L] or [W, W, L]");
+    const Tensor image = images.rank() == 4 ? images.slice(state) : images;
+    const Index lanes = image.extent(2);
+    expects(lane >= 0 && lane < lanes, "laneToHost: no such lane");
+    const std::vector<float> all = image.toHost<float>(stream);
+    std::vector<float> values(all.size() / static_cast<std::size_t>(lanes));
+    for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = all[i * static_cast<std::size_t>(lanes) + static_cast<std::size_t>(lane)];
+    return values;
+}
+
+} // namespace vergence::light_field
