@@ -56,8 +56,8 @@ private:
     Tensor m_rowStart, m_rowTexel,
         m_rowWeight; ///< pixel → texels; weights are empty where all are 1
     Tensor m_columnStart, m_columnPixel, m_columnWeight; ///< texel → pixels
-    Tensor m_texelOf; ///< [N] index of an unknown in the planes [K, R, R]
+    Tensor m_texelOf;           ///< [N] index of an unknown in the planes [K, R, R]
+    Tensor m_sums, m_texelSums; ///< results of the passes, on the device
 };
-Tensor m_sums, m_texelSums; ///< results of the passes, on the device
 
 } // namespace vergence::light_field
