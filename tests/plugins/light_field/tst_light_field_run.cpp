@@ -1,0 +1,210 @@
+#include <filesystem>
+#include <map>
+#include <thread>
+
+#include <QTemporaryDir>
+#include <QTest>
+
+#include "core/artifact/gif.h"
+#include "core/artifact/manifest.h"
+#include "core/artifact/npy.h"
+#include "core/base/file.h"
+#include "core/metrics/metric_store.h"
+#include "core/run/run_controller.h"
+#include "plugins/light_field/light_field_run.h"
+
+using namespace vergence;
+using namespace vergence::light_field;
+
+namespace {
+
+const std::vector<std::string> kTiny = {"boards=[26,40]", "render_res=32", "panel_res=64", "planes=4", "headroom=4",
+                                        "rays_per_pixel=4", "eval_rays=16", "iterations=6", "heldout_every=3", "tolerance=0"};
+
+Config configOf(const std::vector<std::string>& more)
+{
+    ConfigBuilder builder(lightFieldSchema());
+    for (const auto* list : {&kTiny, &more}) {
+        for (const auto& assignment : *list)
+            builder.addAssignment(assignment);
+    }
+    auto result = builder.build();
+    for (const auto& issue : result.issues)
+        qInfo("%s", issue.text().c_str());
+    return *result.config;
+}
+
+struct Outcome {
+    ExitCode code = ExitCode::Success;
+    RunState state = RunState::Draft;
+    std::vector<nlohmann::json> messages;
+};
+
+/// Runs a controller to its end; `onStep` may make requests.
+Outcome runToEnd(const RunFolder& folder, const Config& config, bool resumes = false,
+                 const std::function<void(RunController&)>& onPoll = {})
+{
+    RunSettings settings;
+    settings.folder = folder;
+    settings.plugin = "light_field";
+    settings.resumes = resumes;
+    RunController controller(std::make_unique<LightFieldRun>(readLightFieldConfig(config), config), config, makeCpuDevice(), settings);
+    controller.start();
+    Outcome outcome;
+    while (!controller.isFinished()) {
+        for (auto& message : controller.poll())
+            outcome.messages.push_back(std::move(message));
+        if (onPoll)
+            onPoll(controller);
+        std::this_thread::yield();
+    }
+    for (auto& message : controller.poll())
+        outcome.messages.push_back(std::move(message));
+    outcome.code = controller.exitCode();
+    outcome.state = controller.state();
+    return outcome;
+}
+
+/// Values of the series that do not depend on time.
+std::map<std::string, std::vector<double>> numbersOf(const RunFolder& folder)
+{
+    const MetricStore store = MetricStore::fromCsv(readFile(folder.metrics()), "metrics.csv");
+    std::map<std::string, std::vector<double>> numbers;
+    for (const auto& name : store.names()) {
+        if (name.rfind("time/", 0) != 0 && name.rfind("system/", 0) != 0)
+            numbers[name] = store.find(name)->values();
+    }
+    return numbers;
+}
+
+}  // namespace
+
+/// Whole runs of the light-field lab on tiny sizes.
+class TestLightFieldRun : public QObject {
+    Q_OBJECT
+
+    QTemporaryDir m_temporary;
+    int m_count = 0;
+
+    RunFolder newFolder()
+    {
+        return RunFolder::createAt(std::filesystem::path(m_temporary.path().toStdString()) / ("run" + std::to_string(m_count++)));
+    }
+
+private Q_SLOTS:
+    void finishedRunHasAllOutputs()
+    {
+        const RunFolder folder = newFolder();
+        const Outcome outcome = runToEnd(folder, configOf({"gif_board=40"}));
+        QCOMPARE(outcome.code, ExitCode::Success);
+        QCOMPARE(outcome.state, RunState::Completed);
+        for (const char* file : {"sweep.csv", "sweep.gif", "boards/n26/loss.csv", "boards/n26/loss.png", "boards/n26/eye_view.png",
+                                 "boards/n26/target.png", "boards/n26/error.png", "boards/n26/planes/plane_0.png",
+                                 "boards/n26/planes/plane_3.png", "boards/n26/planes.npy", "boards/n26/planes_contact.png",
+                                 "boards/n40/accommodation.gif"})
+            QVERIFY2(std::filesystem::exists(folder.artifacts() / file), file);
+        QCOMPARE(readGif(folder.artifacts() / "sweep.gif").frames.size(), std::size_t(2));
+        QCOMPARE(readGif(folder.artifacts() / "sweep.gif").delaysCentiseconds.front(), 200);
+        QCOMPARE(readGif(folder.artifacts() / "boards/n40/accommodation.gif").frames.size(), std::size_t(20));
+        QCOMPARE(readNpy(folder.artifacts() / "boards/n26/planes.npy").shape, (std::vector<std::int64_t>{4, 64, 64, 1}));
+        const auto manifest = readManifest(folder);
+        QVERIFY(artifactsOf(manifest).size() > 20);
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.root))
+            QVERIFY2(entry.path().extension() != ".part", entry.path().c_str());
+    }
+
+    void lossFalls()
+    {
+        const RunFolder folder = newFolder();
+        QCOMPARE(runToEnd(folder, configOf({"boards=[26]", "iterations=12"})).code, ExitCode::Success);
+        const auto numbers = numbersOf(folder);
+        const auto& loss = numbers.at("train/loss");
+        QCOMPARE(loss.size(), std::size_t(12));
+        QVERIFY(loss.back() < 0.2 * loss.front());
+    }
+
+    void resumedRunRepeatsTheNumbers_data()
+    {
+        QTest::addColumn<QString>("solver");
+        for (const char* solver : {"pga", "adam", "adamw", "sirt", "os_sirt", "cg"})
+            QTest::newRow(solver) << solver;
+    }
+    void resumedRunRepeatsTheNumbers()
+    {
+        QFETCH(QString, solver);
+        const Config config = configOf({"solver=" + solver.toStdString()});
+        const RunFolder whole = newFolder(), halved = newFolder();
+        QCOMPARE(runToEnd(whole, config).code, ExitCode::Success);
+        bool asked = false;
+        const Outcome stopped = runToEnd(halved, config, false, [&](RunController& controller) {
+            if (!asked && controller.step() >= 2)
+                asked = controller.requestStop();
+        });
+        QVERIFY(stopped.state == RunState::Stopped || stopped.state == RunState::Completed);
+        QCOMPARE(runToEnd(halved, config, true).code, ExitCode::Success);
+        const auto a = numbersOf(whole), b = numbersOf(halved);
+        QCOMPARE(a.at("train/loss"), b.at("train/loss"));
+        QCOMPARE(a.at("sweep/psnr_heldout"), b.at("sweep/psnr_heldout"));
+        QCOMPARE(readNpy(whole.artifacts() / "boards/n40/planes.npy").values, readNpy(halved.artifacts() / "boards/n40/planes.npy").values);
+    }
+
+    void everySolverAndStartRuns_data()
+    {
+        QTest::addColumn<QStringList>("assignments");
+        QTest::newRow("direct") << QStringList{"solver=direct"};
+        QTest::newRow("from direct") << QStringList{"init=direct"};
+        QTest::newRow("from the board before") << QStringList{"init=previous"};
+        QTest::newRow("from grey") << QStringList{"init=mid_grey"};
+        QTest::newRow("smooth") << QStringList{"smoothness=0.01"};
+        QTest::newRow("colour scenes") << QStringList{"sweep=scenes", "scenes=[\"basic\", \"layered_plus\"]", "plane_spacing=auto"};
+        QTest::newRow("parameter") << QStringList{"sweep=parameter", "sweep_key=headroom", "sweep_values=[1.0, 4.0]"};
+        QTest::newRow("full output") << QStringList{"output=full", "boards=[26]"};
+        QTest::newRow("seed profile") << QStringList{"profile=seed", "retina_size=40", "plane_spacing=linear", "mla_count=0",
+                                                     "rays_per_pixel=1", "solver=adamw", "weight_decay=0.01"};
+    }
+    void everySolverAndStartRuns()
+    {
+        QFETCH(QStringList, assignments);
+        std::vector<std::string> list;
+        for (const QString& assignment : assignments)
+            list.push_back(assignment.toStdString());
+        const RunFolder folder = newFolder();
+        const Outcome outcome = runToEnd(folder, configOf(list));
+        QCOMPARE(outcome.code, ExitCode::Success);
+        QVERIFY(std::filesystem::exists(folder.artifacts() / "sweep.csv"));
+        const std::string csv = readFile(folder.artifacts() / "sweep.csv");
+        QVERIFY(csv.find("nan,") == std::string::npos || !assignments.contains("solver=direct"));
+    }
+
+    void viewerMovesTheEye()
+    {
+        const RunFolder folder = newFolder();
+        const Config config = configOf({"boards=[26]", "iterations=200"});
+        bool sent = false;
+        int frames = 0, controls = 0;
+        const Outcome outcome = runToEnd(folder, config, false, [&](RunController& controller) {
+            if (controller.step() >= 3 && !sent) {
+                controller.setWatched(true);
+                ViewInput input;
+                input.sequence = 1;
+                input.values["accommodation"] = {3.0};
+                input.values["eye"] = {0.5, -0.5};
+                input.values["pointer"] = {10.0, 12.0};
+                input.texts["pointer_stream"] = "eye_view";
+                controller.setView(input);
+                sent = true;
+            }
+        });
+        QCOMPARE(outcome.code, ExitCode::Success);
+        for (const auto& message : outcome.messages) {
+            frames += message.at("type") == "frame";
+            controls += message.at("type") == "controls";
+        }
+        QVERIFY(sent);
+        QVERIFY(controls > 0);
+        QVERIFY2(frames >= 6, qPrintable(QString::number(frames)));
+    }
+};
+
+QTEST_GUILESS_MAIN(TestLightFieldRun)
+#include "tst_light_field_run.moc"
