@@ -117,11 +117,30 @@ void AtomicFile::commit()
     m_committed = true;
 }
 
+namespace {
+
+/// Removes what a lost power supply left of a last line, so that the next line starts on its own.
+void cutTornLine(int descriptor)
+{
+    struct stat status{};
+    if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode))
+        return;
+    off_t end = status.st_size;
+    char last = '\n';
+    while (end > 0 && ::pread(descriptor, &last, 1, end - 1) == 1 && last != '\n')
+        --end;
+    if (end < status.st_size && ::ftruncate(descriptor, end) != 0)
+        return;  // readers ignore a line without its end
+}
+
+}  // namespace
+
 AppendFile::AppendFile(const std::filesystem::path& path) : m_path(path)
 {
-    m_descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    m_descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (m_descriptor < 0)
         throwOutput("open", path, errno);
+    cutTornLine(m_descriptor);
 }
 
 AppendFile::~AppendFile()

@@ -35,7 +35,7 @@ private:
 /// Appends whole lines to a file that other processes may read meanwhile; each append is one write call.
 class AppendFile {
 public:
-    explicit AppendFile(const std::filesystem::path& path);  ///< opens or creates; throws OutputError
+    explicit AppendFile(const std::filesystem::path& path);  ///< opens or creates, cuts a torn last line; throws OutputError
     ~AppendFile();
     AppendFile(const AppendFile&) = delete;
     AppendFile& operator=(const AppendFile&) = delete;

@@ -6,7 +6,7 @@
 
 #include <cuda_runtime.h>
 
-#include "core/compute/device.h"
+#include "core/view/frame.h"
 
 namespace vergence {
 
