@@ -1,3 +1,5 @@
+#include <fstream>
+
 #include <QElapsedTimer>
 #include <QTemporaryDir>
 #include <QTest>
@@ -122,10 +124,13 @@ void TestRunHistory::gapBeforeLivePointsIsReadFromTheFile()
 void TestRunHistory::tornLineWaitsForItsEnd()
 {
     RunHistory history(m_folder);
-    AppendFile(m_folder.metrics()).append("0,0,a,0\n1,0.");
+    const auto append = [this](const char* text) {
+        std::ofstream(m_folder.metrics(), std::ios::app | std::ios::binary) << text;
+    };
+    append("0,0,a,0\n1,0.");
     history.readFiles();
     QCOMPARE(steps(history), upTo(1));
-    AppendFile(m_folder.metrics()).append("5,a,1\n");
+    append("5,a,1\n");
     history.readFiles();
     QCOMPARE(steps(history), upTo(2));
 }
