@@ -7,6 +7,7 @@
 #include <QFile>
 
 #include "core/plugin/plugin_registry.h"
+#include "core/run/messages.h"
 
 namespace vergence {
 
@@ -96,13 +97,6 @@ nlohmann::json describePlugin(const PluginDescriptor& descriptor, const LabPlugi
                            {"unit", metric.unit},
                            {"better", nameOf(metric.better)},
                            {"headline", metric.isHeadline}});
-    auto streams = nlohmann::json::array();
-    for (const StreamDecl& stream : plugin.streams())
-        streams.push_back({{"id", stream.id},
-                           {"title", stream.title},
-                           {"kind", nameOf(stream.kind)},
-                           {"help", stream.help},
-                           {"compare_group", stream.compareGroup}});
     PluginDescriptor described = descriptor;
     described.demo = std::any_of(presets.begin(), presets.end(),
                                  [](const auto& preset) { return preset["name"] == "demo"; });
@@ -110,7 +104,7 @@ nlohmann::json describePlugin(const PluginDescriptor& descriptor, const LabPlugi
             {"schema", plugin.schema().toJson()},
             {"presets", presets},
             {"metrics", metrics},
-            {"streams", streams}};
+            {"streams", streamsToJson(plugin.streams())}};
 }
 
 } // namespace vergence
