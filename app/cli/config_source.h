@@ -1,0 +1,56 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "app/cli/command.h"
+#include "app/cli/plugin_access.h"
+#include "core/config/config.h"
+
+namespace vergence::cli {
+
+/// What the user says of a configuration: a plugin, a TOML file or a run folder, and what lies over
+/// it.
+struct ConfigRequest {
+    std::string target; ///< plugin id, TOML file ("-" for stdin) or run folder
+    std::string preset;
+    std::string file;                     ///< --config; "-" for stdin
+    std::vector<std::string> assignments; ///< --set key=value
+    PluginOptions plugins;
+
+    void addTo(CLI::App& app, bool requiresTarget = true);
+};
+
+/// One layer of a configuration, weak ones first.
+struct ConfigLayer {
+    std::string source; ///< "preset demo", "bunny.toml", "--set"
+    std::string toml;   ///< empty for the assignments
+    std::vector<std::string> assignments;
+};
+
+/// The answer: the plugin (loaded) and the configuration with all its issues.
+struct ConfigSource {
+    explicit ConfigSource(PluginSearch search) : registry(std::move(search)) {}
+
+    PluginRegistry registry; ///< keeps what it loaded
+    PluginDescriptor plugin;
+    LabPlugin* lab = nullptr;
+    std::string preset; ///< empty for none
+    std::string input;  ///< what the user gave, for config.input.toml
+    std::vector<ConfigLayer> layers;
+    std::vector<ConfigIssue> issues;
+    std::optional<Config> config; ///< present where no issue is an error
+};
+
+/// Loads the plugin and stacks default < preset < file < --set. Throws InputError for files that
+/// cannot be read and Error (exit code 4) for plugins; what is wrong inside a configuration comes
+/// back as issues.
+ConfigSource resolveConfig(const ConfigRequest& request, const Session& session);
+
+/// The configuration, or Error (exit code 3) after every issue was printed to stderr. Warnings are
+/// printed, too.
+const Config& requireConfig(const ConfigSource& source);
+
+} // namespace vergence::cli
