@@ -56,6 +56,12 @@ void ControllerContext::phase(int number, int count, const std::string& name)
         {{"type", "phase"}, {"number", number}, {"count", count}, {"name", name}});
 }
 
+void ControllerContext::endPreparation()
+{
+    const std::lock_guard lock(m_phaseMutex);
+    m_phase.clear();
+}
+
 std::string ControllerContext::currentPhase() const
 {
     const std::lock_guard lock(m_phaseMutex);

@@ -52,6 +52,8 @@ public:
     void setConfig(Config config) { m_config = std::move(config); }
     /// While the last results are written, a stop that led there must not cut them short.
     void setFinishing(bool finishing) { m_isFinishing = finishing; }
+    /// Once steps begin, what the start was doing is over.
+    void endPreparation();
     PreviewPacer& pacer() { return m_pacer; }
     /// What the run is doing, as it said last; any thread.
     std::string currentPhase() const;

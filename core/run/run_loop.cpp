@@ -90,6 +90,7 @@ void RunLoop::train()
         checkpoint.reset();
         m_isPrepared = true;
         updateTotal();
+        m_p.context.endPreparation();
         m_p.control.apply(RunEvent::Prepared);
         stepUntilEnd();
     }

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <QTemporaryDir>
+
+#include <nlohmann/json.hpp>
+
+#include "core/metrics/metric_store.h"
+#include "core/run/run_controller.h"
+#include "tests/core/run/fake_run.h"
+
+namespace vergence::testing {
+
+/// A run folder, a FakeRun and the controllers that drive it one after the other.
+class ControllerBench {
+public:
+    ControllerBench();
+
+    RunSettings settings;
+    FakeScript script;
+    std::vector<nlohmann::json> messages; ///< of all polls
+
+    /// A new controller over the folder, started.
+    RunController& start(std::int64_t steps);
+    RunController& start(const Config& config);
+    RunController& controller() { return *m_controller; }
+    /// Polls until `condition` holds; false after 20 s.
+    bool pollUntil(const std::function<bool()>& condition);
+    bool reaches(RunState state);
+    bool ends();
+    void drop() { m_controller.reset(); }
+
+    bool hasMessage(const std::string& type, const std::string& member,
+                    const nlohmann::json& value) const;
+    /// "step name value" of every line of metrics.csv of the series `name`, in order.
+    std::vector<std::string> curve(const std::string& name = "train/loss") const;
+    const RunFolder& folder() const { return settings.folder; }
+
+private:
+    QTemporaryDir m_directory;
+    std::unique_ptr<RunController> m_controller;
+};
+
+} // namespace vergence::testing
