@@ -210,6 +210,8 @@ void LightFieldRun::completeItem(RunContext& context)
     context.recordAt("sweep/ssim_heldout", m_current.heldOut.ssim, x);
     context.recordAt("sweep/contrast_heldout", m_current.heldOut.contrast, x);
     m_results.push_back(m_current);
+    m_shownIndex = m_index;
+    m_shownPlanes = m_planes;
     context.table(sweepTable(sweepAxis(m_config), m_items, m_results));
     nextItem();
     declareView(context);
@@ -254,6 +256,7 @@ void LightFieldRun::recordIteration(RunContext& context, const HistoryPoint& poi
 Tensor LightFieldRun::storedPlanes(RunContext& context, int index) const
 {
     const SweepItem& stored = m_items[static_cast<std::size_t>(index)];
+    m_recorder->wait();
     const NpyArray array = readNpy(context.artifacts().pathFor(Recorder::planesName(stored)));
     if (array.shape.size() != 4 || array.shape[3] != stored.channels)
         throw InputError(fmt::format("The stored planes of {} have another shape than the run.", stored.label));

@@ -171,9 +171,9 @@ private Q_SLOTS:
         const RunFolder folder = newFolder();
         const Outcome outcome = runToEnd(folder, configOf(list));
         QCOMPARE(outcome.code, ExitCode::Success);
-        QVERIFY(std::filesystem::exists(folder.artifacts() / "sweep.csv"));
         const std::string csv = readFile(folder.artifacts() / "sweep.csv");
-        QVERIFY(csv.find("nan,") == std::string::npos || !assignments.contains("solver=direct"));
+        const auto items = assignments.contains("boards=[26]") ? 1 : 2;
+        QCOMPARE(std::count(csv.begin(), csv.end(), '\n'), std::ptrdiff_t(items + 1));
     }
 
     void viewerMovesTheEye()
