@@ -88,7 +88,7 @@ double eyeFocal(const Optics& optics, double accommodation)
 double blurCircle(const Optics& optics, double focal, double distance)
 {
     const double excess = 1.0 / focal - 1.0 / distance - 1.0 / optics.retinaDistance;
-    return optics.pupilDiameter * optics.retinaDistance * std::abs(excess);
+    return optics.pupilDiameter * distance * std::abs(excess);
 }
 
 std::optional<double> lensletConjugate(const Optics& optics)
@@ -209,10 +209,10 @@ double samplingAdequacy(const Optics& optics, int plane, int eyeStates, int rays
 
 double samplingAdequacy(const Optics& optics, int eyeStates, int raysPerPixel)
 {
-    double least = kInfinity;
+    double sum = 0;
     for (int k = 0; k < optics.planes(); ++k)
-        least = std::min(least, samplingAdequacy(optics, k, eyeStates, raysPerPixel));
-    return least;
+        sum += samplingAdequacy(optics, k, eyeStates, raysPerPixel);
+    return sum / optics.planes();
 }
 
 DisplayLimits displayLimits(const Optics& optics, int plane)

@@ -52,8 +52,8 @@ Optics seedOptics();
 
 /// Image side focal length of the eye in mm for an accommodation in dioptres, 1/f = A/1000 + 1/d_r.
 double eyeFocal(const Optics& optics, double accommodation);
-/// Diameter in mm of the retinal blur circle of a point at `distance` mm for an eye lens of focal
-/// length `focal` mm.
+/// Diameter in mm of the blur circle of a point at `distance` mm for an eye lens of focal length
+/// `focal` mm, measured in the plane of the point; times d_r / distance on the retina.
 double blurCircle(const Optics& optics, double focal, double distance);
 
 /// Distance v in front of the lenslets at which they image the panel; nothing where they collimate
@@ -94,7 +94,7 @@ double widestPlaneSpacing(const Optics& optics);
 
 /// ρ_s of plane k: mean number of samples per texel. Red below 2, amber to 8, green above.
 double samplingAdequacy(const Optics& optics, int plane, int eyeStates, int raysPerPixel);
-/// The smallest of the above over the planes.
+/// The mean of the above over the planes.
 double samplingAdequacy(const Optics& optics, int eyeStates, int raysPerPixel);
 
 /// Lenslets and texels per radian that the display can show at best, as cells per unit slope (for
