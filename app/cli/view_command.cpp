@@ -15,6 +15,7 @@ namespace {
 struct ViewOptions {
     std::string run, runsFolder, device;
     int threads = 0;
+    double linger = 0;
     bool json = false;
     PluginOptions plugins;
 };
@@ -45,6 +46,7 @@ int view(const ViewOptions& options, const Session& session)
     settings.command = session.command;
     settings.resumes = true;
     settings.exploresOnly = true;
+    settings.lingerSeconds = options.linger;
     RunController controller(source.lab->createRun(config), config, std::move(device), settings);
     return runWorker(controller, {false, options.json, true});
 }
@@ -63,6 +65,11 @@ void addViewCommand(CLI::App& app, Session& session)
         ->type_name("cpu|cuda|cuda:N|UUID");
     command->add_option("-j,--threads", options->threads, "CPU threads; 0 takes all.")
         ->check(CLI::NonNegativeNumber);
+    command
+        ->add_option("--linger", options->linger,
+                     "Seconds to wait for a viewer to come or to come back.")
+        ->check(CLI::NonNegativeNumber)
+        ->type_name("S");
     command->add_flag("--json", options->json,
                       "Protocol messages on standard output, one per line.");
     options->plugins.addTo(*command);

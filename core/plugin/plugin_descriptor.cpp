@@ -137,14 +137,17 @@ void readRequirements(PluginDescriptor& descriptor, const json& object)
         return;
     const auto optional = textsOf(*found, "optional");
     for (const auto& [key, value] : found->items()) {
-        if (key == "optional")
-            continue;
         const bool isOptional = std::find(optional.begin(), optional.end(), key) != optional.end();
+        if (key == "optional" || isOptional)
+            continue;
         descriptor.requirements.push_back(
-            fmt::format("{} {}{}", key, value.is_string() ? value.get<std::string>() : value.dump(),
-                        isOptional ? " (optional)" : ""));
-        if (key == "cuda" && !isOptional)
-            descriptor.needsCuda = true;
+            fmt::format("{} {}", key, value.is_string() ? value.get<std::string>() : value.dump()));
+        descriptor.needsCuda = descriptor.needsCuda || key == "cuda";
+    }
+    for (const std::string& key : optional) {
+        const std::string version = textOf(*found, key.c_str());
+        descriptor.requirements.push_back(
+            fmt::format("{}{}{} (optional)", key, version.empty() ? "" : " ", version));
     }
 }
 

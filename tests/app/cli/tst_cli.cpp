@@ -65,6 +65,7 @@ private Q_SLOTS:
     void interruptLeavesACheckpoint();
     void timeLimitLeavesACheckpoint();
     void runningRunIsNotResumed();
+    void viewServesAFinishedRunUntilInterrupted();
 
     void runsAreListedAndShown();
     void changedArtifactFailsVerification();
@@ -214,6 +215,7 @@ void CliTest::everyCauseHasItsCode_data()
     row("missing argument", {"run"}, 2, "target is required");
     row("number that is none", {"run", "heat", "--keep", "many"}, 2, "--keep");
     row("resume of nothing", {"run", "heat", "--resume"}, 2, "--resume needs the folder");
+    row("failing run", {"run", "debug_build", "--plugin-path", bad}, 1, "has nothing to run");
     row("invalid value", {"run", "heat", "--set", "size=2"}, 3, "size must be at least 8");
     row("rule over two fields", {"run", "heat", "--set", "hot=-1"}, 3, "hot must be above cold");
     row("missing plugin", {"run", "nothing_like_it"}, 4, "There is no plugin `nothing_like_it`");
@@ -458,6 +460,23 @@ void CliTest::runningRunIsNotResumed()
     process->waitForFinished();
     const json runs = vergence({"runs", "list", "--runs-dir", m_home->path(), "--json"}).parsed();
     QCOMPARE(runs[0]["status"]["state"].get<std::string>(), std::string("Lost"));
+}
+
+void CliTest::viewServesAFinishedRunUntilInterrupted()
+{
+    const Outcome made = demoRun();
+    const std::string before = readFile(RunFolder{made.folder()}.metrics());
+    auto process = start({"view", made.out.trimmed(), "--json", "--device", "cpu"});
+    QByteArray said;
+    QTRY_VERIFY_WITH_TIMEOUT((said += process->readAllStandardOutput()).contains("heartbeat"),
+                             kWaitMilliseconds);
+    ::kill(static_cast<pid_t>(process->processId()), SIGINT);
+    QVERIFY(process->waitForFinished(kWaitMilliseconds));
+
+    QCOMPARE(process->exitStatus(), QProcess::NormalExit);
+    QCOMPARE(process->exitCode(), 0);
+    QCOMPARE(readStatus(RunFolder{made.folder()}).state, std::string("Completed"));
+    QCOMPARE(readFile(RunFolder{made.folder()}.metrics()), before);
 }
 
 void CliTest::runsAreListedAndShown()
