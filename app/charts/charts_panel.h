@@ -12,43 +12,55 @@
 
 namespace vergence {
 
-/// One run in the charts. `store` is asked again whenever refresh() is called and must live until the run is removed.
+/// One run in the charts. `store` is asked again whenever refresh() is called and must live until
+/// the run is removed.
 struct ChartedRun {
     QString id, name;
     QColor colour;
     const MetricStore* store = nullptr;
 };
 
-/// A table that a run reported, for curves with an abscissa of their own (a sweep): columns and rows.
+/// A table that a run reported, for curves with an abscissa of their own (a sweep): columns and
+/// rows.
 struct ChartTable {
     QString id, title;
-    QStringList columns;                       ///< first one is the abscissa
-    std::vector<std::vector<double>> rows;     ///< NaN where there is no number
+    QStringList columns;                   ///< first one is the abscissa
+    std::vector<std::vector<double>> rows; ///< NaN where there is no number
 };
 
-/// Grid of charts (`chartGrid`), one card per series name over all charted runs, grouped by the part before "/". Toolbar: X
-/// axis, smoothing, outliers, log Y, linked cross-hair, follow, zoom back and forward, columns, export. Drawn by Qt Charts
-/// with replace() and at most 2 points per pixel column.
+/// Grid of charts (`chartGrid`), one card per series name over all charted runs, grouped by the
+/// part before "/". Toolbar: X axis, smoothing, outliers, log Y, linked cross-hair, follow, zoom
+/// back and forward, columns, export. Drawn by Qt Charts with replace() and at most 2 points per
+/// pixel column.
 class ChartsPanel : public QWidget {
     Q_OBJECT
 public:
     explicit ChartsPanel(QWidget* parent = nullptr);
     ~ChartsPanel() override;
 
-    void setDeclarations(const std::vector<MetricDecl>& metrics);   ///< titles, units, better-is
+    void setDeclarations(const std::vector<MetricDecl>& metrics); ///< titles, units, better-is
     void setRuns(const std::vector<ChartedRun>& runs);
     void setTables(const std::vector<ChartTable>& tables);
-    /// New points have come; cards whose series grew are redrawn, at most 30 times a second and only while visible.
+    /// New points have come; cards whose series grew are redrawn, at most 30 times a second and
+    /// only while visible.
     void refresh();
     void setDarkPalette(bool dark);
-    int pointCount(const QString& series) const;                    ///< raw points over all runs; for tests
+    int pointCount(const QString& series) const; ///< raw points over all runs; for tests
 
 Q_SIGNALS:
     void tableRowActivated(const QString& table, int row);
+    void exported(const QString& path);         ///< a file of the Export menu is written
+    void exportFailed(const QString& sentence); ///< what could not be written and why
+
+protected:
+    bool event(QEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+    void showEvent(QShowEvent* event) override;
 
 private:
     struct Impl;
     std::unique_ptr<Impl> m_impl;
 };
 
-}  // namespace vergence
+} // namespace vergence

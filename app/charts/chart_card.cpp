@@ -1,0 +1,310 @@
+#include "app/charts/chart_card.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <QChart>
+#include <QHBoxLayout>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QLineSeries>
+#include <QStyleOptionFocusRect>
+#include <QStylePainter>
+#include <QToolButton>
+
+#include "app/charts/chart_colours.h"
+#include "app/charts/chart_overlay.h"
+#include "app/charts/chart_view.h"
+#include "app/charts/curve_range.h"
+
+namespace vergence {
+namespace {
+
+constexpr float kBandOpacity = 0.35F;
+constexpr int kSmoothlyDrawn = 3000;   // points up to which lines are antialiased
+constexpr int kSinglyDrawn = 40;       // points of a curve up to which each one is marked
+constexpr std::size_t kManyCurves = 4; // above, a column is two pixels wide
+
+QList<QPointF> toPlot(std::vector<QPointF> points, const ChartAxes& axes)
+{
+    if (axes.isLogY())
+        for (QPointF& point : points)
+            point.setY(axes.toPlotY(point.y()));
+    return {points.begin(), points.end()};
+}
+
+} // namespace
+
+ChartCard::ChartCard(const QString& id, QWidget* parent)
+    : QFrame(parent),
+      m_id(id),
+      m_chart(new QChart),
+      m_view(new ChartView(m_chart, this)),
+      m_axes(std::make_unique<ChartAxes>(m_chart)),
+      m_overlay(std::make_unique<ChartOverlay>(m_chart)),
+      m_titleLabel(new QLabel(this)),
+      m_valueLabel(new QLabel(this)),
+      m_legend(new QLabel(this)),
+      m_note(new QLabel(tr("Values ≤ 0 are left out."), this)),
+      m_pin(new QToolButton(this))
+{
+    setObjectName(QStringLiteral("chartCard/") + id);
+    setFocusPolicy(Qt::StrongFocus);
+    setFrameShape(QFrame::StyledPanel);
+    setAutoFillBackground(true);
+    setBackgroundRole(QPalette::Base);
+    m_chart->legend()->hide();
+    m_chart->setMargins(QMargins(2, 2, 10, 0));
+    m_chart->setBackgroundRoundness(0);
+    m_chart->setAnimationOptions(QChart::NoAnimation);
+    m_chart->setAcceptHoverEvents(false);
+    buildHeader();
+    connectView();
+    restyle();
+}
+
+ChartCard::~ChartCard() = default;
+
+void ChartCard::buildHeader()
+{
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(4, 2, 2, 2);
+    column->setSpacing(0);
+    auto* header = new QHBoxLayout;
+    header->setSpacing(6);
+    header->addWidget(m_titleLabel);
+    header->addWidget(m_valueLabel);
+    header->addStretch(1);
+    header->addWidget(m_pin);
+    column->addLayout(header);
+    column->addWidget(m_legend);
+    column->addWidget(m_view, 1);
+    column->addWidget(m_note);
+    QFont bold = m_titleLabel->font();
+    bold.setBold(true);
+    m_titleLabel->setFont(bold);
+    m_legend->setTextFormat(Qt::RichText);
+    m_legend->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+    m_legend->setObjectName(QStringLiteral("chartLegend"));
+    m_valueLabel->setObjectName(QStringLiteral("chartValue"));
+    m_note->setObjectName(QStringLiteral("chartNote"));
+    m_note->hide();
+    m_pin->setText(tr("Pin"));
+    m_pin->setObjectName(QStringLiteral("chartPin"));
+    m_pin->setCheckable(true);
+    m_pin->setAutoRaise(true);
+    m_pin->setToolTip(tr("Keep this chart at the top"));
+    connect(m_pin, &QToolButton::toggled, this, &ChartCard::pinToggled);
+}
+
+void ChartCard::connectView()
+{
+    connect(m_view, &ChartView::hovered, this, [this](const QPointF& at) {
+        const bool isInside = m_chart->plotArea().contains(at);
+        Q_EMIT crossMoved(isInside ? std::optional(m_axes->xAtPixel(at.x())) : std::nullopt);
+    });
+    connect(m_view, &ChartView::left, this, [this] { Q_EMIT crossMoved(std::nullopt); });
+    connect(m_view, &ChartView::boxDrawn, this, [this](const QRectF& box) {
+        Q_EMIT zoomRequested(Range{m_axes->xAtPixel(box.left()), m_axes->xAtPixel(box.right())},
+                             Range{m_axes->yAtPixel(box.bottom()), m_axes->yAtPixel(box.top())},
+                             false);
+    });
+    connect(
+        m_view, &ChartView::wheelTurned, this,
+        [this](const QPointF& at, double factor, bool isVertical) {
+            if (!isVertical)
+                return Q_EMIT zoomRequested(
+                    scaledAround(xRange(), m_axes->xAtPixel(at.x()), factor), std::nullopt, true);
+            const QRectF plot =
+                m_chart->plotArea(); // by pixels, so that it is right on a logarithmic axis as well
+            const double top = at.y() + (plot.top() - at.y()) * factor;
+            const double bottom = at.y() + (plot.bottom() - at.y()) * factor;
+            Q_EMIT zoomRequested(std::nullopt,
+                                 Range{m_axes->yAtPixel(bottom), m_axes->yAtPixel(top)}, true);
+        });
+    connect(m_view, &ChartView::panned, this, [this](const QPointF& by, bool isContinued) {
+        const QRectF plot = m_chart->plotArea();
+        Q_EMIT zoomRequested(
+            Range{m_axes->xAtPixel(plot.left() - by.x()), m_axes->xAtPixel(plot.right() - by.x())},
+            Range{m_axes->yAtPixel(plot.bottom() - by.y()), m_axes->yAtPixel(plot.top() - by.y())},
+            isContinued);
+    });
+    connect(m_view, &ChartView::doubleClicked, this, &ChartCard::fitRequested);
+    connect(m_view, &ChartView::clicked, this, &ChartCard::clickNear);
+    connect(m_chart, &QChart::plotAreaChanged, this, [this] {
+        markDirty();
+        Q_EMIT redrawRequested();
+    });
+}
+
+void ChartCard::setTitle(const QString& title, const QString& unit)
+{
+    m_title = title;
+    m_unit = unit;
+    m_titleLabel->setText(unit.isEmpty() ? title : tr("%1 (%2)").arg(title, unit));
+    m_titleLabel->setToolTip(m_id);
+    m_pin->setAccessibleName(tr("Pin %1").arg(title));
+    setAccessibleName(tr("Chart of %1").arg(title));
+    m_view->setAccessibleName(tr("Chart of %1").arg(title));
+    markDirty();
+}
+
+void ChartCard::setSources(Sources sources)
+{
+    m_chart->removeAllSeries();
+    m_curves.clear();
+    m_sources = std::move(sources);
+    for (std::size_t i = 0; i < m_sources.size(); ++i) {
+        Curve curve{new QLineSeries, new QLineSeries};
+        for (QLineSeries* series : {curve.band, curve.line}) {
+            m_chart->addSeries(series);
+            m_axes->attach(series);
+        }
+        m_curves.push_back(curve);
+    }
+    restyle();
+    markDirty();
+}
+
+ChartCard::Sources ChartCard::takeSources()
+{
+    return std::exchange(m_sources, {});
+}
+
+bool ChartCard::isTable() const
+{
+    return !m_sources.empty() && !m_sources.front()->hasSteps();
+}
+
+bool ChartCard::isPinned() const
+{
+    return m_pin->isChecked();
+}
+
+void ChartCard::setDark(bool dark)
+{
+    m_isDark = dark;
+    restyle();
+}
+
+void ChartCard::redraw(const ChartSettings& settings, Range x, std::optional<Range> y)
+{
+    m_settings = settings;
+    m_isDirty = false;
+    x = widened(x);
+    const double width = m_chart->plotArea().width();
+    const int columns =
+        std::max(20, static_cast<int>(m_sources.size() > kManyCurves ? width / 2 : width));
+    std::vector<CurvePoints> curves;
+    bool isLeftOut = false;
+    std::vector<double> marks;
+    for (const auto& source : m_sources) {
+        curves.push_back(source->sample(settings, x, columns));
+        if (settings.isLogY)
+            isLeftOut = removeNotPositive(curves.back()) || isLeftOut;
+        for (const double at : source->marks(settings.axis))
+            if (at >= x.from && at <= x.to)
+                marks.push_back(at);
+    }
+    if (y && settings.isLogY && y->from <= 0)
+        y = std::nullopt;
+
+    // Qt computes the geometry of every curve anew for each change of an axis: let there be none
+    // meanwhile.
+    for (const Curve& curve : m_curves) {
+        curve.band->replace(QList<QPointF>());
+        curve.line->replace(QList<QPointF>());
+    }
+    m_axes->setRanges(x, y.value_or(fittingY(curves, x, settings)), settings, !isTable());
+    int drawn = 0;
+    for (std::size_t i = 0; i < m_curves.size(); ++i) {
+        drawn += static_cast<int>(curves[i].band.size() + curves[i].line.size());
+        m_curves[i].line->setPointsVisible(curves[i].line.size() <= kSinglyDrawn);
+        m_curves[i].band->replace(toPlot(std::move(curves[i].band), *m_axes));
+        m_curves[i].line->replace(toPlot(std::move(curves[i].line), *m_axes));
+    }
+    m_view->setRenderHint(QPainter::Antialiasing, drawn <= kSmoothlyDrawn);
+
+    const QRectF plot = m_chart->plotArea();
+    for (double& mark : marks)
+        mark = std::round(m_axes->pixelOf(mark, 1).x());
+    std::sort(marks.begin(), marks.end());
+    marks.erase(std::unique(marks.begin(), marks.end()), marks.end());
+    m_overlay->setMarks(std::move(marks), plot);
+    showFacts(isLeftOut);
+    if (m_cross)
+        showCross(m_cross);
+}
+
+void ChartCard::showFacts(bool isLeftOut)
+{
+    m_note->setVisible(isLeftOut);
+    const auto last = m_sources.size() == 1 ? m_sources.front()->last() : std::nullopt;
+    m_valueLabel->setText(last ? valueText(*last) : QString());
+    m_legend->setVisible(m_sources.size() > 1);
+    if (m_sources.size() > 1)
+        m_legend->setText(legendHtml());
+}
+
+QString ChartCard::legendHtml() const
+{
+    QStringList parts;
+    const QFontMetrics metrics = m_legend->fontMetrics();
+    int room = width() - 60;
+    for (const auto& source : m_sources) {
+        const auto last = source->last();
+        const QString text = source->name + (last ? u' ' + valueText(*last) : QString());
+        room -= metrics.horizontalAdvance(text) + 22;
+        if (room < 0 && !parts.isEmpty())
+            break;
+        const QColor colour = readableColour(source->colour, palette().color(QPalette::Base));
+        parts.append(
+            QStringLiteral("<span style='color:%1'>■</span>&nbsp;%2")
+                .arg(colour.name(), text.toHtmlEscaped().replace(u' ', QStringLiteral("&nbsp;"))));
+    }
+    const qsizetype more = static_cast<qsizetype>(m_sources.size()) - parts.size();
+    if (more > 0)
+        parts.append(tr("+%1 more").arg(more));
+    return parts.join(QStringLiteral("&nbsp;&nbsp; "));
+}
+
+int ChartCard::markCount() const
+{
+    return m_overlay->markCount();
+}
+
+int ChartCard::drawnPoints() const
+{
+    int count = 0;
+    for (const Curve& curve : m_curves)
+        count += static_cast<int>(curve.band->count() + curve.line->count());
+    return count;
+}
+
+void ChartCard::restyle()
+{
+    const QColor base = palette().color(QPalette::Base), text = palette().color(QPalette::Text);
+    m_chart->setBackgroundBrush(base);
+    m_chart->setBackgroundPen(Qt::NoPen);
+    m_view->setBackgroundBrush(base);
+    QFont small = font();
+    small.setPointSizeF(small.pointSizeF() * 0.85);
+    m_axes->restyle(palette(), small);
+    m_overlay->setColours({quietTextColour(palette()), text, base, markColour(m_isDark)});
+    m_view->setBoxColour(palette().color(QPalette::Highlight));
+    QPalette quiet = palette();
+    quiet.setColor(QPalette::WindowText, quietTextColour(palette()));
+    m_note->setPalette(quiet);
+    for (std::size_t i = 0; i < m_curves.size(); ++i) {
+        QColor colour = readableColour(m_sources[i]->colour, base);
+        m_curves[i].line->setPen(QPen(colour, 1));
+        m_curves[i].line->setMarkerSize(4);
+        colour.setAlphaF(kBandOpacity);
+        m_curves[i].band->setPen(QPen(colour, 1));
+    }
+    markDirty();
+    Q_EMIT redrawRequested();
+}
+
+} // namespace vergence

@@ -1,0 +1,406 @@
+#include "app/charts/charts_panel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include <QKeyEvent>
+#include <QLabel>
+#include <QScrollBar>
+#include <QStackedWidget>
+#include <QTableView>
+
+#include "app/charts/chart_colours.h"
+#include "app/charts/chart_grid.h"
+#include "app/charts/chart_table.h"
+#include "app/charts/chart_toolbar.h"
+#include "app/charts/panel_impl.h"
+#include "app/charts/series_source.h"
+#include "app/charts/table_source.h"
+#include "core/base/error.h"
+
+namespace vergence {
+namespace {
+
+constexpr int kFrameMs = 33;         // 30 redraws a second at most
+constexpr qint64 kDrawBudgetMs = 10; // per redraw; what is left comes with the next one
+constexpr qint64 kRestShare = 3;     // rest at least so many times as long as drawing took
+
+/// "train/mean_loss" is titled "Mean loss" where the lab declares nothing.
+QString titleFromName(const QString& series)
+{
+    QString title = series.section(u'/', 1);
+    if (title.isEmpty())
+        title = series;
+    title.replace(u'_', u' ');
+    if (!title.isEmpty())
+        title[0] = title[0].toUpper();
+    return title;
+}
+
+QString tableCardId(const ChartTable& table)
+{
+    return QStringLiteral("table/") + table.id;
+}
+
+bool hasNumbers(const ChartTable& table, std::size_t column)
+{
+    return std::any_of(table.rows.begin(), table.rows.end(), [&](const std::vector<double>& row) {
+        return column < row.size() && std::isfinite(row[column]);
+    });
+}
+
+} // namespace
+
+ChartsPanel::Impl::Impl(ChartsPanel* owner) : panel(owner)
+{
+    timer.setSingleShot(true);
+    QObject::connect(&timer, &QTimer::timeout, panel, [this] { tick(); });
+    build();
+}
+
+ChartsPanel::Impl::~Impl() = default;
+
+std::vector<ChartCard*> ChartsPanel::Impl::allCards() const
+{
+    std::vector<ChartCard*> all;
+    for (const auto& [id, card] : cards)
+        all.push_back(card);
+    return all;
+}
+
+ChartCard* ChartsPanel::Impl::cardFor(const QString& id)
+{
+    ChartCard*& card = cards[id];
+    if (card == nullptr) {
+        card = new ChartCard(id, grid->content());
+        card->setDark(isDark);
+        connectCard(card);
+    }
+    return card;
+}
+
+void ChartsPanel::Impl::syncSeries()
+{
+    std::set<QString> wanted;
+    for (const ChartedRun& run : runs)
+        for (const std::string& name : run.store->names())
+            wanted.insert(QString::fromStdString(name));
+    for (const ChartTable& table : tables)
+        wanted.insert(tableCardId(table));
+
+    bool isChanged = false;
+    for (auto at = cards.begin(); at != cards.end();) {
+        if (wanted.contains(at->first)) {
+            ++at;
+            continue;
+        }
+        if (at->second == tableCard)
+            hideTable();
+        if (at->second == current)
+            current = nullptr;
+        zoomedCard = nullptr;
+        at->second->takeSources();
+        at->second->hide();
+        at->second->deleteLater();
+        at = cards.erase(at);
+        isChanged = true;
+    }
+    for (const QString& series : wanted) {
+        isChanged = isChanged || !cards.contains(series);
+        ChartCard* card = cardFor(series);
+        if (!series.startsWith(QLatin1String("table/")))
+            fillCard(card, series);
+    }
+    if (isChanged)
+        arrange();
+    if (tableCard == nullptr)
+        pages->setCurrentWidget(cards.empty() ? static_cast<QWidget*>(empty) : grid);
+}
+
+void ChartsPanel::Impl::fillCard(ChartCard* card, const QString& series)
+{
+    const std::string name = series.toStdString();
+    std::vector<const ChartedRun*> having;
+    for (const ChartedRun& run : runs)
+        if (run.store->find(name) != nullptr)
+            having.push_back(&run);
+
+    const auto& present = card->sources();
+    const bool isSame =
+        std::equal(present.begin(), present.end(), having.begin(), having.end(),
+                   [](const std::unique_ptr<CurveSource>& source, const ChartedRun* run) {
+                       return source->id == run->id && source->name == run->name &&
+                              source->colour == run->colour &&
+                              static_cast<SeriesSource&>(*source).store() == run->store;
+                   });
+    const auto declared = std::find_if(declarations.begin(), declarations.end(),
+                                       [&](const MetricDecl& decl) { return decl.name == name; });
+    const bool isDeclared = declared != declarations.end();
+    const QString title = isDeclared && !declared->title.empty()
+                              ? QString::fromStdString(declared->title)
+                              : titleFromName(series);
+    const QString unit = isDeclared ? QString::fromStdString(declared->unit) : QString();
+    if (title != card->title() || unit != card->unit())
+        card->setTitle(title, unit);
+    if (isSame)
+        return;
+    ChartCard::Sources kept = card->takeSources(); // with what they have already smoothed
+    ChartCard::Sources sources;
+    for (const ChartedRun* run : having) {
+        const auto at =
+            std::find_if(kept.begin(), kept.end(), [&](const std::unique_ptr<CurveSource>& source) {
+                return source && source->id == run->id &&
+                       static_cast<SeriesSource&>(*source).store() == run->store;
+            });
+        auto source =
+            at != kept.end() ? std::move(*at) : std::make_unique<SeriesSource>(run->store, name);
+        source->id = run->id;
+        source->name = run->name;
+        source->colour = run->colour;
+        source->update();
+        sources.push_back(std::move(source));
+    }
+    card->setSources(std::move(sources));
+    if (card == tableCard)
+        showTable(card);
+}
+
+void ChartsPanel::Impl::syncTables()
+{
+    for (const ChartTable& table : tables) {
+        ChartCard* card = cardFor(tableCardId(table));
+        ChartCard::Sources sources;
+        for (qsizetype column = 1; column < table.columns.size(); ++column) {
+            if (!hasNumbers(table, static_cast<std::size_t>(column)))
+                continue;
+            auto source = std::make_unique<TableSource>(table, static_cast<std::size_t>(column));
+            source->colour = columnColour(static_cast<int>(sources.size()));
+            sources.push_back(std::move(source));
+        }
+        card->setTitle(tr("%1 over %2").arg(table.title, table.columns.value(0)), {});
+        card->setSources(std::move(sources));
+        if (card == tableCard)
+            showTable(card);
+    }
+}
+
+void ChartsPanel::Impl::arrange()
+{
+    grid->arrange(allCards(), toolbar->settings().columns);
+    markAllDirty();
+}
+
+void ChartsPanel::Impl::markAllDirty()
+{
+    for (const auto& [id, card] : cards)
+        card->markDirty();
+    schedule();
+}
+
+void ChartsPanel::Impl::schedule()
+{
+    if (timer.isActive() || !panel->isVisible())
+        return;
+    const qint64 since = sinceDrawn.isValid() ? sinceDrawn.elapsed() : kFrameMs;
+    timer.start(static_cast<int>(std::max<qint64>(0, kFrameMs - since)));
+}
+
+bool ChartsPanel::Impl::takeOverPoints()
+{
+    hasNewPoints = false;
+    syncSeries();
+    const Range before = fullRange();
+    bool isAnyNew = false;
+    for (const auto& [id, card] : cards) {
+        bool isNew = false;
+        for (const auto& source : card->sources())
+            isNew = source->update() || isNew;
+        if (isNew)
+            card->markDirty();
+        isAnyNew = isAnyNew || isNew;
+    }
+    const bool isMoving = !zooms.current().x || toolbar->settings().isFollowing;
+    if (isMoving && fullRange() != before) // the common X range has grown
+        for (const auto& [id, card] : cards)
+            if (!card->isTable())
+                card->markDirty();
+    return isAnyNew;
+}
+
+void ChartsPanel::Impl::tick()
+{
+    if (!panel->isVisible())
+        return;
+    if (hasNewPoints && takeOverPoints() && tableCard != nullptr)
+        tableModel->refresh();
+    QElapsedTimer watch;
+    watch.start();
+    const std::vector<ChartCard*> all = allCards();
+    bool isLeft = false;
+    std::size_t last = nextCard;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const std::size_t at = (nextCard + i) % all.size();
+        if (!all[at]->isDirty() || all[at]->visibleRegion().isEmpty())
+            continue;
+        if (watch.elapsed() >= kDrawBudgetMs) {
+            isLeft = true;
+            break;
+        }
+        draw(*all[at]);
+        last = at + 1;
+    }
+    nextCard = last;
+    sinceDrawn.start();
+    if (isLeft)
+        timer.start(static_cast<int>(std::max<qint64>(kFrameMs, kRestShare * watch.elapsed())));
+}
+
+Range ChartsPanel::Impl::fullRange() const
+{
+    Range full{std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
+    for (const auto& [id, card] : cards) {
+        if (card->isTable())
+            continue;
+        for (const auto& source : card->sources()) {
+            if (const auto extent = source->extent(toolbar->settings().axis)) {
+                full.from = std::min(full.from, extent->from);
+                full.to = std::max(full.to, extent->to);
+            }
+        }
+    }
+    return full.from <= full.to ? full : Range{0, 1};
+}
+
+void ChartsPanel::Impl::draw(ChartCard& card)
+{
+    const ZoomState& zoomed = zooms.current();
+    const auto y = zoomed.cardY.find(card.id());
+    const auto shownY = y == zoomed.cardY.end() ? std::nullopt : std::optional(y->second);
+    if (card.isTable()) {
+        const auto x = zoomed.cardX.find(card.id());
+        Range range{std::numeric_limits<double>::infinity(),
+                    -std::numeric_limits<double>::infinity()};
+        for (const auto& source : card.sources()) {
+            const Range extent = source->extent(XAxis::Step).value_or(Range{0, 1});
+            range = {std::min(range.from, extent.from), std::max(range.to, extent.to)};
+        }
+        card.redraw(toolbar->settings(), x == zoomed.cardX.end() ? range : x->second, shownY);
+        return;
+    }
+    const Range full = fullRange();
+    shownX = zoomed.x.value_or(full);
+    if (zoomed.x && toolbar->settings().isFollowing)
+        shownX = {full.to - zoomed.x->width(), full.to};
+    card.redraw(toolbar->settings(), shownX, shownY);
+}
+
+ChartsPanel::ChartsPanel(QWidget* parent) : QWidget(parent), m_impl(std::make_unique<Impl>(this))
+{
+    setAccessibleName(tr("Charts"));
+}
+
+ChartsPanel::~ChartsPanel()
+{
+    QObject::disconnect(m_impl->grid->verticalScrollBar(), nullptr, this, nullptr);
+    m_impl->tableModel->setSources({}, 0);
+    for (ChartCard* card : m_impl->allCards())
+        delete card;
+    m_impl->cards.clear();
+}
+
+void ChartsPanel::setDeclarations(const std::vector<MetricDecl>& metrics)
+{
+    m_impl->declarations = metrics;
+    m_impl->syncSeries();
+    m_impl->markAllDirty();
+}
+
+void ChartsPanel::setRuns(const std::vector<ChartedRun>& runs)
+{
+    for (const ChartedRun& run : runs)
+        expects(run.store != nullptr, "charts: a charted run needs a store");
+    m_impl->runs = runs;
+    m_impl->syncSeries();
+    m_impl->hasNewPoints = true;
+    m_impl->markAllDirty();
+}
+
+void ChartsPanel::setTables(const std::vector<ChartTable>& tables)
+{
+    m_impl->tables = tables;
+    m_impl->syncSeries();
+    m_impl->syncTables();
+    m_impl->arrange();
+}
+
+void ChartsPanel::refresh()
+{
+    m_impl->hasNewPoints = true;
+    m_impl->schedule();
+}
+
+void ChartsPanel::setDarkPalette(bool dark)
+{
+    m_impl->isDark = dark;
+    for (const auto& [id, card] : m_impl->cards)
+        card->setDark(dark);
+}
+
+int ChartsPanel::pointCount(const QString& series) const
+{
+    std::size_t count = 0;
+    for (const ChartedRun& run : m_impl->runs)
+        if (const Series* found = run.store->find(series.toStdString()))
+            count += found->size();
+    return static_cast<int>(count);
+}
+
+void ChartsPanel::showEvent(QShowEvent* event)
+{
+    QWidget::showEvent(event);
+    m_impl->schedule();
+}
+
+void ChartsPanel::resizeEvent(QResizeEvent* event)
+{
+    QWidget::resizeEvent(event);
+    m_impl->schedule();
+}
+
+bool ChartsPanel::event(QEvent* event)
+{
+    // These keys belong to the charts while they have the focus, whatever the window does with them
+    // elsewhere.
+    if (event->type() == QEvent::ShortcutOverride) {
+        const auto* key = static_cast<QKeyEvent*>(event);
+        const bool isZoomStep = key->modifiers() == Qt::AltModifier &&
+                                (key->key() == Qt::Key_Left || key->key() == Qt::Key_Right);
+        const bool isTableStep = m_impl->tableCard != nullptr && key->key() == Qt::Key_Escape;
+        if (isZoomStep || isTableStep) {
+            event->accept();
+            return true;
+        }
+    }
+    return QWidget::event(event);
+}
+
+void ChartsPanel::keyPressEvent(QKeyEvent* event)
+{
+    const bool isAlt = event->modifiers() == Qt::AltModifier;
+    if (isAlt && event->key() == Qt::Key_Left) {
+        Q_EMIT m_impl->toolbar->backRequested();
+    } else if (isAlt && event->key() == Qt::Key_Right) {
+        Q_EMIT m_impl->toolbar->forwardRequested();
+    } else if (event->key() == Qt::Key_L && event->modifiers() == Qt::NoModifier) {
+        m_impl->toolbar->toggleLogY();
+    } else if (m_impl->tableCard != nullptr &&
+               (event->key() == Qt::Key_Escape || event->key() == Qt::Key_T)) {
+        m_impl->hideTable();
+    } else {
+        QWidget::keyPressEvent(event);
+    }
+}
+
+} // namespace vergence

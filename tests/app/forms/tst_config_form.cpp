@@ -1,0 +1,561 @@
+#include <QApplication>
+#include <QCheckBox>
+#include <QClipboard>
+#include <QComboBox>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QScrollBar>
+#include <QSignalSpy>
+#include <QTableWidget>
+#include <QToolButton>
+#include <QUndoStack>
+#include <QWheelEvent>
+#include <QtTest>
+
+#include "app/forms/accents.h"
+#include "app/forms/config_form.h"
+
+using namespace vergence;
+
+namespace {
+
+Field field(const char* key, const char* group, Value value, FieldType type)
+{
+    Field made;
+    made.key = key;
+    made.title = QString::fromLatin1(key).replace(u'_', u' ').toStdString();
+    made.title[0] = static_cast<char>(std::toupper(made.title[0]));
+    made.group = group;
+    made.defaultValue = std::move(value);
+    made.type = type;
+    made.help = "What " + made.title + " does.";
+    return made;
+}
+
+Field& ranged(Field& made, double minimum, double maximum)
+{
+    made.minimum = minimum;
+    made.maximum = maximum;
+    return made;
+}
+
+/// About forty fields of every type, as a lab might declare them.
+std::vector<Field> labFields()
+{
+    std::vector<Field> fields;
+    fields.push_back(field("scene", "data", std::string("/usr"), FieldType::Path));
+    fields.push_back(field("photos", "data", std::string("/nowhere/photos"), FieldType::Path));
+    fields.push_back(field("device", "data", std::string("cpu"), FieldType::Device));
+    fields.push_back(field("seed", "data", std::int64_t(7), FieldType::Seed));
+    fields.push_back(field("iterations", "optimiser", std::int64_t(500), FieldType::Int));
+    ranged(fields.back(), 1, 1e6);
+    fields.push_back(field("solver", "optimiser", std::string("adam"), FieldType::Enum));
+    fields.back().choices = {"adam", "adamw", "sgd"};
+    fields.push_back(field("learning_rate", "optimiser", 1e-3, FieldType::Float));
+    ranged(fields.back(), 1e-8, 10).isLogarithmic = true;
+    fields.push_back(field("adam_epsilon", "optimiser", 1e-8, FieldType::Float));
+    fields.back().visibleIf = "solver=adam|adamw";
+    fields.back().isAdvanced = true;
+    fields.push_back(field("momentum", "optimiser", 0.9, FieldType::Float));
+    fields.back().visibleIf = "solver=sgd";
+    fields.push_back(field("clip_gradients", "optimiser", false, FieldType::Bool));
+    fields.push_back(field("clip_norm", "optimiser", 1.0, FieldType::Float));
+    fields.back().visibleIf = "clip_gradients=true";
+    fields.push_back(field("plane_distances", "display_planes", std::vector<double>{200, 400, 800},
+                           FieldType::FloatList));
+    ranged(fields.back(), 50, 5000).unit = "mm";
+    fields.push_back(field("plane_size", "display_planes", std::vector<std::int64_t>{256, 256},
+                           FieldType::IntList));
+    fields.back().unit = "px";
+    fields.push_back(field("labels", "display_planes", std::vector<std::string>{"near", "far"},
+                           FieldType::StringList));
+    fields.push_back(field("preview_every", "preview", std::int64_t(10), FieldType::Int));
+    ranged(fields.back(), 1, 1000).isLive = true;
+    fields.back().unit = "steps";
+    fields.push_back(field("note", "preview", std::string(), FieldType::String));
+    for (int i = 0; i < 24; ++i) {
+        fields.push_back(
+            field(("weight_" + std::to_string(i)).c_str(), "losses", 0.5, FieldType::Float));
+        ranged(fields.back(), 0, 1).isAdvanced = i % 3 == 2;
+    }
+    return fields;
+}
+
+ConfigSchema labSchema()
+{
+    return ConfigSchema("light_field", 1, labFields());
+}
+
+std::vector<FormPreset> labPresets()
+{
+    return {{"demo", "Demo", "Ends within a minute", "iterations = 50\n", false},
+            {"mine", "Mine", "", "iterations = 60\nlearning_rate = 1.6e-5\n", true}};
+}
+
+QPalette darkPalette()
+{
+    QPalette palette(QColor(45, 45, 48), QColor(45, 45, 48));
+    palette.setColor(QPalette::Base, QColor(30, 30, 32));
+    palette.setColor(QPalette::Highlight, QColor(60, 120, 200));
+    palette.setColor(QPalette::PlaceholderText, QColor(160, 160, 160));
+    return palette;
+}
+
+} // namespace
+
+class TestConfigForm : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void init();
+    void cleanup();
+    void everyEditorHasANameAndAHelp();
+    void aWrongNumberKeepsStartFromWorkingAndSaysWhich();
+    void theSummaryJumpsToTheField();
+    void theWheelChangesNothingUnderThePointer();
+    void scientificNumbersComeBackExactlyInToml();
+    void aCommaIsRefusedWithAHint();
+    void escapeRestores();
+    void undoIsPerCommit();
+    void threeChangesAreThreeDotsAndThreeDifferences();
+    void theDotResets();
+    void presetsAreMarkedWhenModified();
+    void flagsAreWhatDiffersFromThePreset();
+    void searchOpensSectionsAndClosesThem();
+    void basicHidesAdvancedSettings();
+    void conditionsHideRows();
+    void frozenLeavesLiveFieldsAlone();
+    void unknownKeysAreReportedAndTheRestIsLoaded();
+    void brokenTomlChangesNothing();
+    void externalIssuesBlockUntilTheirFieldIsEdited();
+    void copyLeftTakesTheOtherValue();
+    void keysStartAndQueue();
+    void commandLineIsCopied();
+    void accentsCanBeRead();
+    void pictures();
+
+private:
+    template <class T>
+    T* editor(const char* key) const
+    {
+        return m_form->findChild<T*>(QStringLiteral("configForm/") + QLatin1String(key));
+    }
+    template <class T = QWidget>
+    T* part(const char* name) const
+    {
+        return m_form->findChild<T*>(QLatin1String(name));
+    }
+    QWidget* row(const char* key) const { return part((std::string("configRow/") + key).c_str()); }
+    void type(const char* key, const char* text, bool isCommitted = true) const;
+    QString summary() const { return part<QLabel>("configSummary")->text(); }
+    int dots() const;
+
+    std::unique_ptr<ConfigForm> m_form;
+};
+
+void TestConfigForm::init()
+{
+    m_form = std::make_unique<ConfigForm>();
+    m_form->setSchema(labSchema(), labPresets());
+    m_form->resize(420, 700);
+    m_form->show();
+    QVERIFY(QTest::qWaitForWindowActive(m_form.get()));
+}
+
+void TestConfigForm::cleanup()
+{
+    m_form.reset();
+}
+
+void TestConfigForm::type(const char* key, const char* text, bool isCommitted) const
+{
+    auto* line = editor<QLineEdit>(key);
+    line->setFocus();
+    line->selectAll();
+    QTest::keyClicks(line, QLatin1String(text));
+    if (isCommitted)
+        QTest::keyClick(line, Qt::Key_Return);
+}
+
+int TestConfigForm::dots() const
+{
+    int count = 0;
+    for (const QToolButton* dot : m_form->findChildren<QToolButton*>(QStringLiteral("changedDot")))
+        count += !dot->isHidden();
+    return count;
+}
+
+void TestConfigForm::everyEditorHasANameAndAHelp()
+{
+    for (const Field& each : labFields()) {
+        auto* input = editor<QWidget>(each.key.c_str());
+        QVERIFY2(input != nullptr, each.key.c_str());
+        QVERIFY(!input->accessibleName().isEmpty());
+        QVERIFY(input->whatsThis().contains(QString::fromStdString(each.key)));
+    }
+    for (QWidget* widget : m_form->findChildren<QWidget*>())
+        if (widget->focusPolicy() != Qt::NoFocus &&
+            widget->objectName().startsWith(QLatin1String("config")))
+            QVERIFY2(!widget->accessibleName().isEmpty(), qPrintable(widget->objectName()));
+}
+
+void TestConfigForm::aWrongNumberKeepsStartFromWorkingAndSaysWhich()
+{
+    auto* start = part<QPushButton>("startButton");
+    QVERIFY(start->isEnabled());
+    type("iterations", "-5", false);
+    QVERIFY(!start->isEnabled()); // already while typing
+    QTest::keyClick(editor<QLineEdit>("iterations"), Qt::Key_Tab);
+    QVERIFY(!start->isEnabled());
+    QVERIFY2(summary().startsWith(QLatin1String("1 error: ")), qPrintable(summary()));
+    QVERIFY2(summary().contains(QLatin1String("iterations")) &&
+                 summary().contains(QLatin1String("-5")),
+             qPrintable(summary()));
+    QVERIFY(start->toolTip().contains(QLatin1String("iterations")));
+    QSignalSpy started(m_form.get(), &ConfigForm::startRequested);
+    QTest::mouseClick(start, Qt::LeftButton);
+    QCOMPARE(started.count(), 0);
+    type("iterations", "5");
+    QVERIFY(start->isEnabled());
+    QTest::mouseClick(start, Qt::LeftButton);
+    QCOMPARE(started.count(), 1);
+}
+
+void TestConfigForm::theSummaryJumpsToTheField()
+{
+    type("weight_20", "3");
+    type("iterations", "-5");
+    QVERIFY2(summary().startsWith(QLatin1String("2 errors: ")), qPrintable(summary()));
+    part<QLineEdit>("configSearch")->setFocus();
+    QTest::mouseClick(part("configSummary"), Qt::LeftButton);
+    QVERIFY(editor<QLineEdit>("iterations")->hasFocus());
+    QTest::mouseClick(part("configSummary"), Qt::LeftButton);
+    QVERIFY(editor<QLineEdit>("weight_20")
+                ->hasFocus()); // the next one, though it is an advanced setting
+    QVERIFY(editor<QLineEdit>("weight_20")->isVisible());
+}
+
+void TestConfigForm::theWheelChangesNothingUnderThePointer()
+{
+    part<QComboBox>("configLevel")->setCurrentIndex(1);
+    const std::string before = m_form->toml();
+    part<QLineEdit>("configSearch")->setFocus();
+    for (const Field& each : labFields()) {
+        auto* input = editor<QWidget>(each.key.c_str());
+        QWheelEvent wheel(QPointF(5, 5), input->mapToGlobal(QPointF(5, 5)), {}, QPoint(0, -120),
+                          Qt::NoButton, Qt::NoModifier, Qt::NoScrollPhase, false);
+        QApplication::sendEvent(input, &wheel);
+    }
+    QCOMPARE(m_form->toml(), before);
+    QVERIFY(m_form->findChild<QScrollArea*>()->verticalScrollBar()->value() >
+            0); // the form scrolled instead
+
+    auto* focused = editor<QLineEdit>("iterations");
+    focused->setFocus();
+    QWheelEvent wheel(QPointF(5, 5), focused->mapToGlobal(QPointF(5, 5)), {}, QPoint(0, 120),
+                      Qt::NoButton, Qt::NoModifier, Qt::NoScrollPhase, false);
+    QApplication::sendEvent(focused, &wheel);
+    QCOMPARE(focused->text(), QStringLiteral("501"));
+}
+
+void TestConfigForm::scientificNumbersComeBackExactlyInToml()
+{
+    QLocale::setDefault(QLocale(QLocale::German, QLocale::Germany));
+    type("learning_rate", "1.6e-5");
+    type("iterations", "2^10");
+    type("preview_every", "1k");
+    QLocale::setDefault(QLocale::c());
+    ConfigBuilder builder(labSchema());
+    builder.addToml(m_form->toml(), "draft");
+    const auto result = builder.build();
+    QVERIFY(result.config.has_value());
+    QVERIFY(result.config->get<double>("learning_rate") == 1.6e-5);
+    QCOMPARE(result.config->get<std::int64_t>("iterations"), std::int64_t(1024));
+    QCOMPARE(result.config->get<std::int64_t>("preview_every"), std::int64_t(1000));
+    QCOMPARE(editor<QLineEdit>("preview_every")->text(), QStringLiteral("1000"));
+}
+
+void TestConfigForm::aCommaIsRefusedWithAHint()
+{
+    type("learning_rate", "0,5");
+    QVERIFY2(summary().contains(QLatin1String("0.5")), qPrintable(summary()));
+    auto* hint = row("learning_rate")->findChild<QLabel*>(QStringLiteral("fieldProblem"));
+    QVERIFY(hint != nullptr && hint->isVisible() &&
+            hint->text().contains(QLatin1String("point instead of the comma")));
+    QCOMPARE(editor<QLineEdit>("learning_rate")->text(),
+             QStringLiteral("0,5")); // what was typed stays
+    ConfigBuilder builder(labSchema());
+    builder.addToml(m_form->toml(), "draft");
+    QVERIFY(builder.build().config->get<double>("learning_rate") == 1e-3);
+    QVERIFY(hasErrors(m_form->issues()));
+}
+
+void TestConfigForm::escapeRestores()
+{
+    type("iterations", "77", false);
+    QTest::keyClick(editor<QLineEdit>("iterations"), Qt::Key_Escape);
+    QCOMPARE(editor<QLineEdit>("iterations")->text(), QStringLiteral("500"));
+    QCOMPARE(dots(), 0);
+    QCOMPARE(m_form->undoStack()->count(), 0);
+}
+
+void TestConfigForm::undoIsPerCommit()
+{
+    const std::string before = m_form->toml();
+    type("iterations", "77");
+    type("learning_rate", "0.5");
+    QTest::mouseClick(editor<QCheckBox>("clip_gradients"), Qt::LeftButton, {}, QPoint(8, 8));
+    m_form->applyPreset(QStringLiteral("demo"));
+    const std::string after = m_form->toml();
+    QCOMPARE(m_form->undoStack()->count(), 4);
+    QVERIFY(m_form->undoStack()->undoText().contains(QLatin1String("Demo")));
+    for (int i = 0; i < 4; ++i)
+        QTest::keyClick(editor<QLineEdit>("iterations"), Qt::Key_Z, Qt::ControlModifier);
+    QCOMPARE(m_form->toml(), before);
+    QCOMPARE(editor<QLineEdit>("iterations")->text(), QStringLiteral("500"));
+    for (int i = 0; i < 4; ++i)
+        m_form->undoStack()->redo();
+    QCOMPARE(m_form->toml(), after);
+    QCOMPARE(m_form->presetName(), QStringLiteral("demo"));
+}
+
+void TestConfigForm::threeChangesAreThreeDotsAndThreeDifferences()
+{
+    type("iterations", "77");
+    type("learning_rate", "1.6e-5");
+    type("plane_distances", "100 200,300");
+    QCOMPARE(dots(), 3);
+    const std::string saved = m_form->toml();
+
+    ConfigForm other;
+    other.setSchema(labSchema(), {{"kept", "Kept", "", QString::fromStdString(saved), true}});
+    other.applyPreset(QStringLiteral("kept"));
+    const auto rows = other.differencesTo("");
+    QCOMPARE(rows.size(), std::size_t(3));
+    QCOMPARE(rows[0].key, std::string("iterations"));
+    QCOMPARE(rows[0].a, std::string("77"));
+    QCOMPARE(rows[1].a, std::string("1.6e-05"));
+    QVERIFY(!other.isPresetModified());
+    QVERIFY(other.flags().isEmpty());
+    QVERIFY(other.loadToml(saved, "saved.toml").empty());
+    ConfigForm again;
+    again.setSchema(labSchema(), {});
+    again.loadToml(saved, "saved.toml");
+    QCOMPARE(again.toml(), saved);
+}
+
+void TestConfigForm::theDotResets()
+{
+    type("iterations", "77");
+    auto* dot = row("iterations")->findChild<QToolButton*>(QStringLiteral("changedDot"));
+    QVERIFY(dot->isVisible());
+    QTest::mouseClick(dot, Qt::LeftButton);
+    QVERIFY(!dot->isVisible());
+    QCOMPARE(editor<QLineEdit>("iterations")->text(), QStringLiteral("500"));
+}
+
+void TestConfigForm::presetsAreMarkedWhenModified()
+{
+    QSignalSpy chosen(m_form.get(), &ConfigForm::presetChosen);
+    auto* combo = part<QComboBox>("presetCombo");
+    combo->setFocus();
+    QTest::keyClick(combo, Qt::Key_Down);
+    QCOMPARE(chosen.count(), 1);
+    QCOMPARE(m_form->presetName(), QStringLiteral("demo"));
+    QVERIFY(!part("presetModified")->isVisible());
+    type("iterations", "51");
+    QVERIFY(part("presetModified")->isVisible());
+    QVERIFY(m_form->isPresetModified());
+    type("iterations", "50");
+    QVERIFY(!m_form->isPresetModified());
+}
+
+void TestConfigForm::flagsAreWhatDiffersFromThePreset()
+{
+    m_form->applyPreset(QStringLiteral("mine"));
+    type("iterations", "200");
+    QCOMPARE(m_form->flags(), QStringList{QStringLiteral("iterations=200")});
+}
+
+void TestConfigForm::searchOpensSectionsAndClosesThem()
+{
+    auto* section = part<QToolButton>("configSection/optimiser");
+    QTest::mouseClick(section, Qt::LeftButton);
+    QVERIFY(!row("learning_rate")->isVisible());
+    auto* search = part<QLineEdit>("configSearch");
+    search->setText(QStringLiteral("LEARNING_r"));
+    QVERIFY(row("learning_rate")->isVisible());
+    QVERIFY(!row("iterations")->isVisible());
+    QVERIFY(!row("scene")->isVisible());
+    search->setText(QStringLiteral("epsilon does")); // in the help of an advanced setting
+    QVERIFY(row("adam_epsilon")->isVisible());
+    search->setText(QStringLiteral("lrr"));
+    auto* clear = part<QToolButton>("configClearFilter");
+    QVERIFY(clear->isVisible());
+    QTest::mouseClick(clear, Qt::LeftButton);
+    QVERIFY(search->text().isEmpty());
+    QVERIFY(!row("learning_rate")->isVisible()); // folded as before
+    QVERIFY(row("scene")->isVisible());
+}
+
+void TestConfigForm::basicHidesAdvancedSettings()
+{
+    QVERIFY(!row("weight_2")->isVisible());
+    QTest::mouseClick(part("configShowAll"), Qt::LeftButton);
+    QVERIFY(row("weight_2")->isVisible());
+    type("iterations", "5");
+    part<QCheckBox>("configChangedOnly")->setChecked(true);
+    QVERIFY(row("iterations")->isVisible());
+    QVERIFY(!row("weight_2")->isVisible());
+}
+
+void TestConfigForm::conditionsHideRows()
+{
+    part<QComboBox>("configLevel")->setCurrentIndex(1);
+    QVERIFY(row("adam_epsilon")->isVisible());
+    QVERIFY(!row("momentum")->isVisible());
+    QVERIFY(!row("clip_norm")->isVisible());
+    auto* solver = editor<QComboBox>("solver");
+    solver->setFocus();
+    QTest::keyClick(solver, Qt::Key_End);
+    QCOMPARE(solver->currentText(), QStringLiteral("sgd"));
+    QVERIFY(!row("adam_epsilon")->isVisible());
+    QVERIFY(row("momentum")->isVisible());
+    QCOMPARE(m_form->undoStack()->count(), 1);
+    QTest::mouseClick(editor<QCheckBox>("clip_gradients"), Qt::LeftButton, {}, QPoint(8, 8));
+    QVERIFY(row("clip_norm")->isVisible());
+}
+
+void TestConfigForm::frozenLeavesLiveFieldsAlone()
+{
+    m_form->setFrozen(true, QStringLiteral("The run is going on."));
+    QVERIFY(editor<QLineEdit>("iterations")->isReadOnly());
+    QVERIFY(!editor<QComboBox>("solver")->isEnabled());
+    auto* lock = row("iterations")->findChild<QLabel*>(QStringLiteral("fieldLock"));
+    QVERIFY(lock->isVisible());
+    QCOMPARE(lock->toolTip(), QStringLiteral("The run is going on."));
+    QVERIFY(!row("preview_every")->findChild<QLabel*>(QStringLiteral("fieldLock"))->isVisible());
+    QSignalSpy live(m_form.get(), &ConfigForm::liveChanged);
+    type("preview_every", "20");
+    QCOMPARE(live.count(), 1);
+    QCOMPARE(live[0][0].toString(), QStringLiteral("preview_every"));
+    QCOMPARE(live[0][1].toString(), QStringLiteral("20"));
+    type("preview_every", "0"); // out of range: not sent
+    QCOMPARE(live.count(), 1);
+    m_form->setFrozen(false);
+    QVERIFY(!editor<QLineEdit>("iterations")->isReadOnly());
+}
+
+void TestConfigForm::unknownKeysAreReportedAndTheRestIsLoaded()
+{
+    const auto issues = m_form->loadToml("iterations = 60\nlearning_rat = 0.1\n", "old.toml");
+    QVERIFY(hasErrors(issues));
+    QCOMPARE(editor<QLineEdit>("iterations")->text(), QStringLiteral("60"));
+    QVERIFY2(summary().contains(QLatin1String("learning_rate")), qPrintable(summary()));
+    QVERIFY(part<QPushButton>("startButton")
+                ->isEnabled()); // it was not taken over, so it cannot do harm
+    type("iterations", "61");
+    QVERIFY(!summary().contains(QLatin1String("learning_rat")));
+}
+
+void TestConfigForm::brokenTomlChangesNothing()
+{
+    type("iterations", "77");
+    QVERIFY(hasErrors(m_form->loadToml("iterations = [1,\n", "torn.toml")));
+    QCOMPARE(editor<QLineEdit>("iterations")->text(), QStringLiteral("77"));
+    QVERIFY2(summary().contains(QLatin1String("torn.toml")), qPrintable(summary()));
+}
+
+void TestConfigForm::externalIssuesBlockUntilTheirFieldIsEdited()
+{
+    ConfigIssue issue;
+    issue.rule = "planes_match_sizes";
+    issue.key = "plane_distances";
+    issue.sentence = "plane_distances must have as many values as labels.";
+    m_form->setExternalIssues({issue});
+    QVERIFY(!part<QPushButton>("startButton")->isEnabled());
+    QVERIFY(summary().contains(QLatin1String("as many values")));
+    QCOMPARE(m_form->issues().size(), std::size_t(1));
+    type("plane_distances", "100 200");
+    QVERIFY(part<QPushButton>("startButton")->isEnabled());
+}
+
+void TestConfigForm::copyLeftTakesTheOtherValue()
+{
+    type("iterations", "77");
+    type("learning_rate", "0.5");
+    part<QToolButton>("presetMenu")
+        ->findChild<QAction*>(QStringLiteral("compareDefault"))
+        ->trigger();
+    auto* dialog = m_form->findChild<QDialog*>(QStringLiteral("configDiff"));
+    QVERIFY(dialog != nullptr);
+    auto* table = dialog->findChild<QTableWidget*>();
+    QCOMPARE(table->rowCount(), 2);
+    table->selectRow(1);
+    for (QPushButton* button : dialog->findChildren<QPushButton*>())
+        if (button->text() == QLatin1String("Copy value left"))
+            QTest::mouseClick(button, Qt::LeftButton);
+    QCOMPARE(table->rowCount(), 1);
+    QCOMPARE(editor<QLineEdit>("learning_rate")->text(), QStringLiteral("0.001"));
+    m_form->undoStack()->undo();
+    QCOMPARE(table->rowCount(), 2);
+    dialog->close();
+}
+
+void TestConfigForm::keysStartAndQueue()
+{
+    QSignalSpy started(m_form.get(), &ConfigForm::startRequested),
+        queued(m_form.get(), &ConfigForm::queueRequested);
+    type("iterations", "88", false);
+    QTest::keyClick(editor<QLineEdit>("iterations"), Qt::Key_R, Qt::ControlModifier);
+    QCOMPARE(started.count(), 1);
+    QCOMPARE(m_form->flags(),
+             QStringList{QStringLiteral("iterations=88")}); // what was being typed is taken over
+    QTest::keyClick(editor<QLineEdit>("iterations"), Qt::Key_R,
+                    Qt::ControlModifier | Qt::ShiftModifier);
+    QCOMPARE(queued.count(), 1);
+}
+
+void TestConfigForm::commandLineIsCopied()
+{
+    m_form->applyPreset(QStringLiteral("demo"));
+    type("note", "two words");
+    part<QToolButton>("presetMenu")->findChild<QAction*>(QStringLiteral("copyCommand"))->trigger();
+    QCOMPARE(QGuiApplication::clipboard()->text(),
+             QStringLiteral("vergence run light_field --preset demo --set 'note=\"two words\"'"));
+}
+
+void TestConfigForm::accentsCanBeRead()
+{
+    for (const QPalette& palette : {QPalette(QColor(239, 239, 239)), darkPalette()})
+        for (const Accent accent : {Accent::Error, Accent::Warning, Accent::Changed})
+            for (const QPalette::ColorRole back : {QPalette::Window, QPalette::Base})
+                QVERIFY(contrast(accentColour(accent, palette), palette.color(back)) >= 4.5);
+}
+
+/// Writes pictures of the form where VERGENCE_PICTURES names a folder.
+void TestConfigForm::pictures()
+{
+    const QString folder = qEnvironmentVariable("VERGENCE_PICTURES");
+    if (folder.isEmpty())
+        QSKIP("VERGENCE_PICTURES names no folder");
+    const QPalette light = QApplication::palette();
+    for (const bool isDark : {false, true}) {
+        QApplication::setPalette(isDark ? darkPalette() : light);
+        m_form->applyPreset(QStringLiteral("mine"));
+        type("iterations", "-5");
+        type("weight_1", "0,7");
+        QCoreApplication::processEvents();
+        m_form->findChild<QScrollArea*>()->verticalScrollBar()->setValue(0);
+        QVERIFY(m_form->grab().save(folder + (isDark ? "/form_dark.png" : "/form_light.png")));
+        m_form->setFrozen(true, QStringLiteral("The run is going on."));
+        QVERIFY(m_form->grab().save(folder +
+                                    (isDark ? "/form_frozen_dark.png" : "/form_frozen_light.png")));
+        m_form->setFrozen(false);
+    }
+    QApplication::setPalette(light);
+}
+
+QTEST_MAIN(TestConfigForm)
+#include "tst_config_form.moc"
