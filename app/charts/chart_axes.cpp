@@ -11,7 +11,7 @@
 namespace vergence {
 namespace {
 
-constexpr double kPixelsPerTickX = 70, kPixelsPerTickY = 32;
+constexpr double kPixelsPerTickX = 55, kPixelsPerTickY = 32;
 
 Range logarithms(Range range)
 {

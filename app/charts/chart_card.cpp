@@ -251,12 +251,15 @@ QString ChartCard::legendHtml() const
 {
     QStringList parts;
     const QFontMetrics metrics = m_legend->fontMetrics();
-    int room = width() - 60;
+    int room = width() - 16;
     for (const auto& source : m_sources) {
         const auto last = source->last();
         const QString text = source->name + (last ? u' ' + valueText(*last) : QString());
-        room -= metrics.horizontalAdvance(text) + 22;
-        if (room < 0 && !parts.isEmpty())
+        room -=
+            metrics.horizontalAdvance(text) + metrics.horizontalAdvance(QStringLiteral("■     "));
+        const bool isLast = parts.size() + 1 == static_cast<qsizetype>(m_sources.size());
+        if (room < (isLast ? 0 : metrics.horizontalAdvance(tr("+%1 more").arg(99))) &&
+            !parts.isEmpty())
             break;
         const QColor colour = readableColour(source->colour, palette().color(QPalette::Base));
         parts.append(

@@ -55,7 +55,7 @@ QString ChartCard::crossHtml(double x) const
             break;
         const QColor colour = readableColour(source->colour, palette().color(QPalette::Base));
         QString value = valueText(point.value);
-        if (m_settings.smoothing > 0)
+        if (m_settings.smoothing > 0 && m_sources.size() == 1)
             value += tr(" (smoothed %1)").arg(valueText(point.smoothed));
         const QString name = m_sources.size() > 1 ? source->name.toHtmlEscaped() + u' ' : QString();
         lines.append(QStringLiteral("<span style='color:%1'>■</span> %2<b>%3</b>")
@@ -69,6 +69,8 @@ QString ChartCard::crossHtml(double x) const
 
 void ChartCard::keyPressEvent(QKeyEvent* event)
 {
+    if (event->modifiers() & (Qt::AltModifier | Qt::ControlModifier))
+        return QFrame::keyPressEvent(event);
     const Range x = xRange();
     const double middle = m_cross.value_or((x.from + x.to) / 2), page = x.width() * 0.1;
     switch (event->key()) {

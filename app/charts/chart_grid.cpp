@@ -5,6 +5,8 @@
 #include <utility>
 
 #include <QGridLayout>
+#include <QHBoxLayout>
+#include <QKeyEvent>
 #include <QLabel>
 #include <QVBoxLayout>
 
@@ -13,7 +15,7 @@
 namespace vergence {
 namespace {
 
-constexpr int kCardHeight = 190, kCardMinimumWidth = 150;
+constexpr int kCardHeight = 190, kCardMinimumWidth = 150, kSpacing = 4;
 
 /// Where a card belongs: rank of its group, then the group's name.
 std::pair<int, QString> groupOf(const ChartCard& card)
@@ -41,7 +43,6 @@ ChartGrid::ChartGrid(QWidget* parent)
     m_content->setObjectName(QStringLiteral("chartGrid"));
     m_column->setContentsMargins(4, 2, 4, 4);
     m_column->setSpacing(4);
-    m_column->addStretch(1);
     setWidget(m_content);
     setWidgetResizable(true);
     setFrameShape(QFrame::NoFrame);
@@ -53,36 +54,66 @@ void ChartGrid::arrange(const std::vector<ChartCard*>& cards, int columns)
 {
     for (ChartCard* card : cards) // out of the old groups before these go
         card->setParent(m_content);
-    for (QWidget* group : std::exchange(m_groups, {}))
-        delete group;
+    for (QWidget* band : std::exchange(m_bands, {}))
+        delete band;
 
     std::map<std::pair<int, QString>, std::vector<ChartCard*>> groups;
     for (ChartCard* card : cards)
         groups[groupOf(*card)].push_back(card);
+    QHBoxLayout* band = nullptr;
+    int room = 0; // columns that are left in the band: small groups stand side by side
     for (auto& [key, members] : groups) {
-        auto* box = new QWidget(m_content);
-        auto* grid = new QGridLayout(box);
-        grid->setContentsMargins(0, 0, 0, 0);
-        grid->setSpacing(4);
-        auto* title = new QLabel(key.second, box);
-        QFont bold = title->font();
-        bold.setBold(true);
-        title->setFont(bold);
-        grid->addWidget(title, 0, 0, 1, columns);
-        std::sort(members.begin(), members.end(),
-                  [](const ChartCard* a, const ChartCard* b) { return a->id() < b->id(); });
-        for (int i = 0; i < static_cast<int>(members.size()); ++i) {
-            members[static_cast<std::size_t>(i)]->setFixedHeight(kCardHeight);
-            members[static_cast<std::size_t>(i)]->setMinimumWidth(kCardMinimumWidth);
-            grid->addWidget(members[static_cast<std::size_t>(i)], 1 + i / columns, i % columns);
-            members[static_cast<std::size_t>(i)]->show();
+        const int count = static_cast<int>(members.size());
+        if (count > room) {
+            auto* box = new QWidget(m_content);
+            band = new QHBoxLayout(box);
+            band->setContentsMargins(0, 0, 0, 0);
+            band->setSpacing(kSpacing);
+            m_bands.push_back(box);
+            m_column->addWidget(box, std::max(1, (count + columns - 1) / columns));
+            box->show();
+            room = columns;
         }
-        for (int i = 0; i < columns; ++i)
-            grid->setColumnStretch(i, 1);
-        m_groups.push_back(box);
-        m_column->insertWidget(m_column->count() - 1, box);
-        box->show();
+        const int rows = (count + columns - 1) / columns, used = (count + rows - 1) / rows;
+        band->addWidget(makeGroup(key.second, members, used), used);
+        room = rows > 1 ? 0 : room - used;
     }
+}
+
+QWidget* ChartGrid::makeGroup(const QString& name, std::vector<ChartCard*>& members, int columns)
+{
+    auto* box = new QWidget(m_content);
+    auto* grid = new QGridLayout(box);
+    grid->setContentsMargins(0, 0, 0, 0);
+    grid->setSpacing(kSpacing);
+    auto* title = new QLabel(name, box);
+    QFont bold = title->font();
+    bold.setBold(true);
+    title->setFont(bold);
+    grid->addWidget(title, 0, 0, 1, columns);
+    std::sort(members.begin(), members.end(),
+              [](const ChartCard* a, const ChartCard* b) { return a->id() < b->id(); });
+    int place = 0;
+    for (ChartCard* card : members) {
+        card->setMinimumHeight(kCardHeight);
+        card->setMinimumWidth(kCardMinimumWidth);
+        grid->addWidget(card, 1 + place / columns, place % columns);
+        card->show();
+        ++place;
+    }
+    for (int i = 0; i < columns; ++i)
+        grid->setColumnStretch(i, 1);
+    for (int row = 1; row < grid->rowCount(); ++row)
+        grid->setRowStretch(row, 1);
+    return box;
+}
+
+void ChartGrid::keyPressEvent(QKeyEvent* event)
+{
+    if (event->modifiers() & (Qt::AltModifier | Qt::ControlModifier))
+        event->ignore(); // Alt+Left goes back through the zooms, it does not scroll
+    else
+        QScrollArea::keyPressEvent(event);
 }
 
 } // namespace vergence

@@ -22,10 +22,15 @@ public:
     /// Puts these cards, children of content(), into their places.
     void arrange(const std::vector<ChartCard*>& cards, int columns);
 
+protected:
+    void keyPressEvent(QKeyEvent* event) override;
+
 private:
+    QWidget* makeGroup(const QString& name, std::vector<ChartCard*>& members, int columns);
+
     QWidget* m_content;
     QVBoxLayout* m_column;
-    std::vector<QWidget*> m_groups;
+    std::vector<QWidget*> m_bands;
 };
 
 } // namespace vergence

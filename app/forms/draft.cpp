@@ -115,7 +115,10 @@ Draft::Reading Draft::read(const std::string& toml, const std::string& source) c
     ConfigBuilder builder(m_bare);
     builder.addToml(toml, source);
     auto result = builder.build();
-    if (result.config)
+    const bool isToml =
+        std::none_of(result.issues.begin(), result.issues.end(),
+                     [](const ConfigIssue& issue) { return issue.rule == "syntax"; });
+    if (result.config || !isToml)
         return {result.config, result.issues};
     ConfigBuilder rest(m_bare);
     rest.addToml(withoutLines(toml, result.issues), source);

@@ -67,7 +67,24 @@ SummaryLabel::SummaryLabel(QWidget* parent) : QLabel(parent)
     setFocusPolicy(Qt::TabFocus);
     setTextFormat(Qt::PlainText);
     setMargin(2);
-    setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Minimum);
+}
+
+void SummaryLabel::setSentence(const QString& text)
+{
+    setText(text);
+    fitHeight();
+}
+
+void SummaryLabel::resizeEvent(QResizeEvent* event)
+{
+    QLabel::resizeEvent(event);
+    fitHeight();
+}
+
+void SummaryLabel::fitHeight()
+{
+    setMinimumHeight(
+        heightForWidth(width())); // the layouts around it forget the height that a width asks for
 }
 
 void SummaryLabel::mouseReleaseEvent(QMouseEvent* event)
@@ -126,7 +143,7 @@ void FormFooter::setIssues(const std::vector<ConfigIssue>& issues, int changedCo
     m_issues = issues;
     m_next = 0;
     const QString text = summaryText(issues, changedCount);
-    m_summary->setText(text);
+    m_summary->setSentence(text);
     m_summary->setAccessibleName(text);
     m_summary->setToolTip(issues.empty() ? QString() : tr("Click to go to the setting"));
     m_summary->setCursor(issues.empty() ? Qt::ArrowCursor : Qt::PointingHandCursor);

@@ -16,6 +16,7 @@ class SummaryLabel : public QLabel {
     Q_OBJECT
 public:
     explicit SummaryLabel(QWidget* parent);
+    void setSentence(const QString& text);
 
 Q_SIGNALS:
     void clicked();
@@ -24,6 +25,10 @@ protected:
     void mouseReleaseEvent(QMouseEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
     void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+
+private:
+    void fitHeight();
 };
 
 /// Foot of the form: what is wrong (a click jumps to it, the next click to the next) and the two

@@ -127,6 +127,7 @@ void ConfigForm::Impl::buildRows()
     auto* clear = new QToolButton(emptyNote);
     clear->setObjectName(QStringLiteral("configClearFilter"));
     clear->setText(tr("Clear the filter"));
+    clear->setAccessibleName(clear->text());
     note->addWidget(emptyText);
     note->addWidget(clear);
     column->addWidget(emptyNote);
@@ -221,6 +222,7 @@ void ConfigForm::Impl::refreshVisibility()
     moreButton->setVisible(hiddenAdvanced > 0 && !isFiltered);
     moreButton->setText(hiddenAdvanced == 1 ? tr("Show 1 advanced setting")
                                             : tr("Show %1 advanced settings").arg(hiddenAdvanced));
+    moreButton->setAccessibleName(moreButton->text());
 }
 
 void ConfigForm::Impl::refreshIssues()

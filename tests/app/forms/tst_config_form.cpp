@@ -2,6 +2,7 @@
 #include <QCheckBox>
 #include <QClipboard>
 #include <QComboBox>
+#include <QDialog>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
@@ -245,7 +246,8 @@ void TestConfigForm::theWheelChangesNothingUnderThePointer()
         auto* input = editor<QWidget>(each.key.c_str());
         QWheelEvent wheel(QPointF(5, 5), input->mapToGlobal(QPointF(5, 5)), {}, QPoint(0, -120),
                           Qt::NoButton, Qt::NoModifier, Qt::NoScrollPhase, false);
-        QApplication::sendEvent(input, &wheel);
+        QSpontaneKeyEvent::setSpontaneous(&wheel); // as from a mouse
+        qApp->notify(input, &wheel);
     }
     QCOMPARE(m_form->toml(), before);
     QVERIFY(m_form->findChild<QScrollArea*>()->verticalScrollBar()->value() >
