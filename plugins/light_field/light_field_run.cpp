@@ -373,15 +373,21 @@ ViewSource LightFieldRun::viewSource(RunContext& context)
         source.planes = m_solver->planes(context.stream());
         if (m_current.iterations > 0)
             source.views = m_solver->preview();
-        source.weight = m_solver->seenWeight(context.stream());
+        source.weight = [this, &context] { return m_solver->seenWeight(context.stream()); };
     }
     return source;
 }
 
 void LightFieldRun::view(RunContext& context, const ViewInput& input)
 {
-    m_viewer.apply(input);
-    m_viewer.publish(context, viewSource(context));
+    const bool choosesItem = m_viewer.apply(input);
+    const ViewSource source = viewSource(context);
+    if (choosesItem) {
+        declareView(context);
+        m_viewer.publish(context, source);
+    } else {
+        m_viewer.publishMoved(context, source);
+    }
 }
 
 }  // namespace vergence::light_field

@@ -10,6 +10,8 @@ namespace vergence::light_field {
 /// Pixel of an eye view, fractions allowed.
 struct PixelPosition {
     double row = 0, column = 0;
+
+    bool operator==(const PixelPosition&) const = default;
 };
 
 /// Side view of the display to scale: eye, tunable lens, lenslets, panel, central depth plane; to its right, on an axis in

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -138,37 +138,59 @@ void Viewer::declare(RunContext& context, const ViewSource& source, const std::v
     context.declareControls(controls);
 }
 
-void Viewer::apply(const ViewInput& input)
+namespace {
+
+/// Assigns and says whether that changed anything.
+template <class T>
+bool assign(T& target, T value)
 {
-    const auto pair = [&](const char* id) -> const std::vector<double>* {
+    const bool changed = !(target == value);
+    target = std::move(value);
+    return changed;
+}
+
+std::set<std::string> namesIn(const std::string& list)
+{
+    std::set<std::string> names;
+    std::istringstream stream(list);
+    for (std::string name; std::getline(stream, name, ',');)
+        names.insert(name);
+    return names;
+}
+
+}  // namespace
+
+bool Viewer::apply(const ViewInput& input)
+{
+    const auto list = [&](const char* id, std::size_t least) -> const std::vector<double>* {
         const auto found = input.values.find(id);
-        return found != input.values.end() && found->second.size() >= 2 ? &found->second : nullptr;
+        return found != input.values.end() && found->second.size() >= least ? &found->second : nullptr;
     };
     if (const auto value = input.scalar("accommodation"))
-        m_accommodation = std::clamp(*value, 0.0, 15.0);
-    if (const auto* eye = pair("eye")) {
-        m_eyeX = std::clamp((*eye)[0], -kReach, kReach);
-        m_eyeY = std::clamp((*eye)[1], -kReach, kReach);
+        m_moved.eye |= assign(m_accommodation, std::optional(std::clamp(*value, 0.0, 15.0)));
+    if (const auto* eye = list("eye", 2)) {
+        m_moved.eye |= assign(m_eyeX, std::clamp((*eye)[0], -kReach, kReach));
+        m_moved.eye |= assign(m_eyeY, std::clamp((*eye)[1], -kReach, kReach));
     }
-    if (const auto found = input.values.find("planes_on"); found != input.values.end()) {
-        m_planesOn.clear();
-        for (const double on : found->second)
-            m_planesOn.push_back(on != 0);
+    if (const auto* on = list("planes_on", 1)) {
+        std::vector<bool> planesOn;
+        for (const double value : *on)
+            planesOn.push_back(value != 0);
+        m_moved.planesOn |= assign(m_planesOn, std::move(planesOn));
     }
     if (const auto value = input.scalar("plane_mode"))
-        m_planeMode = static_cast<int>(*value);
-    if (const auto value = input.scalar("item"))
-        m_chosenItem = *value >= 1 ? std::optional(static_cast<int>(*value) - 1) : std::nullopt;
+        m_moved.planeMode |= assign(m_planeMode, static_cast<int>(*value));
     const auto stream = input.texts.find("pointer_stream");
-    const bool overEye = stream != input.texts.end() && (stream->second == "eye_view" || stream->second == "target" || stream->second == "error");
-    if (const auto* pointer = pair("pointer"); pointer && overEye)
-        m_pixel = PixelPosition{(*pointer)[1], (*pointer)[0]};
-    if (const auto visible = input.texts.find("visible"); visible != input.texts.end()) {
-        m_visible.clear();
-        std::istringstream list(visible->second);
-        for (std::string name; std::getline(list, name, ',');)
-            m_visible.insert(name);
-    }
+    const bool overEye = stream != input.texts.end() &&
+                         (stream->second == "eye_view" || stream->second == "target" || stream->second == "error");
+    if (const auto* pointer = list("pointer", 2); pointer && overEye)
+        m_moved.pixel |= assign(m_pixel, std::optional(PixelPosition{(*pointer)[1], (*pointer)[0]}));
+    if (const auto visible = input.texts.find("visible"); visible != input.texts.end())
+        m_moved.visible |= assign(m_visible, namesIn(visible->second));
+    bool choosesItem = false;
+    if (const auto value = input.scalar("item"))
+        choosesItem = assign(m_chosenItem, *value >= 1 ? std::optional(static_cast<int>(*value) - 1) : std::nullopt);
+    return choosesItem;
 }
 
 EyeState Viewer::eyeFor(const ViewSource& source) const
@@ -213,6 +235,7 @@ Tensor Viewer::enabledPlanes(Stream& stream, const ViewSource& source) const
     return planes;
 }
 
+/// The eye view and, where somebody looks at them, the target of the same eye and their difference.
 void Viewer::publishEye(RunContext& context, const ViewSource& source)
 {
     Stream& stream = context.stream();
@@ -220,48 +243,63 @@ void Viewer::publishEye(RunContext& context, const ViewSource& source)
     const bool isSeed = item.config.isSeedProfile();
     const int side = source.geometry->optics.renderResolution, channels = item.channels;
     const EyeState eye = eyeFor(source);
+    const nlohmann::json meta = {{"encoding", "srgb"}, {"caption", item.label + ", " + eyeCaption(eye, isSeed)}};
+
     const bool nominal = showsNominalState(source);
     const int state = nominalState(source.geometry->training);
-
-    std::vector<float> view, target;
+    std::vector<float> view;
     if (!source.views.isEmpty() && nominal && (showsAllPlanes() || isSeed))
         view = interleaved(stream, source.views, state, channels);
-    else if (!isSeed)
+    else if (isSeed)
+        view = seedView(stream, source);
+    else
         view = interleaved(stream, rendererFor(context, source).render(stream, enabledPlanes(stream, source), eye), 0, channels);
-    if (nominal) {
-        target = interleaved(stream, source.targets->training.radiance, state, channels);
-    } else {
-        const std::array<LaneScene, 1> scenes = {LaneScene{item.scene, channels}};
-        const std::array<EyeState, 1> states = {eye};
-        target = interleaved(stream,
-                             renderTargets(stream, context.device(), source.geometry->optics, states, item.config.raysPerPixel, scenes)
-                                 .radiance,
-                             0, channels);
-    }
-    if (view.empty())
-        view.assign(target.size(), 0.0f);
+    context.frames().publishLinear("eye_view", view, side, side, channels, context.step(), meta.dump());
+    if (!wants("target") && !wants("error"))
+        return;
 
+    const std::vector<float> target = nominal ? interleaved(stream, source.targets->training.radiance, state, channels)
+                                              : renderedTarget(context, source, eye);
+    context.frames().publishLinear("target", target, side, side, channels, context.step(), meta.dump());
     std::vector<float> error(static_cast<std::size_t>(side) * side);
     for (std::size_t i = 0; i < error.size(); ++i) {
         for (int c = 0; c < channels; ++c)
             error[i] += (view[i * channels + c] - target[i * channels + c]) / static_cast<float>(channels);
     }
-    const nlohmann::json meta = {{"encoding", "srgb"}, {"caption", item.label + ", " + eyeCaption(eye, isSeed)}};
-    context.frames().publishLinear("eye_view", view, side, side, channels, context.step(), meta.dump());
-    context.frames().publishLinear("target", target, side, side, channels, context.step(), meta.dump());
     publishFloats(context, "error", error, side, side, 1, {{"map", "signed"}, {"scale", 0.25}, {"caption", item.label}});
+}
+
+std::vector<float> Viewer::seedView(Stream& stream, const ViewSource& source) const
+{
+    const LinearOperator& op = *source.geometry->solving;
+    const Tensor planes = enabledPlanes(stream, source);
+    const int side = op.resolution();
+    Tensor images = Tensor::empty(planes.device(), {1, side, side, planes.extent(3)});
+    op.forward(stream, op.gatherPlanes(stream, planes), images);
+    return interleaved(stream, images, 0, source.item->channels);
+}
+
+std::vector<float> Viewer::renderedTarget(RunContext& context, const ViewSource& source, const EyeState& eye) const
+{
+    const SweepItem& item = *source.item;
+    const std::array<LaneScene, 1> scenes = {LaneScene{item.scene, item.channels}};
+    const std::array<EyeState, 1> states = {eye};
+    const Targets truth = renderTargets(context.stream(), context.device(), source.geometry->optics, states,
+                                        item.config.raysPerPixel, scenes);
+    return interleaved(context.stream(), truth.radiance, 0, item.channels);
 }
 
 void Viewer::publishPlanes(RunContext& context, const ViewSource& source)
 {
     Stream& stream = context.stream();
     nlohmann::json meta = stackMeta(source.geometry->optics);
-    if (m_planeMode == kModeWeight && !source.weight.isEmpty()) {
-        const auto values = source.weight.toHost<float>(stream);
-        const int side = static_cast<int>(source.weight.extent(1));
+    if (m_planeMode == kModeWeight && source.weight) {
+        const Tensor weight = source.weight();
+        const auto values = weight.toHost<float>(stream);
+        const int side = static_cast<int>(weight.extent(1));
         meta["map"] = "magnitude";
         meta["scale"] = values.empty() ? 1.0f : std::max(1e-6f, *std::max_element(values.begin(), values.end()));
-        publishFloats(context, "planes", values, side, side, static_cast<int>(source.weight.extent(0)), meta);
+        publishFloats(context, "planes", values, side, side, static_cast<int>(weight.extent(0)), meta);
         return;
     }
     std::vector<Image> images = planeImages(stream, source.planes, source.item->channels, m_planeMode != kModeSrgb);
@@ -309,15 +347,23 @@ void Viewer::publishOptics(RunContext& context, const ViewSource& source)
 
 void Viewer::publish(RunContext& context, const ViewSource& source)
 {
+    m_moved = {true, true, true, true, true};
+    publishMoved(context, source);
+}
+
+void Viewer::publishMoved(RunContext& context, const ViewSource& source)
+{
     if (!source.item || source.planes.isEmpty())
         return;
-    if (wants("eye_view") || wants("target") || wants("error"))
+    const Moved moved = std::exchange(m_moved, {});
+    const bool seesEye = wants("eye_view") || wants("target") || wants("error");
+    if (seesEye && (moved.eye || moved.planesOn || moved.visible))
         publishEye(context, source);
-    if (wants("planes"))
+    if (wants("planes") && (moved.planeMode || moved.visible))
         publishPlanes(context, source);
-    if (wants("contributions"))
+    if (wants("contributions") && (moved.eye || moved.visible))
         publishContributions(context, source);
-    if (wants("optics"))
+    if (wants("optics") && (moved.eye || moved.pixel || moved.visible))
         publishOptics(context, source);
 }
 

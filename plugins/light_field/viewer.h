@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -21,7 +22,7 @@ struct ViewSource {
     const ItemTargets* targets = nullptr;
     Tensor planes;  ///< [K, R, R, L]
     Tensor views;   ///< [S, W, W, L] of the training states through the display; may be empty
-    Tensor weight;  ///< [K, R, R] column sums; may be empty
+    std::function<Tensor()> weight;  ///< makes the column sums [K, R, R]; may be empty
 };
 
 /// Keeps what the viewer chose (focus, eye position, planes, pixel) and publishes the pictures that follow from it.
@@ -31,14 +32,21 @@ public:
 
     /// Controls of an item; `itemLabels` are what the viewer may choose to look at.
     void declare(RunContext& context, const ViewSource& source, const std::vector<std::string>& itemLabels);
-    /// Takes over what the viewer moved.
-    void apply(const ViewInput& input);
+    /// Takes over what the viewer moved. Returns whether another item is to be looked at.
+    bool apply(const ViewInput& input);
     /// Index into the `itemLabels` that the viewer chose; nothing follows the run.
     std::optional<int> chosenItem() const { return m_chosenItem; }
 
+    /// Everything that is visible, or, after apply(), only what depends on what has moved.
     void publish(RunContext& context, const ViewSource& source);
+    void publishMoved(RunContext& context, const ViewSource& source);
 
 private:
+    /// What apply() changed since the last publication.
+    struct Moved {
+        bool eye = false, planesOn = false, planeMode = false, pixel = false, visible = false;
+    };
+
     bool wants(const std::string& stream) const { return m_visible.empty() || m_visible.contains(stream); }
     bool showsNominalState(const ViewSource& source) const;
     bool showsAllPlanes() const;
@@ -46,6 +54,8 @@ private:
     EyeRenderer& rendererFor(RunContext& context, const ViewSource& source);
     Tensor enabledPlanes(Stream& stream, const ViewSource& source) const;
     void publishEye(RunContext& context, const ViewSource& source);
+    std::vector<float> seedView(Stream& stream, const ViewSource& source) const;
+    std::vector<float> renderedTarget(RunContext& context, const ViewSource& source, const EyeState& eye) const;
     void publishPlanes(RunContext& context, const ViewSource& source);
     void publishContributions(RunContext& context, const ViewSource& source);
     void publishOptics(RunContext& context, const ViewSource& source);
@@ -56,7 +66,8 @@ private:
     std::optional<int> m_chosenItem;
     int m_planeMode = 0;
     std::optional<PixelPosition> m_pixel;
-    std::set<std::string> m_visible;
+    std::set<std::string> m_visible;  ///< streams that somebody sees; empty means all
+    Moved m_moved{true, true, true, true, true};  ///< all at first
     std::shared_ptr<Geometry> m_rendererGeometry;
     std::unique_ptr<EyeRenderer> m_renderer;
 };
