@@ -91,7 +91,10 @@ void printManifest(const json& manifest)
     if (metrics.is_object() && !metrics.empty()) {
         std::vector<std::vector<std::string>> rows = {{"series", "last", "least", "most"}};
         const auto text = [](const json& metric, const char* key) {
-            return metric.is_object() && metric.contains(key) ? metric[key].dump() : std::string();
+            if (!metric.is_object() || !metric.contains(key))
+                return std::string();
+            const json& value = metric[key];
+            return value.is_number() ? fmt::format("{:.6g}", value.get<double>()) : value.dump();
         };
         for (const auto& [name, metric] : metrics.items())
             rows.push_back({name, text(metric, "last"), text(metric, "min"), text(metric, "max")});
