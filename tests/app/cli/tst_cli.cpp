@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -48,6 +49,9 @@ private Q_SLOTS:
     void slipIsAnsweredWithASuggestion();
     void everyCauseHasItsCode_data();
     void everyCauseHasItsCode();
+
+    void failedRunHasTheCodeOfItsCause_data();
+    void failedRunHasTheCodeOfItsCause();
 
     void strongerLayersWin();
     void fileNamesPluginAndPreset();
@@ -239,6 +243,27 @@ void CliTest::everyCauseHasItsCode()
     QVERIFY2(outcome.err.contains(sentence), qPrintable(outcome.err));
     QCOMPARE(outcome.code, code);
     QVERIFY(outcome.out.isEmpty());
+}
+
+void CliTest::failedRunHasTheCodeOfItsCause_data()
+{
+    QTest::addColumn<QStringList>("assignments");
+    QTest::addColumn<int>("code");
+    QTest::newRow("error") << QStringList{"throw_at=2"} << 1;
+    QTest::newRow("out of memory") << QStringList{"bad_alloc_at=2"} << 5;
+    QTest::newRow("input") << QStringList{"throw_at=2", "exit_code=6"} << 6;
+    QTest::newRow("not a number") << QStringList{"nan_at=2"} << 1;
+    QTest::newRow("crash") << QStringList{"segv_at=2"} << 128 + SIGSEGV;
+}
+
+void CliTest::failedRunHasTheCodeOfItsCause()
+{
+    QFETCH(QStringList, assignments);
+    QFETCH(int, code);
+    QStringList arguments = {"run", "chaos", "--set", "steps=5", "--set", "step_ms=1"};
+    for (const QString& assignment : assignments)
+        arguments += {"--set", assignment};
+    QCOMPARE(vergence(arguments).code, code);
 }
 
 void CliTest::strongerLayersWin()
@@ -624,7 +649,10 @@ void CliTest::doctorReportsDevicesAndFolders()
     QCOMPARE(report["folders"].size(), std::size_t{6});
     for (const json& folder : report["folders"])
         QVERIFY2(folder["writable"].get<bool>(), folder.dump().c_str());
-    QCOMPARE(report["plugins"][0]["id"].get<std::string>(), std::string("heat"));
+    const auto isHeat = [](const json& plugin) {
+        return plugin["id"] == "heat" && plugin["state"] == "Ready";
+    };
+    QVERIFY(std::any_of(report["plugins"].begin(), report["plugins"].end(), isHeat));
     QVERIFY(vergence({"doctor"}).out.contains("Devices"));
 }
 
