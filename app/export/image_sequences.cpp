@@ -23,7 +23,7 @@ bool isPicture(const fs::path& path)
 /// The name with its last number replaced by '#'; empty where it has none.
 std::string numbered(const fs::path& path)
 {
-    std::string stem = path.stem().string();
+    const std::string stem = path.stem().string();
     std::size_t end = stem.size();
     while (end > 0 && !isDigit(stem[end - 1]))
         --end;
@@ -32,7 +32,7 @@ std::string numbered(const fs::path& path)
         --begin;
     if (begin == end)
         return {};
-    return stem.replace(begin, end - begin, "#") + path.extension().string();
+    return stem.substr(0, begin) + "#" + stem.substr(end) + path.extension().string();
 }
 
 std::vector<fs::path> pictures(const fs::path& root)

@@ -1,0 +1,133 @@
+#include <QComboBox>
+#include <QSignalSpy>
+#include <QToolButton>
+#include <QtTest>
+
+#include "app/viewport/control_pad.h"
+#include "app/viewport/control_slider.h"
+#include "app/viewport/control_strip.h"
+#include "app/viewport/view_panel.h"
+#include "tests/app/viewport/synthetic_frames.h"
+
+using namespace vergence;
+
+class ControlStripTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void init()
+    {
+        m_panel = std::make_unique<ViewPanel>();
+        m_panel->resize(700, 500);
+        m_panel->setStreams(test::labStreams());
+        m_panel->setControls(test::labControls());
+        m_panel->setFrame(test::makeEyeView("eye_view", 32, 1));
+        m_last.clear();
+        m_sent = 0;
+        connect(m_panel.get(), &ViewPanel::viewInputChanged, this, [this](const ViewInput& input) {
+            m_last = input.values;
+            ++m_sent;
+        });
+        m_panel->show();
+    }
+
+    void cleanup() { m_panel.reset(); }
+
+    void sliderSendsRealNumbers()
+    {
+        auto* slider = find<ControlSlider>("controls/accommodation");
+        QCOMPARE(slider->realValue(), 1.5);
+        slider->setRealValue(3.0);
+        QTRY_COMPARE(value("accommodation"), (std::vector<double>{3.0}));
+    }
+
+    void sliderMovesByKeysAndResetsByDoubleClick()
+    {
+        auto* slider = find<ControlSlider>("controls/accommodation");
+        QTest::keyClick(slider, Qt::Key_Right);
+        QVERIFY(slider->realValue() > 1.5);
+        QTest::mouseDClick(slider, Qt::LeftButton, {}, slider->rect().center());
+        QCOMPARE(slider->realValue(), 1.5);
+    }
+
+    void playMovesBackAndForthUntilStopped()
+    {
+        auto* slider = find<ControlSlider>("controls/accommodation");
+        auto* play = find<QToolButton>("controls/accommodation/play");
+        QSignalSpy moved(slider, &ControlSlider::realValueChanged);
+        play->click();
+        QTRY_VERIFY(moved.count() >= 3);
+        play->click();
+        QVERIFY(!slider->isPlaying());
+    }
+
+    void padSendsTwoNumbersWithinItsField()
+    {
+        auto* pad = find<ControlPad>("controls/eye");
+        QTest::mouseClick(pad, Qt::LeftButton, {}, QPoint(pad->width() - 1, 1));
+        QTRY_COMPARE(value("eye"), (std::vector<double>{3, 3}));
+        QTest::keyClick(pad, Qt::Key_Left);
+        QTRY_VERIFY(value("eye")[0] < 3);
+        QTest::mouseDClick(pad, Qt::LeftButton, {}, QPoint(4, 4));
+        QTRY_COMPARE(value("eye"), (std::vector<double>{0, 0}));
+    }
+
+    void digitsSoloTogglesAndZeroShowsAll()
+    {
+        auto* canvas = m_panel->findChild<QWidget*>(QStringLiteral("softwareView"));
+        QVERIFY(canvas != nullptr);
+        QTest::keyClick(canvas, Qt::Key_3);
+        QTRY_COMPARE(value("planes"), (std::vector<double>{0, 0, 1, 0, 0, 0, 0, 0}));
+        QVERIFY(!find<QToolButton>("controls/planes/0")->isChecked());
+        QTest::keyClick(canvas, Qt::Key_0);
+        QTRY_COMPARE(value("planes"), std::vector<double>(8, 1.0));
+        find<QToolButton>("controls/planes/7")->click();
+        QTRY_COMPARE(value("planes"), (std::vector<double>{1, 1, 1, 1, 1, 1, 1, 0}));
+    }
+
+    void choiceSendsItsIndex()
+    {
+        find<QComboBox>("controls/quantity")->setCurrentIndex(1);
+        QTRY_COMPARE(value("quantity"), (std::vector<double>{1}));
+    }
+
+    void manyChangesAreSentTogether()
+    {
+        auto* slider = find<ControlSlider>("controls/accommodation");
+        for (int i = 0; i <= 500; ++i)
+            slider->setValue(i);
+        QTRY_COMPARE(value("accommodation"), (std::vector<double>{2.0}));
+        QVERIFY(m_sent < 100);
+    }
+
+    void pointerTellsStreamAndPixel()
+    {
+        auto* canvas = m_panel->findChild<QWidget*>(QStringLiteral("softwareView"));
+        QSignalSpy spy(m_panel.get(), &ViewPanel::viewInputChanged);
+        QTest::mouseMove(canvas, canvas->rect().center());
+        QTRY_VERIFY(!spy.isEmpty());
+        const auto input = spy.last().first().value<ViewInput>();
+        QCOMPARE(input.texts.at("pointer_stream"), std::string("eye_view"));
+        QVERIFY(qAbs(input.values.at("pointer")[0] - 16) < 1);
+        QVERIFY(qAbs(input.values.at("pointer")[1] - 16) < 1);
+    }
+
+private:
+    template <class Widget>
+    Widget* find(const char* name)
+    {
+        auto* widget = m_panel->findChild<Widget*>(QLatin1String(name));
+        if (widget == nullptr)
+            qFatal("no widget %s", name);
+        return widget;
+    }
+
+    /// Newest value sent for a control.
+    std::vector<double> value(const std::string& id) { return m_last[id]; }
+
+    std::unique_ptr<ViewPanel> m_panel;
+    std::map<std::string, std::vector<double>> m_last;
+    int m_sent = 0;
+};
+
+QTEST_MAIN(ControlStripTest)
+#include "tst_control_strip.moc"

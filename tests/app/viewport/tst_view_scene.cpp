@@ -1,0 +1,107 @@
+#include <QSignalSpy>
+#include <QtTest>
+
+#include "app/viewport/view_scene.h"
+#include "tests/app/viewport/synthetic_frames.h"
+
+using namespace vergence;
+
+class ViewSceneTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void modesFollowTheStreams()
+    {
+        ViewScene scene;
+        QVERIFY(scene.modes().empty());
+        scene.setStreams(test::labStreams());
+        const std::vector<ViewMode> all{ViewMode::Image, ViewMode::Compare, ViewMode::StackGrid,
+                                        ViewMode::Stack3d, ViewMode::Diagram};
+        QVERIFY(scene.modes() == all);
+        scene.setStreams({{"cloud", "Splats", StreamKind::Splats, "", ""}});
+        QVERIFY(scene.modes() == std::vector<ViewMode>{ViewMode::NotShown});
+        QVERIFY(scene.visibleStreams().empty());
+    }
+
+    void compareOffersOneGroupOnly()
+    {
+        ViewScene scene;
+        auto streams = test::labStreams();
+        streams.push_back({"alone", "Alone", StreamKind::Image, "", "other"});
+        scene.setStreams(streams);
+        QCOMPARE(scene.streamsFor(ViewMode::Compare).size(), std::size_t(3));
+        QCOMPARE(scene.settings().compare.a, std::string("eye_view"));
+        QCOMPARE(scene.settings().compare.b, std::string("target"));
+        scene.edit([](ViewSettings& s) { s.compare.b = "alone"; });
+        QCOMPARE(scene.settings().compare.b, std::string("target"));
+    }
+
+    void visibleStreamsFollowTheMode()
+    {
+        ViewScene scene;
+        scene.setStreams(test::labStreams());
+        QSignalSpy spy(&scene, &ViewScene::visibleStreamsChanged);
+        QVERIFY(scene.visibleStreams() == std::vector<std::string>{"eye_view"});
+        scene.edit([](ViewSettings& s) { s.mode = ViewMode::Compare; });
+        QVERIFY((scene.visibleStreams() == std::vector<std::string>{"eye_view", "target"}));
+        QCOMPARE(spy.count(), 1);
+        scene.edit([](ViewSettings& s) { s.compare.gain = 4; });
+        QCOMPARE(spy.count(), 1);
+    }
+
+    void layerStaysInTheStack()
+    {
+        ViewScene scene;
+        scene.setStreams(test::labStreams());
+        scene.setFrame(test::makePlanes("planes", 16, 8));
+        scene.edit([](ViewSettings& s) {
+            s.mode = ViewMode::StackGrid;
+            s.layer = 70;
+        });
+        QCOMPARE(scene.settings().layer, 7);
+        scene.edit([](ViewSettings& s) { s.layer = -3; });
+        QCOMPARE(scene.settings().layer, 0);
+    }
+
+    void planesAreSortedBackToFront_data()
+    {
+        QTest::addColumn<double>("yaw");
+        for (const double yaw : {0.0, 40.0, 180.0, -140.0})
+            QTest::addRow("yaw %g", yaw) << yaw;
+    }
+
+    void planesAreSortedBackToFront()
+    {
+        QFETCH(double, yaw);
+        ViewScene scene;
+        scene.setStreams(test::labStreams());
+        scene.setFrame(test::makePlanes("planes", 16, 5));
+        scene.edit([&](ViewSettings& s) {
+            s.mode = ViewMode::Stack3d;
+            s.camera.lookFrom(yaw, 10);
+        });
+        const auto planes = scene.planes();
+        QCOMPARE(planes.size(), std::size_t(5));
+        const QMatrix4x4 toView = scene.settings().camera.worldToView();
+        for (std::size_t i = 1; i < planes.size(); ++i)
+            QVERIFY(toView.map(planes[i].centre).length() <=
+                    toView.map(planes[i - 1].centre).length());
+        // From the front the first plane (smallest depth) is the nearest, so it comes last.
+        if (yaw == 0.0)
+            QCOMPARE(planes.back().layer, 0);
+    }
+
+    void widthsScaleThePlanes()
+    {
+        ViewScene scene;
+        scene.setStreams(test::labStreams());
+        Frame frame = test::makeRgba("planes", 4, 2, 2);
+        frame.info.meta = R"({"depth":[0,1],"width":[10,5]})";
+        scene.setFrame(frame);
+        scene.edit([](ViewSettings& s) { s.mode = ViewMode::Stack3d; });
+        for (const StackPlane& plane : scene.planes())
+            QCOMPARE(plane.halfSize, plane.layer == 0 ? QSizeF(0.5, 0.25) : QSizeF(0.25, 0.125));
+    }
+};
+
+QTEST_GUILESS_MAIN(ViewSceneTest)
+#include "tst_view_scene.moc"
