@@ -6,7 +6,6 @@
 #include <QGridLayout>
 #include <QHBoxLayout>
 #include <QLabel>
-#include <QStyle>
 #include <QToolButton>
 #include <QVBoxLayout>
 
@@ -112,20 +111,19 @@ QWidget* ControlStrip::makeSlider(const ViewControl& control)
     describe(*slider, control);
     row->setFocusProxy(slider);
     auto* value = new QLabel(withUnit(slider->realValue(), control), row);
-    value->setMinimumWidth(value->fontMetrics().horizontalAdvance(QStringLiteral("−0.0000 mmmm")));
+    value->setMinimumWidth(value->fontMetrics().horizontalAdvance(QStringLiteral("−0.000 mm")));
     value->setTextInteractionFlags(Qt::TextSelectableByMouse);
     auto* play = new QToolButton(row);
     play->setObjectName(nameOf(control) + QStringLiteral("/play"));
     play->setCheckable(true);
     play->setAutoRaise(true);
-    play->setIcon(style()->standardIcon(QStyle::SP_MediaPlay));
+    play->setText(QStringLiteral("▶"));
     play->setAccessibleName(tr("Play %1").arg(titleOf(control)));
     play->setToolTip(tr("Move back and forth over the range (Space)"));
     connect(play, &QToolButton::toggled, slider, &ControlSlider::setPlaying);
-    connect(slider, &ControlSlider::playingChanged, play, [this, play](bool playing) {
+    connect(slider, &ControlSlider::playingChanged, play, [play](bool playing) {
         play->setChecked(playing);
-        play->setIcon(
-            style()->standardIcon(playing ? QStyle::SP_MediaPause : QStyle::SP_MediaPlay));
+        play->setText(playing ? QStringLiteral("❚❚") : QStringLiteral("▶"));
     });
     connect(slider, &ControlSlider::realValueChanged, this, [this, value, control](double number) {
         value->setText(withUnit(number, control));
@@ -153,7 +151,7 @@ QWidget* ControlStrip::makePad(const ViewControl& control)
         value->setText(
             QStringLiteral("x %1\ny %2").arg(withUnit(at.x(), control), withUnit(at.y(), control)));
     };
-    value->setMinimumWidth(value->fontMetrics().horizontalAdvance(QStringLiteral("x −0.0000 mm")));
+    value->setMinimumWidth(value->fontMetrics().horizontalAdvance(QStringLiteral("x −0.000 mm")));
     show(pad->value());
     connect(pad, &ControlPad::valueChanged, this, [this, show, id = control.id](QPointF at) {
         show(at);
@@ -173,6 +171,11 @@ QWidget* ControlStrip::makeToggles(const ViewControl& control)
     auto* group = new QWidget(m_body);
     describe(*group, control);
     group->setProperty(kToggleGroup, QString::fromStdString(control.id));
+    // The style's own pressed look is too faint to tell which planes shine.
+    group->setStyleSheet(QStringLiteral(
+        "QToolButton { border: 1px solid palette(mid); border-radius: 3px; padding: 2px 7px; }"
+        "QToolButton:checked { background: palette(highlight); color: palette(highlighted-text); }"
+        "QToolButton:focus { border: 2px solid palette(window-text); padding: 1px 6px; }"));
     auto* layout = new QGridLayout(group);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(2);

@@ -2,6 +2,7 @@
 
 #include <QGuiApplication>
 #include <QOpenGLContext>
+#include <QOpenGLPaintDevice>
 #include <QPainter>
 #include <QSurfaceFormat>
 
@@ -127,7 +128,11 @@ void GlViewport::paintGL()
         return;
     uploadFrames();
     m_renderer->draw(m_scene, size(), devicePixelRatioF(), palette());
-    QPainter painter(this);
+    // A painter on the widget itself would be redirected while an ancestor is grabbed, and the
+    // overlay lost.
+    QOpenGLPaintDevice device(size() * devicePixelRatioF());
+    device.setDevicePixelRatio(devicePixelRatioF());
+    QPainter painter(&device);
     paintOverlay(painter, m_scene, size(), palette());
     painter.end();
     ++m_paintCount;

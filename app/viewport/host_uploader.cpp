@@ -102,6 +102,7 @@ void HostUploader::upload(const Frame& frame, unsigned texture)
                         format.type, nullptr);
     }
     gl.glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
+    gl.glPixelStorei(GL_UNPACK_ALIGNMENT, 4); // as QPainter expects it
     if (const GLenum error = gl.glGetError(); error != GL_NO_ERROR)
         throw DeviceError("OpenGL refused a frame of stream '" + frame.info.stream + "' (error " +
                           std::to_string(error) + ").");

@@ -10,8 +10,8 @@ namespace vergence {
 /// Camera that circles a target. World: x right, y up, z away from the viewer of the first plane.
 struct OrbitCamera {
     double yawDegrees = -38, pitchDegrees = 18; ///< 0, 0 looks along +z
-    double distance = 3.2;
-    QVector3D target;
+    double distance = 4.0;
+    QVector3D target{0, -0.1F, 0};
     bool isOrthographic = false;
 
     QMatrix4x4 worldToView() const;

@@ -172,7 +172,7 @@ void paintAxis(QPainter& painter, const ProjectedAxis& axis, const ViewScene& sc
         painter.drawText(box, Qt::AlignCenter, axis.values[static_cast<int>(i)]);
     }
     const QVector3D middle = (axis.at.front() + axis.at.back()) / 2;
-    paintChip(painter, project(middle + axis.outward * 0.2F), axis.title, palette,
+    paintChip(painter, project(middle + axis.outward * 0.3F), axis.title, palette,
               Qt::AlignHCenter);
 }
 

@@ -19,8 +19,8 @@ struct ImageTransform {
 /// One flat picture, or the difference of two, in a rectangle of the view (logical pixels).
 struct Pane {
     enum class Operation { Picture, AbsoluteDifference, SignedDifference };
-    QRectF area;               ///< the picture is fitted into this
-    QRectF clip;               ///< only this part is drawn
+    QRectF area;                   ///< the picture is fitted into this
+    QRectF clip;                   ///< only this part is drawn
     std::string stream{}, other{}; ///< `other`: subtracted in differences
     int layer = 0, otherLayer = 0;
     Operation operation = Operation::Picture;

@@ -42,8 +42,8 @@ void ViewInteraction::oneToOne()
 void ViewInteraction::frameAll()
 {
     m_scene.edit([](ViewSettings& s) {
-        s.camera.target = {};
-        s.camera.distance = 1.6 + s.depthStretch;
+        s.camera.target = OrbitCamera{}.target;
+        s.camera.distance = 2.4 + s.depthStretch;
     });
 }
 

@@ -229,7 +229,7 @@ double ViewPanel::Impl::rate(const std::string& stream)
         times.pop_front();
     if (times.empty())
         statusTimer.stop();
-    return times.size() * 1000.0 / kRateMilliseconds;
+    return times.size() < 2 ? 0 : times.size() * 1000.0 / kRateMilliseconds;
 }
 
 void ViewPanel::Impl::showStatus()

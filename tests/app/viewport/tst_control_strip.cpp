@@ -103,7 +103,10 @@ private Q_SLOTS:
     {
         auto* canvas = m_panel->findChild<QWidget*>(QStringLiteral("softwareView"));
         QSignalSpy spy(m_panel.get(), &ViewPanel::viewInputChanged);
-        QTest::mouseMove(canvas, canvas->rect().center());
+        const QPoint centre = canvas->rect().center();
+        QMouseEvent move(QEvent::MouseMove, centre, canvas->mapToGlobal(centre), Qt::NoButton,
+                         Qt::NoButton, Qt::NoModifier);
+        QCoreApplication::sendEvent(canvas, &move);
         QTRY_VERIFY(!spy.isEmpty());
         const auto input = spy.last().first().value<ViewInput>();
         QCOMPARE(input.texts.at("pointer_stream"), std::string("eye_view"));

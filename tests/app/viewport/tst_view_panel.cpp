@@ -331,7 +331,7 @@ void ViewPanelTest::controlsAndPointerAreSent()
     QCOMPARE(input.texts.at("pointer_stream"), std::string("eye_view"));
     QVERIFY(m_panel->findChild<QLabel*>(QStringLiteral("viewProbe"))
                 ->text()
-                .endsWith(QLatin1String("50 60 70")));
+                .endsWith(QStringLiteral("50 60 70")));
 }
 
 void ViewPanelTest::panelSurvivesOtherWindows()
@@ -371,7 +371,7 @@ void ViewPanelTest::unsupportedStreamIsSaidInWords()
     m_panel->setStreams({{"cloud", "Splats", StreamKind::Splats, "", ""}});
     auto* message = m_panel->findChild<QLabel*>(QStringLiteral("viewMessage"));
     QVERIFY(message->isVisible());
-    QVERIFY(message->text().contains(QLatin1String("does not show “Splats”")));
+    QVERIFY(message->text().contains(QStringLiteral("does not show “Splats”")));
 }
 
 void ViewPanelTest::emptyPanelSaysSo()
