@@ -200,7 +200,6 @@ std::optional<ExportPlan> MediaPage::plan() const
     plan.sequence.pattern = all.pattern;
     plan.sequence.frames.assign(all.frames.begin() + m_first->value() - 1,
                                 all.frames.begin() + m_last->value());
-    plan.firstFrame = m_first->value();
     plan.options = {m_delay->value(), m_loops->isChecked(), m_dithers->isChecked()};
     plan.scale = m_scale->currentData().toDouble();
     plan.size = m_firstFrame.size();

@@ -123,41 +123,36 @@ QStringList commandWords(const ExportPlan& plan, const RunFolder& folder, const 
     };
     const QStringList output{QStringLiteral("--output"), target};
     return std::visit(
-        Overloaded{
-            [&](const ZipPlan& zip) {
-                QStringList words = start("zip") + output;
-                if (zip.includesCheckpoints)
-                    words << QStringLiteral("--with-checkpoints");
-                if (!zip.anonymisesPaths)
-                    words << QStringLiteral("--keep-paths");
-                for (const std::string& file : zip.files)
-                    words << QStringLiteral("--file") << QString::fromStdString(file);
-                return words;
-            },
-            [&](const GifPlan& gif) {
-                QStringList words = start("media") + output +
-                                    QStringList{QStringLiteral("--sequence"),
-                                                QString::fromStdString(gif.sequence.pattern)};
-                words << QStringLiteral("--delay") << QString::number(gif.options.delayCentiseconds)
-                      << QStringLiteral("--scale") << QString::number(gif.scale);
-                if (!gif.isWhole)
-                    words << QStringLiteral("--first") << QString::number(gif.firstFrame)
-                          << QStringLiteral("--count")
-                          << QString::number(gif.sequence.frames.size());
-                if (!gif.options.loops)
-                    words << QStringLiteral("--once");
-                if (gif.options.dithers)
-                    words << QStringLiteral("--dither");
-                return words;
-            },
-            [](const PngPlan&) { return QStringList(); },
-            [&](const MetricsPlan& metrics) {
-                const QString format =
-                    metrics.format == MetricsPlan::Format::Json         ? QStringLiteral("json")
-                    : metrics.format == MetricsPlan::Format::CsvColumns ? QStringLiteral("csv-wide")
-                                                                        : QStringLiteral("csv");
-                return start("metrics") + output + QStringList{QStringLiteral("--format"), format};
-            }},
+        Overloaded{[&](const ZipPlan& zip) {
+                       QStringList words = start("zip") + output;
+                       if (zip.includesCheckpoints)
+                           words << QStringLiteral("--with-checkpoints");
+                       if (!zip.anonymisesPaths)
+                           words << QStringLiteral("--keep-paths");
+                       for (const std::string& file : zip.files)
+                           words << QStringLiteral("--file") << QString::fromStdString(file);
+                       return words;
+                   },
+                   [&](const GifPlan& gif) {
+                       if (!gif.isWhole)
+                           return QStringList();
+                       QString images = QString::fromStdString(gif.sequence.pattern);
+                       images.replace(QLatin1Char('#'), QLatin1Char('*'));
+                       QStringList words = start("gif") + output;
+                       words << QStringLiteral("--images") << images << QStringLiteral("--delay")
+                             << QString::number(10 * gif.options.delayCentiseconds)
+                             << QStringLiteral("--scale") << QString::number(gif.scale);
+                       if (!gif.options.loops)
+                           words << QStringLiteral("--once");
+                       if (gif.options.dithers)
+                           words << QStringLiteral("--dither");
+                       return words;
+                   },
+                   [](const PngPlan&) { return QStringList(); },
+                   [&](const MetricsPlan& metrics) {
+                       return metrics.format == MetricsPlan::Format::CsvRows ? start("csv") + output
+                                                                             : QStringList();
+                   }},
         plan);
 }
 

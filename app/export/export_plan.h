@@ -30,7 +30,6 @@ struct GifPlan {
     GifOptions options;
     double scale = 1;
     QSize size;          ///< of the first frame, unscaled
-    int firstFrame = 1;  ///< of the whole sequence, counted from 1
     bool isWhole = true; ///< all frames of the sequence
 };
 
@@ -59,8 +58,8 @@ QString sizeText(std::uint64_t bytes);
 QString fileName(const QString& pattern, const RunFolder& folder, const QString& plugin,
                  const ExportPlan& plan);
 
-/// Words of the `vergence export` command that writes the same file; empty where the window alone
-/// can (a screenshot).
+/// Words of the `vergence export` command that writes the same; empty where the window alone can:
+/// screenshots, a range of frames, wide tables.
 QStringList commandWords(const ExportPlan& plan, const RunFolder& folder, const QString& target);
 /// Words quoted for a POSIX shell.
 QString shellLine(const QStringList& words);
