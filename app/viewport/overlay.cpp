@@ -171,8 +171,8 @@ void paintAxis(QPainter& painter, const ProjectedAxis& axis, const ViewScene& sc
         taken = box;
         painter.drawText(box, Qt::AlignCenter, axis.values[static_cast<int>(i)]);
     }
-    const QVector3D middle = (axis.at.front() + axis.at.back()) / 2;
-    paintChip(painter, project(middle + axis.outward * 0.3F), axis.title, palette,
+    // Beyond the far end, where no tick of this axis stands.
+    paintChip(painter, project(axis.at.back() + axis.outward * 0.3F), axis.title, palette,
               Qt::AlignHCenter);
 }
 
