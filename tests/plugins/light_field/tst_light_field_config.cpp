@@ -11,7 +11,8 @@ using namespace vergence::light_field;
 
 namespace {
 
-ConfigBuilder::Result build(const std::vector<std::string>& assignments, const std::string& toml = {})
+ConfigBuilder::Result build(const std::vector<std::string>& assignments,
+                            const std::string& toml = {})
 {
     ConfigBuilder builder(lightFieldSchema());
     if (!toml.empty())
@@ -23,10 +24,11 @@ ConfigBuilder::Result build(const std::vector<std::string>& assignments, const s
 
 std::string presetText(const std::string& name)
 {
-    return readFile(std::filesystem::path(VERGENCE_SOURCE_DIR) / "resources/presets/light_field" / (name + ".toml"));
+    return readFile(std::filesystem::path(VERGENCE_SOURCE_DIR) / "resources/presets/light_field" /
+                    (name + ".toml"));
 }
 
-}  // namespace
+} // namespace
 
 /// Parameters of the light-field lab: defaults, presets, contradictions, items of a sweep.
 class TestLightFieldConfig : public QObject {
@@ -53,9 +55,10 @@ private Q_SLOTS:
     void everyPresetIsValid_data()
     {
         QTest::addColumn<QString>("name");
-        for (const auto& entry :
-             std::filesystem::directory_iterator(std::filesystem::path(VERGENCE_SOURCE_DIR) / "resources/presets/light_field"))
-            QTest::newRow(entry.path().stem().c_str()) << QString::fromStdString(entry.path().stem());
+        for (const auto& entry : std::filesystem::directory_iterator(
+                 std::filesystem::path(VERGENCE_SOURCE_DIR) / "resources/presets/light_field"))
+            QTest::newRow(entry.path().stem().c_str())
+                << QString::fromStdString(entry.path().stem());
     }
     void everyPresetIsValid()
     {
@@ -75,18 +78,32 @@ private Q_SLOTS:
         QTest::addColumn<QStringList>("assignments");
         QTest::addColumn<QString>("key");
         QTest::addColumn<QString>("rule");
-        QTest::newRow("lenslets before the lens") << QStringList{"mla_z=40"} << "mla_z" << "geometry";
-        QTest::newRow("even lenslet count") << QStringList{"mla_count=50"} << "mla_count" << "geometry";
-        QTest::newRow("more headroom than planes") << QStringList{"planes=4"} << "headroom" << "geometry";
-        QTest::newRow("eye in the sphere") << QStringList{"sphere_radius=300"} << "sphere_radius" << "geometry";
-        QTest::newRow("collimating lenslets") << QStringList{"panel_gap=1"} << "panel_gap" << "plane_spacing";
-        QTest::newRow("planes swapped") << QStringList{"depth_near=300"} << "depth_near" << "plane_spacing";
-        QTest::newRow("too few focal lengths") << QStringList{"plane_spacing=list", "focal_lengths=[30.0]"} << "focal_lengths"
-                                               << "plane_spacing";
-        QTest::newRow("unknown scene") << QStringList{"sweep=scenes", "scenes=[\"nowhere\"]"} << "scenes" << "scene";
-        QTest::newRow("not a number to sweep") << QStringList{"sweep=parameter", "sweep_key=solver"} << "sweep_key" << "scene";
-        QTest::newRow("no picture") << QStringList{"sweep=image"} << "color_image" << "scene";
-        QTest::newRow("competitor in the seed profile") << QStringList{"profile=seed", "solver=direct"} << "solver" << "profile";
+        QTest::newRow("lenslets before the lens") << QStringList{"mla_z=40"} << "mla_z"
+                                                  << "geometry";
+        QTest::newRow("even lenslet count") << QStringList{"mla_count=50"} << "mla_count"
+                                            << "geometry";
+        QTest::newRow("more headroom than planes") << QStringList{"planes=4"} << "headroom"
+                                                   << "geometry";
+        QTest::newRow("eye in the sphere") << QStringList{"sphere_radius=300"} << "sphere_radius"
+                                           << "geometry";
+        QTest::newRow("collimating lenslets") << QStringList{"panel_gap=1"} << "panel_gap"
+                                              << "plane_spacing";
+        QTest::newRow("planes swapped") << QStringList{"depth_near=300"} << "depth_near"
+                                        << "plane_spacing";
+        QTest::newRow("too few focal lengths")
+            << QStringList{"plane_spacing=list", "focal_lengths=[30.0]"} << "focal_lengths"
+            << "plane_spacing";
+        QTest::newRow("unknown scene")
+            << QStringList{"sweep=scenes", "scenes=[\"nowhere\"]"} << "scenes"
+            << "scene";
+        QTest::newRow("not a number to sweep")
+            << QStringList{"sweep=parameter", "sweep_key=solver"} << "sweep_key"
+            << "scene";
+        QTest::newRow("no picture") << QStringList{"sweep=image"} << "color_image"
+                                    << "scene";
+        QTest::newRow("competitor in the seed profile")
+            << QStringList{"profile=seed", "solver=direct"} << "solver"
+            << "profile";
     }
     void contradictionsAreNamed()
     {
@@ -98,9 +115,11 @@ private Q_SLOTS:
             list.push_back(assignment.toStdString());
         const auto result = build(list);
         QVERIFY(!result.config.has_value());
-        const bool found = std::any_of(result.issues.begin(), result.issues.end(), [&](const ConfigIssue& issue) {
-            return issue.key == key.toStdString() && issue.rule == rule.toStdString() && issue.severity == IssueSeverity::Error;
-        });
+        const bool found =
+            std::any_of(result.issues.begin(), result.issues.end(), [&](const ConfigIssue& issue) {
+                return issue.key == key.toStdString() && issue.rule == rule.toStdString() &&
+                       issue.severity == IssueSeverity::Error;
+            });
         QVERIFY(found);
     }
 
@@ -109,7 +128,8 @@ private Q_SLOTS:
         const auto result = build({"acc_count=1"});
         QVERIFY(result.config.has_value());
         QVERIFY(!result.issues.empty());
-        QCOMPARE(QString::fromStdString(result.issues.front().sentence), QString("Single-state fit: quality elsewhere is not constrained."));
+        QCOMPARE(QString::fromStdString(result.issues.front().sentence),
+                 QString("Single-state fit: quality elsewhere is not constrained."));
     }
 
     void equalBoardsAreSolvedOnce()
@@ -117,7 +137,9 @@ private Q_SLOTS:
         const auto result = build({}, presetText("seed-a100"));
         const auto items = sweepItems(readLightFieldConfig(*result.config), *result.config);
         QCOMPARE(items.size(), std::size_t(18));
-        QCOMPARE(std::count_if(items.begin(), items.end(), [](const SweepItem& item) { return item.sameAs < 0; }), std::ptrdiff_t(16));
+        QCOMPARE(std::count_if(items.begin(), items.end(),
+                               [](const SweepItem& item) { return item.sameAs < 0; }),
+                 std::ptrdiff_t(16));
         QCOMPARE(items[12].folder, std::string("n50"));
         QCOMPARE(items[static_cast<std::size_t>(items[12].sameAs)].folder, std::string("n48"));
     }

@@ -18,8 +18,9 @@ using namespace vergence::light_field;
 
 namespace {
 
-const std::vector<std::string> kTiny = {"boards=[26,40]", "render_res=32", "panel_res=64", "planes=4", "headroom=4",
-                                        "rays_per_pixel=4", "eval_rays=16", "iterations=6", "heldout_every=3", "tolerance=0"};
+const std::vector<std::string> kTiny = {
+    "boards=[26,40]",   "render_res=32", "panel_res=64", "planes=4",        "headroom=4",
+    "rays_per_pixel=4", "eval_rays=16",  "iterations=6", "heldout_every=3", "tolerance=0"};
 
 Config configOf(const std::vector<std::string>& more)
 {
@@ -48,7 +49,8 @@ Outcome runToEnd(const RunFolder& folder, const Config& config, bool resumes = f
     settings.folder = folder;
     settings.plugin = "light_field";
     settings.resumes = resumes;
-    RunController controller(std::make_unique<LightFieldRun>(readLightFieldConfig(config), config), config, makeCpuDevice(), settings);
+    RunController controller(std::make_unique<LightFieldRun>(readLightFieldConfig(config), config),
+                             config, makeCpuDevice(), settings);
     controller.start();
     Outcome outcome;
     while (!controller.isFinished()) {
@@ -77,7 +79,7 @@ std::map<std::string, std::vector<double>> numbersOf(const RunFolder& folder)
     return numbers;
 }
 
-}  // namespace
+} // namespace
 
 /// Whole runs of the light-field lab on tiny sizes.
 class TestLightFieldRun : public QObject {
@@ -88,7 +90,8 @@ class TestLightFieldRun : public QObject {
 
     RunFolder newFolder()
     {
-        return RunFolder::createAt(std::filesystem::path(m_temporary.path().toStdString()) / ("run" + std::to_string(m_count++)));
+        return RunFolder::createAt(std::filesystem::path(m_temporary.path().toStdString()) /
+                                   ("run" + std::to_string(m_count++)));
     }
 
 private Q_SLOTS:
@@ -98,15 +101,19 @@ private Q_SLOTS:
         const Outcome outcome = runToEnd(folder, configOf({"gif_board=40"}));
         QCOMPARE(outcome.code, ExitCode::Success);
         QCOMPARE(outcome.state, RunState::Completed);
-        for (const char* file : {"sweep.csv", "sweep.gif", "boards/n26/loss.csv", "boards/n26/loss.png", "boards/n26/eye_view.png",
-                                 "boards/n26/target.png", "boards/n26/error.png", "boards/n26/planes/plane_0.png",
-                                 "boards/n26/planes/plane_3.png", "boards/n26/planes.npy", "boards/n26/planes_contact.png",
-                                 "boards/n40/accommodation.gif"})
+        for (const char* file :
+             {"sweep.csv", "sweep.gif", "boards/n26/loss.csv", "boards/n26/loss.png",
+              "boards/n26/eye_view.png", "boards/n26/target.png", "boards/n26/error.png",
+              "boards/n26/planes/plane_0.png", "boards/n26/planes/plane_3.png",
+              "boards/n26/planes.npy", "boards/n26/planes_contact.png",
+              "boards/n40/accommodation.gif"})
             QVERIFY2(std::filesystem::exists(folder.artifacts() / file), file);
         QCOMPARE(readGif(folder.artifacts() / "sweep.gif").frames.size(), std::size_t(2));
         QCOMPARE(readGif(folder.artifacts() / "sweep.gif").delaysCentiseconds.front(), 200);
-        QCOMPARE(readGif(folder.artifacts() / "boards/n40/accommodation.gif").frames.size(), std::size_t(20));
-        QCOMPARE(readNpy(folder.artifacts() / "boards/n26/planes.npy").shape, (std::vector<std::int64_t>{4, 64, 64, 1}));
+        QCOMPARE(readGif(folder.artifacts() / "boards/n40/accommodation.gif").frames.size(),
+                 std::size_t(20));
+        QCOMPARE(readNpy(folder.artifacts() / "boards/n26/planes.npy").shape,
+                 (std::vector<std::int64_t>{4, 64, 64, 1}));
         const auto manifest = readManifest(folder);
         QVERIFY(artifactsOf(manifest).size() > 20);
         for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.root))
@@ -116,7 +123,8 @@ private Q_SLOTS:
     void lossFalls()
     {
         const RunFolder folder = newFolder();
-        QCOMPARE(runToEnd(folder, configOf({"boards=[26]", "iterations=12"})).code, ExitCode::Success);
+        QCOMPARE(runToEnd(folder, configOf({"boards=[26]", "iterations=12"})).code,
+                 ExitCode::Success);
         const auto numbers = numbersOf(folder);
         const auto& loss = numbers.at("train/loss");
         QCOMPARE(loss.size(), std::size_t(12));
@@ -145,7 +153,8 @@ private Q_SLOTS:
         const auto a = numbersOf(whole), b = numbersOf(halved);
         QCOMPARE(a.at("train/loss"), b.at("train/loss"));
         QCOMPARE(a.at("sweep/psnr_heldout"), b.at("sweep/psnr_heldout"));
-        QCOMPARE(readNpy(whole.artifacts() / "boards/n40/planes.npy").values, readNpy(halved.artifacts() / "boards/n40/planes.npy").values);
+        QCOMPARE(readNpy(whole.artifacts() / "boards/n40/planes.npy").values,
+                 readNpy(halved.artifacts() / "boards/n40/planes.npy").values);
     }
 
     void everySolverAndStartRuns_data()
@@ -156,11 +165,14 @@ private Q_SLOTS:
         QTest::newRow("from the board before") << QStringList{"init=previous"};
         QTest::newRow("from grey") << QStringList{"init=mid_grey"};
         QTest::newRow("smooth") << QStringList{"smoothness=0.01"};
-        QTest::newRow("colour scenes") << QStringList{"sweep=scenes", "scenes=[\"basic\", \"layered_plus\"]", "plane_spacing=auto"};
-        QTest::newRow("parameter") << QStringList{"sweep=parameter", "sweep_key=headroom", "sweep_values=[1.0, 4.0]"};
+        QTest::newRow("colour scenes") << QStringList{
+            "sweep=scenes", "scenes=[\"basic\", \"layered_plus\"]", "plane_spacing=auto"};
+        QTest::newRow("parameter")
+            << QStringList{"sweep=parameter", "sweep_key=headroom", "sweep_values=[1.0, 4.0]"};
         QTest::newRow("full output") << QStringList{"output=full", "boards=[26]"};
-        QTest::newRow("seed profile") << QStringList{"profile=seed", "retina_size=40", "plane_spacing=linear", "mla_count=0",
-                                                     "rays_per_pixel=1", "solver=adamw", "weight_decay=0.01"};
+        QTest::newRow("seed profile") << QStringList{
+            "profile=seed",     "retina_size=40", "plane_spacing=linear", "mla_count=0",
+            "rays_per_pixel=1", "solver=adamw",   "weight_decay=0.01"};
     }
     void everySolverAndStartRuns()
     {

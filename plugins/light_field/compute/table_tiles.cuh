@@ -1,0 +1,234 @@
+#pragma once
+
+// The CUDA drivers of the separable operator, included by table_tiles.cpp. Tiles of 16 × 16 pixels
+// or texels; the forward pass stages the table entries of a tile in shared memory, the adjoint
+// gathers through the inverted tables, so nothing is atomic and results repeat. Taps are read by
+// hand: the texture unit's 8-bit weights would break the adjoint identity.
+
+#include "core/compute/launch.h"
+#include "plugins/light_field/compute/table_math.h"
+
+namespace vergence::light_field {
+
+namespace {
+
+constexpr int kTile = 16;
+constexpr int kTileThreads = kTile * kTile;
+
+/// Sum over the block in a fixed tree; valid in thread 0.
+__device__ double blockSum(double value, int thread, double* shared)
+{
+    shared[thread] = value;
+    __syncthreads();
+    for (int step = kTileThreads / 2; step > 0; step /= 2) {
+        if (thread < step)
+            shared[thread] += shared[thread + step];
+        __syncthreads();
+    }
+    const double sum = shared[0];
+    __syncthreads();
+    return sum;
+}
+
+/// The entries of sixteen neighbouring pixels of one axis.
+struct StagedAxis {
+    int first[kTile];
+    float alpha[kTile], lenslet2[kTile], aperture2[kTile];
+
+    __device__ void stage(const AxisView<float>& view, Index base, int begin, int end, int thread)
+    {
+        if (thread < 0 || thread >= kTile)
+            return;
+        const bool inside = begin + thread < end;
+        const Index at = base + (inside ? begin + thread : begin);
+        first[thread] = view.first[at];
+        alpha[thread] = view.alpha[at];
+        lenslet2[thread] = inside ? view.lenslet2[at] : HUGE_VALF;
+        aperture2[thread] = view.aperture2[at];
+    }
+};
+
+template <int L>
+__device__ void addStagedRay(const float* __restrict__ plane, int panel, int r0, float beta, int q0,
+                             float alpha, float* sum)
+{
+    const float* upper = plane + (static_cast<Index>(r0) * panel + q0) * L;
+    const float* lower = upper + static_cast<Index>(panel) * L;
+    const float w00 = (1 - beta) * (1 - alpha), w01 = (1 - beta) * alpha, w10 = beta * (1 - alpha),
+                w11 = beta * alpha;
+    for (int lane = 0; lane < L; ++lane) {
+        sum[lane] += w00 * __ldg(upper + lane) + w01 * __ldg(upper + L + lane) +
+                     w10 * __ldg(lower + lane) + w11 * __ldg(lower + L + lane);
+    }
+}
+
+/// One pixel per thread, one state per layer of the grid. partial is [blocks, 2 L].
+template <int L>
+__global__ void __launch_bounds__(kTileThreads)
+    forwardTile(ForwardArguments<float> a, double* partial)
+{
+    __shared__ StagedAxis rows, columns;
+    __shared__ double shared[kTileThreads];
+    const TableView<float>& t = a.tables;
+    const int w = t.resolution, state = static_cast<int>(blockIdx.z);
+    const int column = static_cast<int>(blockIdx.x) * kTile + static_cast<int>(threadIdx.x);
+    const int row = static_cast<int>(blockIdx.y) * kTile + static_cast<int>(threadIdx.y);
+    const int thread = static_cast<int>(threadIdx.y) * kTile + static_cast<int>(threadIdx.x);
+    const bool isMember = row < w && column < w && (row + state) % a.rows.count == a.rows.index;
+    const Index planeSize = static_cast<Index>(t.panel) * t.panel * L;
+    float sum[L] = {};
+    for (int k = a.firstPlane; k < a.firstPlane + a.planeCount; ++k) {
+        for (int m = 0; m < t.samples; ++m) {
+            const Index base = t.at(state, k, m);
+            __syncthreads();
+            rows.stage(t.y, base, static_cast<int>(blockIdx.y) * kTile, w, thread);
+            columns.stage(t.x, base, static_cast<int>(blockIdx.x) * kTile, w, thread - kTile);
+            __syncthreads();
+            const int i = static_cast<int>(threadIdx.y), j = static_cast<int>(threadIdx.x);
+            const bool passes =
+                rows.lenslet2[i] + columns.lenslet2[j] <= t.lensletLimit2 &&
+                (!t.hasAperture || rows.aperture2[i] + columns.aperture2[j] <= t.apertureLimit2);
+            if (isMember && passes) {
+                addStagedRay<L>(a.x + k * planeSize, t.panel, rows.first[i], rows.alpha[i],
+                                columns.first[j], columns.alpha[j], sum);
+            }
+        }
+    }
+    const Index pixel = (static_cast<Index>(state) * w + row) * w + column;
+    const float omega = isMember && a.target && a.weights ? a.weights[pixel] : 1.0f;
+    const Index block =
+        (static_cast<Index>(blockIdx.z) * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+    for (int lane = 0; lane < L; ++lane) {
+        double square = 0;
+        if (isMember) {
+            const float value = sum[lane] * t.scale;
+            a.images[pixel * L + lane] = value;
+            if (a.target) {
+                const float difference = value - a.target[pixel * L + lane];
+                a.residual[pixel * L + lane] = omega * difference;
+                square = static_cast<double>(difference) * static_cast<double>(difference);
+            }
+        }
+        if (!a.target)
+            continue;
+        const double squared = blockSum(square, thread, shared);
+        const double weighted = blockSum(square * static_cast<double>(omega), thread, shared);
+        if (thread == 0) {
+            partial[block * 2 * L + lane] = squared;
+            partial[block * 2 * L + L + lane] = weighted;
+        }
+    }
+}
+
+/// One texel per thread, one plane per layer of the grid: gradient, update and sums.
+template <int L>
+__global__ void __launch_bounds__(kTileThreads)
+    adjointTile(AdjointArguments<float> a, TexelSums* partial)
+{
+    __shared__ double shared[kTileThreads];
+    const int r = a.tables.panel, plane = static_cast<int>(blockIdx.z);
+    const int column = static_cast<int>(blockIdx.x) * kTile + static_cast<int>(threadIdx.x);
+    const int row = static_cast<int>(blockIdx.y) * kTile + static_cast<int>(threadIdx.y);
+    const int thread = static_cast<int>(threadIdx.y) * kTile + static_cast<int>(threadIdx.x);
+    TexelSums sums{};
+    if (row < r && column < r) {
+        float gradient[L] = {};
+        gatherTexel<float, L>(a, plane, row, column, gradient);
+        const Index texel = (static_cast<Index>(plane) * r + row) * r + column;
+        for (int lane = 0; lane < L; ++lane)
+            updateValue<float>(a.update, texel, L, lane, gradient[lane] * a.tables.scale, sums);
+    }
+    const Index block =
+        (static_cast<Index>(blockIdx.z) * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+    TexelSums total{};
+    for (int lane = 0; lane < L; ++lane)
+        total.restart[lane] = blockSum(sums.restart[lane], thread, shared);
+    total.gradientSquared = blockSum(sums.gradientSquared, thread, shared);
+    total.atZero = blockSum(sums.atZero, thread, shared);
+    total.atOne = blockSum(sums.atOne, thread, shared);
+    if (thread == 0)
+        partial[block] = total;
+}
+
+struct TilePartial {
+    const double* partial;
+    int stride, offset;
+    VERGENCE_HD double operator()(Index block) const { return partial[block * stride + offset]; }
+};
+
+struct TileSums {
+    const TexelSums* partial;
+    VERGENCE_HD TexelSums operator()(Index i) const { return partial[i]; }
+};
+
+struct AddTileSums {
+    VERGENCE_HD TexelSums operator()(TexelSums a, const TexelSums& b) const
+    {
+        a.add(b);
+        return a;
+    }
+};
+
+/// Device memory for the time of a call.
+class Temporary {
+public:
+    Temporary(Stream& stream, std::size_t bytes)
+        : m_stream(stream),
+          m_bytes(bytes),
+          m_data(stream.device().allocate(bytes))
+    {
+    }
+    ~Temporary() { m_stream.device().deallocate(m_data, m_bytes); }
+    Temporary(const Temporary&) = delete;
+    Temporary& operator=(const Temporary&) = delete;
+    void* data() const { return m_data; }
+
+private:
+    Stream& m_stream;
+    std::size_t m_bytes;
+    void* m_data;
+};
+
+dim3 tileGrid(int side, int layers)
+{
+    const auto tiles = static_cast<unsigned>((side + kTile - 1) / kTile);
+    return {tiles, tiles, static_cast<unsigned>(layers)};
+}
+
+template <int L>
+void runForward(Stream& stream, const ForwardArguments<float>& a)
+{
+    const TableView<float>& t = a.tables;
+    const dim3 grid = tileGrid(t.resolution, t.states);
+    const Index blocks = static_cast<Index>(grid.x) * grid.y * grid.z;
+    const Temporary memory(stream, static_cast<std::size_t>(blocks * 2 * L) * sizeof(double));
+    auto* partial = static_cast<double*>(memory.data());
+    if (a.target && a.rows.count > 1) {
+        const Index values = static_cast<Index>(t.states) * t.resolution * t.resolution * L;
+        stream.fillBytes(a.residual, 0, static_cast<std::size_t>(values) * sizeof(float));
+    }
+    forwardTile<L>
+        <<<grid, dim3(kTile, kTile), 0, static_cast<cudaStream_t>(stream.native())>>>(a, partial);
+    checkLaunch(stream, "light_field.forwardTiles");
+    for (int i = 0; a.target && i < 2 * L; ++i)
+        reduceInto(stream, blocks, TilePartial{partial, 2 * L, i}, Plus{}, 0.0, a.sums + i);
+    stream.synchronize();
+}
+
+template <int L>
+void runAdjoint(Stream& stream, const AdjointArguments<float>& a)
+{
+    const dim3 grid = tileGrid(a.tables.panel, a.tables.planes);
+    const Index blocks = static_cast<Index>(grid.x) * grid.y * grid.z;
+    const Temporary memory(stream, static_cast<std::size_t>(blocks) * sizeof(TexelSums));
+    auto* partial = static_cast<TexelSums*>(memory.data());
+    adjointTile<L>
+        <<<grid, dim3(kTile, kTile), 0, static_cast<cudaStream_t>(stream.native())>>>(a, partial);
+    checkLaunch(stream, "light_field.adjointTiles");
+    reduceInto(stream, blocks, TileSums{partial}, AddTileSums{}, TexelSums{}, a.sums);
+    stream.synchronize();
+}
+
+} // namespace
+
+} // namespace vergence::light_field
