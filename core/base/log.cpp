@@ -1,5 +1,6 @@
 #include "core/base/log.h"
 
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -70,7 +71,12 @@ struct Loggers {
     std::map<std::string, std::shared_ptr<spdlog::logger>> byArea;
     spdlog::level::level_enum level = spdlog::level::info;
 
-    Loggers() { console->set_pattern("%H:%M:%S %^%l%$ [%n] %v"); }
+    Loggers()
+    {
+        console->set_pattern("%H:%M:%S %^%l%$ [%n] %v");
+        if (std::getenv("NO_COLOR"))
+            console->set_color_mode(spdlog::color_mode::never);
+    }
 };
 
 Loggers& loggers()
