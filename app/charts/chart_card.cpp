@@ -255,8 +255,7 @@ QString ChartCard::legendHtml() const
     for (const auto& source : m_sources) {
         const auto last = source->last();
         const QString text = source->name + (last ? u' ' + valueText(*last) : QString());
-        room -=
-            metrics.horizontalAdvance(text) + metrics.horizontalAdvance(QStringLiteral("■   "));
+        room -= metrics.horizontalAdvance(text) + metrics.horizontalAdvance(QStringLiteral("■   "));
         const bool isLast = parts.size() + 1 == static_cast<qsizetype>(m_sources.size());
         if (room < (isLast ? 0 : metrics.horizontalAdvance(tr("+%1 more").arg(99))) &&
             !parts.isEmpty())

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <set>
 
 #include <QKeyEvent>
@@ -22,10 +21,6 @@
 
 namespace vergence {
 namespace {
-
-constexpr int kFrameMs = 33;         // 30 redraws a second at most
-constexpr qint64 kDrawBudgetMs = 10; // per redraw; what is left comes with the next one
-constexpr qint64 kRestShare = 3;     // rest at least so many times as long as drawing took
 
 /// "train/mean_loss" is titled "Mean loss" where the lab declares nothing.
 QString titleFromName(const QString& series)
@@ -190,110 +185,6 @@ void ChartsPanel::Impl::arrange()
 {
     grid->arrange(allCards(), toolbar->settings().columns);
     markAllDirty();
-}
-
-void ChartsPanel::Impl::markAllDirty()
-{
-    for (const auto& [id, card] : cards)
-        card->markDirty();
-    schedule();
-}
-
-void ChartsPanel::Impl::schedule()
-{
-    if (timer.isActive() || !panel->isVisible())
-        return;
-    const qint64 since = sinceDrawn.isValid() ? sinceDrawn.elapsed() : kFrameMs;
-    timer.start(static_cast<int>(std::max<qint64>(0, kFrameMs - since)));
-}
-
-bool ChartsPanel::Impl::takeOverPoints()
-{
-    hasNewPoints = false;
-    syncSeries();
-    const Range before = fullRange();
-    bool isAnyNew = false;
-    for (const auto& [id, card] : cards) {
-        bool isNew = false;
-        for (const auto& source : card->sources())
-            isNew = source->update() || isNew;
-        if (isNew)
-            card->markDirty();
-        isAnyNew = isAnyNew || isNew;
-    }
-    const bool isMoving = !zooms.current().x || toolbar->settings().isFollowing;
-    if (isMoving && fullRange() != before) // the common X range has grown
-        for (const auto& [id, card] : cards)
-            if (!card->isTable())
-                card->markDirty();
-    return isAnyNew;
-}
-
-void ChartsPanel::Impl::tick()
-{
-    if (!panel->isVisible())
-        return;
-    if (hasNewPoints && takeOverPoints() && tableCard != nullptr)
-        tableModel->refresh();
-    QElapsedTimer watch;
-    watch.start();
-    const std::vector<ChartCard*> all = allCards();
-    bool isLeft = false;
-    std::size_t last = nextCard;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        const std::size_t at = (nextCard + i) % all.size();
-        if (!all[at]->isDirty() || all[at]->visibleRegion().isEmpty())
-            continue;
-        if (watch.elapsed() >= kDrawBudgetMs) {
-            isLeft = true;
-            break;
-        }
-        draw(*all[at]);
-        last = at + 1;
-    }
-    nextCard = last;
-    sinceDrawn.start();
-    if (isLeft)
-        timer.start(static_cast<int>(std::max<qint64>(kFrameMs, kRestShare * watch.elapsed())));
-}
-
-Range ChartsPanel::Impl::fullRange() const
-{
-    Range full{std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
-    for (const auto& [id, card] : cards) {
-        if (card->isTable())
-            continue;
-        for (const auto& source : card->sources()) {
-            if (const auto extent = source->extent(toolbar->settings().axis)) {
-                full.from = std::min(full.from, extent->from);
-                full.to = std::max(full.to, extent->to);
-            }
-        }
-    }
-    return full.from <= full.to ? full : Range{0, 1};
-}
-
-void ChartsPanel::Impl::draw(ChartCard& card)
-{
-    const ZoomState& zoomed = zooms.current();
-    const auto y = zoomed.cardY.find(card.id());
-    const auto shownY = y == zoomed.cardY.end() ? std::nullopt : std::optional(y->second);
-    if (card.isTable()) {
-        const auto x = zoomed.cardX.find(card.id());
-        Range range{std::numeric_limits<double>::infinity(),
-                    -std::numeric_limits<double>::infinity()};
-        for (const auto& source : card.sources()) {
-            const Range extent = source->extent(XAxis::Step).value_or(Range{0, 1});
-            range = {std::min(range.from, extent.from), std::max(range.to, extent.to)};
-        }
-        card.redraw(toolbar->settings(), x == zoomed.cardX.end() ? range : x->second, shownY);
-        return;
-    }
-    const Range full = fullRange();
-    shownX = zoomed.x.value_or(full);
-    if (zoomed.x && toolbar->settings().isFollowing)
-        shownX = {full.to - zoomed.x->width(), full.to};
-    card.redraw(toolbar->settings(), shownX, shownY);
 }
 
 ChartsPanel::ChartsPanel(QWidget* parent) : QWidget(parent), m_impl(std::make_unique<Impl>(this))

@@ -21,7 +21,7 @@ class ChartTableModel;
 class ChartToolbar;
 
 /// State and widgets of the panel. panel_view.cpp builds it and holds zoom, table and export;
-/// charts_panel.cpp feeds and draws the cards.
+/// charts_panel.cpp feeds the cards, panel_draw.cpp draws them.
 struct ChartsPanel::Impl {
     explicit Impl(ChartsPanel* owner);
     ~Impl();
@@ -67,6 +67,7 @@ struct ChartsPanel::Impl {
     Range shownX; // common to all series
     QTimer timer;
     QElapsedTimer sinceDrawn;
+    qint64 restMs = 0;        // from one redraw to the next
     std::size_t nextCard = 0; // where the next redraw goes on
     bool hasNewPoints = false, isDark = false;
 
