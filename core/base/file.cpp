@@ -1,5 +1,6 @@
 #include "core/base/file.h"
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -54,9 +55,11 @@ void writeAll(int descriptor, const char* bytes, std::size_t count, const std::f
     }
 }
 
+/// Differs for every writer, in other threads and other processes.
 std::filesystem::path temporaryNeighbour(const std::filesystem::path& target)
 {
-    return target.parent_path() / fmt::format(".{}.{}.part", target.filename().string(), ::getpid());
+    static std::atomic<unsigned> count{0};
+    return target.parent_path() / fmt::format(".{}.{}-{}.part", target.filename().string(), ::getpid(), ++count);
 }
 
 }  // namespace
