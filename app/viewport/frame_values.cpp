@@ -43,6 +43,7 @@ StackMeta readStackMeta(const QJsonObject& meta, int layers)
         stack.labels << (i < labels.size() ? labels[i].toVariant().toString()
                                            : QString::number(i + 1));
     stack.depth = numbers(meta, {"depth", "distance_mm"});
+    stack.caption = meta.value(QLatin1String("caption")).toString();
     stack.depthTitle = meta.value(QLatin1String("depth_title")).toString();
     if (stack.depthTitle.isEmpty())
         stack.depthTitle = meta.contains(QLatin1String("depth"))         ? text("depth")

@@ -25,6 +25,7 @@ struct StackMeta {
         depth; ///< position of each layer on the axis, in the unit that depthTitle names
     std::vector<double> width; ///< width of each layer, any unit, the same for all
     QString depthTitle;
+    QString caption;         ///< what the run says of this frame; may be empty
     bool knowsWidth = false; ///< the widths come from the run
 };
 

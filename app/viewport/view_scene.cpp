@@ -202,10 +202,12 @@ std::vector<Pane> ViewScene::panes(QSizeF viewport) const
     switch (m_settings.mode) {
     case ViewMode::Image: {
         const QRectF area(QPointF(), viewport);
+        const auto shown = frame(m_settings.stream);
         return {{.area = area,
                  .clip = area,
                  .stream = m_settings.stream,
-                 .layer = layerFor(m_settings.stream)}};
+                 .layer = layerFor(m_settings.stream),
+                 .label = shown ? shown->meta.caption : QString()}};
     }
     case ViewMode::Compare:
         return comparePanes(viewport);

@@ -90,6 +90,16 @@ private Q_SLOTS:
             QCOMPARE(planes.back().layer, 0);
     }
 
+    void captionOfAFrameIsItsLabel()
+    {
+        ViewScene scene;
+        scene.setStreams(test::labStreams());
+        Frame frame = test::makePlain("eye_view", 4, 4, {});
+        frame.info.meta = R"({"caption":"board 26, 1.5 D"})";
+        scene.setFrame(frame);
+        QCOMPARE(scene.panes({100, 100}).front().label, QStringLiteral("board 26, 1.5 D"));
+    }
+
     void widthsScaleThePlanes()
     {
         ViewScene scene;
