@@ -1,8 +1,10 @@
+#include <filesystem>
 #include <numeric>
 
 #include <QTest>
 
 #include "core/base/error.h"
+#include "core/compute/kernel.h"
 #include "core/compute/tensor.h"
 #include "tests/support/cuda_device.h"
 
@@ -28,6 +30,22 @@ private Q_SLOTS:
                 QVERIFY(QString(error.what()).contains("there is: cpu"));
             }
         }
+    }
+
+    void everyModuleResolvesItsSymbols_data()
+    {
+        QTest::addColumn<QString>("file");
+        for (const auto& entry : std::filesystem::directory_iterator(VERGENCE_BINARY_DIR "/lib")) {
+            const QString name = QString::fromStdString(entry.path().filename().string());
+            if (name.startsWith("libvergence-kernels-") || name.startsWith("libvergence-cuda"))
+                QTest::newRow(qPrintable(name)) << QString::fromStdString(entry.path().string());
+        }
+    }
+    void everyModuleResolvesItsSymbols()
+    {
+        QFETCH(QString, file);
+        std::string reason;
+        QVERIFY2(loadKernelModule(file.toStdString(), &reason), reason.c_str());
     }
 
     void returnedBlocksAreHandedOutAgain()
