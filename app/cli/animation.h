@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "core/artifact/image.h"
 #include "core/artifact/run_folder.h"
 
 namespace vergence::cli {
@@ -19,11 +18,5 @@ struct ImageSequence {
 std::vector<ImageSequence> findSequences(const RunFolder& folder);
 /// The files of a shell pattern relative to the run folder, in natural order.
 ImageSequence matchSequence(const RunFolder& folder, const std::string& pattern);
-
-/// Area-averaged copy; `scale` in (0, 1] shrinks, above 1 enlarges by repeating pixels. Never below
-/// 1 px.
-Image scaled(const Image& image, double scale);
-/// The first three channels; grey becomes RGB.
-Image toRgb(const Image& image);
 
 } // namespace vergence::cli

@@ -11,6 +11,7 @@
 #include "app/cli/text.h"
 #include "core/artifact/bundle.h"
 #include "core/artifact/gif.h"
+#include "core/artifact/image_ops.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/metrics/metric_store.h"

@@ -5,12 +5,12 @@
 #include <map>
 
 #include <QBuffer>
-#include <QPainter>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/artifact/bundle.h"
+#include "core/artifact/image_ops.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/metrics/metric_store.h"
@@ -43,47 +43,17 @@ bool writePlan(const RunFolder& folder, const ZipPlan& plan, const fs::path& tar
                 ExitCode::VerificationFailed);
 }
 
-QImage toQImage(const Image& image)
-{
-    const auto format = image.channels == 1   ? QImage::Format_Grayscale8
-                        : image.channels == 4 ? QImage::Format_RGBA8888
-                                              : QImage::Format_RGB888;
-    return QImage(image.pixels.data(), image.width, image.height,
-                  static_cast<qsizetype>(image.width) * image.channels, format)
-        .copy();
-}
-
-/// RGB frame of exactly `size`; a picture of another aspect is centred on black.
-Image fitted(const QImage& source, QSize size)
-{
-    QImage frame(size, QImage::Format_RGB888);
-    frame.fill(Qt::black);
-    const QImage scaled = source.size() == size
-                              ? source
-                              : source.scaled(size, Qt::KeepAspectRatio, Qt::SmoothTransformation);
-    QPainter painter(&frame);
-    painter.drawImage((size.width() - scaled.width()) / 2, (size.height() - scaled.height()) / 2,
-                      scaled);
-    painter.end();
-    Image result = makeImage(size.width(), size.height(), 3);
-    for (int y = 0; y < size.height(); ++y)
-        std::copy_n(frame.constScanLine(y), size.width() * 3, result.row(y));
-    return result;
-}
-
 bool writePlan(const RunFolder&, const GifPlan& plan, const fs::path& target,
                const Progress& progress, const std::atomic<bool>& cancelled)
 {
     std::vector<Image> frames;
-    QSize size;
     const std::uint64_t total = plan.sequence.frames.size() * 2; // reading, then encoding
     for (const fs::path& path : plan.sequence.frames) {
         if (cancelled)
             return false;
-        const QImage picture = toQImage(readImage(path));
-        if (size.isEmpty())
-            size = (QSizeF(picture.size()) * plan.scale).toSize().expandedTo({1, 1});
-        frames.push_back(fitted(picture, size));
+        const Image frame = scaled(toRgb(readImage(path)), plan.scale);
+        const Image& first = frames.empty() ? frame : frames.front();
+        frames.push_back(centredOn(frame, first.width, first.height));
         progress(frames.size(), total);
     }
     AtomicFile file(target);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "core/artifact/image_ops.h"
 #include "plugins/light_field/compute/eye_view.h"
 #include "plugins/light_field/pictures.h"
 
@@ -28,8 +29,8 @@ public:
         const std::array<LaneScene, 1> scenes = {LaneScene{m_item.scene, m_item.channels}};
         const std::array<EyeState, 1> states = {eye};
         const Targets truth = renderTargets(m_stream, m_device, m_optics, states, m_item.config.raysPerPixel, scenes);
-        Image left = asRgb(imageFromLinear(interleaved(m_stream, view, 0, m_item.channels), side, side, m_item.channels));
-        Image right = asRgb(imageFromLinear(interleaved(m_stream, truth.radiance, 0, m_item.channels), side, side, m_item.channels));
+        Image left = toRgb(imageFromLinear(interleaved(m_stream, view, 0, m_item.channels), side, side, m_item.channels));
+        Image right = toRgb(imageFromLinear(interleaved(m_stream, truth.radiance, 0, m_item.channels), side, side, m_item.channels));
         burnLabel(left, label);
         burnLabel(right, "scene");
         return sideBySide(left, right);

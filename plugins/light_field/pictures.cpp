@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "core/artifact/image_ops.h"
+
 namespace vergence::light_field {
 
 std::vector<float> interleaved(Stream& stream, const Tensor& images, int state, int channels)
@@ -59,19 +61,6 @@ Image thumbnail(const Image& image, int widest)
 
 }  // namespace
 
-Image asRgb(const Image& image)
-{
-    if (image.channels == 3)
-        return image;
-    Image rgb = makeImage(image.width, image.height, 3);
-    const auto pixels = static_cast<std::size_t>(image.width) * image.height;
-    for (std::size_t i = 0; i < pixels; ++i) {
-        for (int c = 0; c < 3; ++c)
-            rgb.pixels[i * 3 + c] = image.pixels[i * image.channels + (image.channels >= 3 ? c : 0)];
-    }
-    return rgb;
-}
-
 Image contactSheet(const std::vector<Image>& planes, const Optics& optics)
 {
     expects(!planes.empty(), "contactSheet: no planes");
@@ -81,7 +70,7 @@ Image contactSheet(const std::vector<Image>& planes, const Optics& optics)
     Image sheet = makeImage(columns * (kCell + kGap) + kGap, rows * (kCell + kCaption + kGap) + kGap, 3, 24);
     for (int k = 0; k < static_cast<int>(planes.size()); ++k) {
         const int x = kGap + k % columns * (kCell + kGap), y = kGap + k / columns * (kCell + kCaption + kGap);
-        paste(sheet, asRgb(thumbnail(planes[static_cast<std::size_t>(k)], kCell)), x, y);
+        paste(sheet, toRgb(thumbnail(planes[static_cast<std::size_t>(k)], kCell)), x, y);
         drawText(sheet, x, y + kCell + 6, fmt::format("{}: {}", k, planeLabel(optics, k)), 220, 220, 220);
     }
     return sheet;
@@ -118,8 +107,8 @@ Image sideBySide(const Image& left, const Image& right)
 {
     constexpr int kGap = 8;
     Image both = makeImage(left.width + kGap + right.width, std::max(left.height, right.height), 3, 24);
-    paste(both, asRgb(left), 0, 0);
-    paste(both, asRgb(right), left.width + kGap, 0);
+    paste(both, toRgb(left), 0, 0);
+    paste(both, toRgb(right), left.width + kGap, 0);
     return both;
 }
 

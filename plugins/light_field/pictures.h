@@ -21,8 +21,6 @@ Image contactSheet(const std::vector<Image>& planes, const Optics& optics);
 /// Signed error, mean over channels, blue below and red above the target, full colour at ±`scale`.
 Image errorImage(std::span<const float> image, std::span<const float> target, int width, int height, int channels,
                  float scale = 0.25f);
-/// Grey to RGB; RGB stays.
-Image asRgb(const Image& image);
 /// Burns a label into the top left corner.
 void burnLabel(Image& image, const std::string& label);
 /// Equal heights side by side with a gap of 8 px.

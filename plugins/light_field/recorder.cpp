@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/artifact/gif.h"
+#include "core/artifact/image_ops.h"
 #include "core/artifact/npy.h"
 #include "plugins/light_field/compute/eye_view.h"
 #include "plugins/light_field/loss_plot.h"
@@ -154,7 +155,7 @@ void Recorder::writeSweep(const std::vector<SweepItem>& items, const std::vector
         const auto path = m_artifacts.pathFor(folderOf(item) + "/eye_view.png");
         if (!result.failure.empty() || !std::filesystem::exists(path))
             continue;
-        Image frame = asRgb(readPng(path));
+        Image frame = toRgb(readPng(path));
         burnLabel(frame, item.label);
         frames.push_back(std::move(frame));
     }
