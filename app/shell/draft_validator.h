@@ -1,0 +1,41 @@
+#pragma once
+
+#include <vector>
+
+#include <QObject>
+#include <QProcess>
+#include <QTemporaryDir>
+#include <QTimer>
+
+#include "core/config/issue.h"
+
+namespace vergence {
+
+/// Asks a worker process for the plugin's own rules (`vergence validate --json`), 300 ms after the last edit. Only the answer to
+/// the newest draft counts.
+class DraftValidator : public QObject {
+    Q_OBJECT
+public:
+    DraftValidator(QString executable, QStringList extraArguments, QObject* parent = nullptr);
+    ~DraftValidator() override;
+
+    /// `toml` with its header, so that the worker knows the plugin.
+    void validateSoon(const std::string& toml);
+    void cancel();
+
+Q_SIGNALS:
+    void validated(const std::vector<vergence::ConfigIssue>& issues);
+
+private:
+    void start();
+    void readAnswer();
+
+    QString m_executable;
+    QStringList m_extraArguments;
+    QTemporaryDir m_folder;
+    QTimer m_delay;
+    QProcess m_process;
+    std::string m_toml;
+};
+
+}  // namespace vergence

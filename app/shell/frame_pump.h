@@ -1,0 +1,41 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include <QObject>
+#include <QSet>
+#include <QTimer>
+
+namespace vergence {
+
+class RunClient;
+class ViewPanel;
+
+/// Carries frames from a run to its view: only streams that are visible, at most 60 times a second, and the viewer's input
+/// back. The run is told whether anybody watches.
+class FramePump : public QObject {
+    Q_OBJECT
+public:
+    FramePump(RunClient& client, ViewPanel& panel, QObject* parent = nullptr);
+    /// The view is shown or hidden; while hidden nothing is fetched.
+    void setVisible(bool visible);
+    int framesShown() const { return m_framesShown; }
+
+Q_SIGNALS:
+    void frameShown();
+
+private:
+    void declare();
+    void fetch();
+
+    RunClient& m_client;
+    ViewPanel& m_panel;
+    QTimer m_timer;
+    std::map<std::string, std::uint64_t> m_seen;
+    QSet<QString> m_dirty;
+    bool m_isVisible = false;
+    int m_framesShown = 0;
+};
+
+}  // namespace vergence

@@ -1,0 +1,175 @@
+#include "app/shell/inspector_panel.h"
+
+#include <QDesktopServices>
+#include <QHeaderView>
+#include <QImageReader>
+#include <QLabel>
+#include <QLocale>
+#include <QTreeWidget>
+#include <QUrl>
+#include <QVBoxLayout>
+
+#include "core/artifact/manifest.h"
+
+namespace vergence {
+
+namespace {
+
+constexpr int kPathRole = Qt::UserRole;
+constexpr QSize kPreviewSize(260, 180);
+
+QString htmlRow(const QString& name, const QString& value)
+{
+    return value.isEmpty() ? QString()
+                           : QString("<tr><td style='padding-right:10px'>%1</td><td><b>%2</b></td></tr>")
+                                 .arg(name.toHtmlEscaped(), value.toHtmlEscaped());
+}
+
+nlohmann::json manifestOf(const RunFolder& folder)
+{
+    try {
+        if (std::filesystem::exists(folder.manifest()))
+            return readManifest(folder);
+    } catch (const std::exception&) {
+        // shown as missing facts; the log of the worker says more
+    }
+    return nlohmann::json::object();
+}
+
+QString textAt(const nlohmann::json& json, const char* pointer)
+{
+    const nlohmann::json::json_pointer path(pointer);
+    if (!json.contains(path) || json.at(path).is_null())
+        return {};
+    const nlohmann::json& value = json.at(path);
+    return QString::fromStdString(value.is_string() ? value.get<std::string>() : value.dump());
+}
+
+}  // namespace
+
+InspectorPanel::InspectorPanel(RunListModel& runs, QWidget* parent) : QWidget(parent), m_runs(runs)
+{
+    m_empty = new QLabel(tr("Select a run to see its facts and results."), this);
+    m_empty->setAlignment(Qt::AlignCenter);
+    m_empty->setWordWrap(true);
+    m_facts = new QLabel(this);
+    m_facts->setObjectName("inspectorFacts");
+    m_facts->setTextFormat(Qt::RichText);
+    m_facts->setWordWrap(true);
+    m_facts->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    m_artifacts = new QTreeWidget(this);
+    m_artifacts->setObjectName("artifactsView");
+    m_artifacts->setAccessibleName(tr("Results of the run"));
+    m_artifacts->setHeaderLabels({tr("Result"), tr("Kind"), tr("Size")});
+    m_artifacts->setRootIsDecorated(false);
+    m_artifacts->header()->resizeSection(0, 190);
+    m_preview = new QLabel(this);
+    m_preview->setAlignment(Qt::AlignCenter);
+    m_preview->setAccessibleName(tr("Preview of the result"));
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(6, 6, 6, 6);
+    column->addWidget(m_empty, 1);
+    column->addWidget(m_facts);
+    column->addWidget(m_artifacts, 1);
+    column->addWidget(m_preview);
+    connect(m_artifacts, &QTreeWidget::currentItemChanged, this,
+            [this](QTreeWidgetItem* item) { showPreview(item); });
+    connect(m_artifacts, &QTreeWidget::itemActivated, this, [](QTreeWidgetItem* item) {
+        const QFileInfo file(item->data(0, kPathRole).toString());
+        QDesktopServices::openUrl(QUrl::fromLocalFile(file.absolutePath()));
+    });
+    connect(&m_runs, &RunListModel::runStateChanged, this, [this](const QString& id) {
+        if (id == m_id)
+            refresh();
+    });
+    refresh();
+}
+
+void InspectorPanel::setRun(const QString& id)
+{
+    if (m_session != nullptr)
+        m_session->client().disconnect(this);
+    m_id = id;
+    const RunEntry* run = m_runs.find(id);
+    m_session = run == nullptr ? nullptr : run->session;
+    if (m_session != nullptr)
+        connect(&m_session->client(), &RunClient::artifactsChanged, this, &InspectorPanel::refresh);
+    refresh();
+}
+
+void InspectorPanel::refresh()
+{
+    const RunEntry* run = m_runs.find(m_id);
+    m_empty->setVisible(run == nullptr);
+    for (QWidget* part : std::initializer_list<QWidget*>{m_facts, m_artifacts, m_preview})
+        part->setVisible(run != nullptr);
+    if (run == nullptr)
+        return;
+    showFacts(*run);
+    showArtifacts(*run);
+}
+
+void InspectorPanel::showFacts(const RunEntry& run)
+{
+    const nlohmann::json manifest = manifestOf(run.folder);
+    QString rows = htmlRow(tr("State"), stateText(run));
+    rows += htmlRow(tr("Plugin"), (run.plugin + " " + textAt(manifest, "/plugin/version")).trimmed());
+    rows += htmlRow(tr("Preset"), run.preset);
+    rows += htmlRow(tr("Step"), run.total > 0 ? tr("%L1 of %L2").arg(run.step).arg(run.total)
+                                              : QString::number(run.step));
+    rows += htmlRow(tr("Seed"), textAt(manifest, "/config/seed"));
+    rows += htmlRow(tr("Device"), textAt(manifest, "/device/name").isEmpty()
+                                      ? run.device
+                                      : textAt(manifest, "/device/name"));
+    rows += htmlRow(tr("Started"), textAt(manifest, "/times/start"));
+    rows += htmlRow(tr("Duration"), run.seconds ? durationText(*run.seconds) : QString());
+    rows += htmlRow(run.bestName.isEmpty() ? tr("Best") : tr("Best %1").arg(run.bestName),
+                    run.best ? numberText(*run.best) : QString());
+    rows += htmlRow(tr("Exit code"), run.exitCode ? QString::number(*run.exitCode) : QString());
+    rows += htmlRow(tr("Continues"), textAt(manifest, "/run/parent"));
+    m_facts->setText("<b>" + run.name.toHtmlEscaped() + "</b><table>" + rows + "</table>" +
+                     run.problem.toHtmlEscaped());
+}
+
+void InspectorPanel::showArtifacts(const RunEntry& run)
+{
+    m_artifacts->clear();
+    std::vector<nlohmann::json> artifacts;
+    if (m_session != nullptr)
+        artifacts = m_session->client().artifacts();
+    if (artifacts.empty())
+        for (const auto& artifact : manifestOf(run.folder).value("artifacts", nlohmann::json::array()))
+            artifacts.push_back(artifact);
+    for (const nlohmann::json& artifact : artifacts) {
+        const QString path = textAt(artifact, "/path");
+        const QString title = textAt(artifact, "/title");
+        const auto bytes = textAt(artifact, "/bytes").toLongLong();
+        auto* item = new QTreeWidgetItem(m_artifacts,
+                                         {title.isEmpty() ? path : title, textAt(artifact, "/role"),
+                                          QLocale().formattedDataSize(bytes)});
+        item->setData(0, kPathRole, QString::fromStdString((run.folder.root / path.toStdString()).string()));
+        item->setToolTip(0, tr("%1\nDouble click opens the folder.").arg(path));
+    }
+    m_artifacts->setVisible(!artifacts.empty());
+    showPreview(nullptr);
+}
+
+void InspectorPanel::showPreview(QTreeWidgetItem* item)
+{
+    m_preview->hide();
+    if (item == nullptr)
+        return;
+    QImageReader reader(item->data(0, kPathRole).toString());
+    if (!reader.canRead())
+        return;
+    const QSize full = reader.size();
+    if (full.isValid() && (full.width() > kPreviewSize.width() || full.height() > kPreviewSize.height()))
+        reader.setScaledSize(full.scaled(kPreviewSize, Qt::KeepAspectRatio));
+    const QImage image = reader.read();
+    if (image.isNull())
+        return;
+    m_preview->setPixmap(QPixmap::fromImage(image.scaled(kPreviewSize, Qt::KeepAspectRatio)));
+    m_preview->show();
+}
+
+}  // namespace vergence

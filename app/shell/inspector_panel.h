@@ -1,0 +1,36 @@
+#pragma once
+
+#include <vector>
+
+#include <QPointer>
+#include <QWidget>
+
+#include "app/shell/run_list_model.h"
+
+class QLabel;
+class QTreeWidget;
+class QTreeWidgetItem;
+
+namespace vergence {
+
+/// Facts of the selected run and its artifacts with a small preview of pictures.
+class InspectorPanel : public QWidget {
+    Q_OBJECT
+public:
+    explicit InspectorPanel(RunListModel& runs, QWidget* parent = nullptr);
+    void setRun(const QString& id);  ///< empty: nothing is selected
+
+private:
+    void refresh();
+    void showFacts(const RunEntry& run);
+    void showArtifacts(const RunEntry& run);
+    void showPreview(QTreeWidgetItem* item);
+
+    RunListModel& m_runs;
+    QString m_id;
+    QLabel *m_empty, *m_facts, *m_preview;
+    QTreeWidget* m_artifacts;
+    QPointer<RunSession> m_session;
+};
+
+}  // namespace vergence

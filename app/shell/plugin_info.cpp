@@ -1,0 +1,136 @@
+#include "app/shell/plugin_info.h"
+
+#include <QDir>
+#include <QRegularExpression>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "core/plugin/plugin_registry.h"
+
+namespace vergence {
+
+namespace {
+
+std::string textOf(const nlohmann::json& object, const char* key)
+{
+    const auto found = object.find(key);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+MetricDecl::Better betterFromName(const std::string& name)
+{
+    if (name == "lower")
+        return MetricDecl::Better::Lower;
+    return name == "higher" ? MetricDecl::Better::Higher : MetricDecl::Better::Neither;
+}
+
+MetricDecl readMetric(const nlohmann::json& json)
+{
+    MetricDecl metric;
+    metric.name = textOf(json, "name");
+    metric.title = textOf(json, "title");
+    metric.unit = textOf(json, "unit");
+    metric.better = betterFromName(textOf(json, "better"));
+    const auto headline = json.find("headline");
+    metric.isHeadline = headline != json.end() && headline->is_boolean() && headline->get<bool>();
+    return metric;
+}
+
+StreamDecl readStream(const nlohmann::json& json)
+{
+    StreamDecl stream;
+    stream.id = textOf(json, "id");
+    stream.title = textOf(json, "title");
+    stream.kind = streamKindFromName(textOf(json, "kind"));
+    stream.help = textOf(json, "help");
+    stream.compareGroup = textOf(json, "compare_group");
+    return stream;
+}
+
+FormPreset readPreset(const nlohmann::json& json)
+{
+    return {QString::fromStdString(textOf(json, "name")), QString::fromStdString(textOf(json, "title")),
+            QString::fromStdString(textOf(json, "summary")), QString::fromStdString(textOf(json, "toml")),
+            false};
+}
+
+QDir presetFolder(const QString& plugin)
+{
+    return QDir(QString::fromStdString((dataHome() / "presets").string()) + "/" + plugin);
+}
+
+}  // namespace
+
+QString PluginInfo::title() const
+{
+    return QString::fromStdString(descriptor.name.empty() ? descriptor.path.filename().string()
+                                                          : descriptor.name);
+}
+
+const FormPreset* PluginInfo::preset(const QString& name) const
+{
+    for (const FormPreset& preset : presets)
+        if (preset.name == name)
+            return &preset;
+    return nullptr;
+}
+
+const MetricDecl* PluginInfo::headline() const
+{
+    for (const MetricDecl& metric : metrics)
+        if (metric.isHeadline)
+            return &metric;
+    return nullptr;
+}
+
+void readDescription(const nlohmann::json& description, PluginInfo& info)
+{
+    for (const auto& json : description.value("metrics", nlohmann::json::array()))
+        info.metrics.push_back(readMetric(json));
+    for (const auto& json : description.value("streams", nlohmann::json::array()))
+        info.streams.push_back(readStream(json));
+    for (const auto& json : description.value("presets", nlohmann::json::array()))
+        info.presets.push_back(readPreset(json));
+    info.schema = ConfigSchema::fromJson(description.at("schema"));
+}
+
+std::vector<FormPreset> userPresets(const QString& plugin)
+{
+    std::vector<FormPreset> presets;
+    for (const QFileInfo& file : presetFolder(plugin).entryInfoList({"*.toml"}, QDir::Files, QDir::Name)) {
+        try {
+            presets.push_back({file.completeBaseName(), file.completeBaseName(),
+                               QObject::tr("saved by you"), QString::fromStdString(readFile(file.filePath().toStdString())), true});
+        } catch (const InputError&) {
+            // A preset that cannot be read is not offered.
+        }
+    }
+    return presets;
+}
+
+QString userPresetFile(const QString& plugin, const QString& name)
+{
+    static const QRegularExpression forbidden("[^A-Za-z0-9_ -]");
+    QString safe = name.trimmed();
+    safe.replace(forbidden, "_");
+    expects(!safe.isEmpty(), "preset: the name must not be empty");
+    return presetFolder(plugin).filePath(safe + ".toml");
+}
+
+std::string withPluginHeader(const std::string& toml, const QString& plugin)
+{
+    if (!readConfigHeader(toml, "draft").plugin.empty())
+        return toml;
+    return "plugin = \"" + plugin.toStdString() + "\"\n" + toml;
+}
+
+void saveUserPreset(const QString& plugin, const QString& name, const std::string& toml)
+{
+    const QDir folder = presetFolder(plugin);
+    if (!folder.mkpath("."))
+        throw OutputError("The preset cannot be saved: " + folder.path().toStdString() +
+                          " cannot be made. Check the rights of the folder above.");
+    writeFileAtomic(userPresetFile(plugin, name).toStdString(), withPluginHeader(toml, plugin));
+}
+
+}  // namespace vergence

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include <QString>
+
+#include <nlohmann/json.hpp>
+
+#include "app/forms/config_form.h"
+#include "core/config/schema.h"
+#include "core/metrics/metric_decl.h"
+#include "core/plugin/plugin_descriptor.h"
+#include "core/view/frame.h"
+
+namespace vergence {
+
+/// A plugin as the window knows it: the verdict on its file and, where a probe answered, what it offers.
+struct PluginInfo {
+    PluginDescriptor descriptor;
+    std::optional<ConfigSchema> schema;
+    std::vector<FormPreset> presets;
+    std::vector<MetricDecl> metrics;
+    std::vector<StreamDecl> streams;
+
+    QString id() const { return QString::fromStdString(descriptor.id); }
+    QString title() const;  ///< name, or the file's name where the descriptor is unreadable
+    bool isUsable() const { return schema.has_value(); }
+    const FormPreset* preset(const QString& name) const;
+    /// The series shown as "best metric"; null where none is declared.
+    const MetricDecl* headline() const;
+};
+
+/// Fills schema, presets, metrics and streams from what a probe prints. Throws ContractError or a JSON exception on damage.
+void readDescription(const nlohmann::json& description, PluginInfo& info);
+
+/// Presets that the user saved for a plugin: `presets/<plugin>/<name>.toml` below the data folder.
+std::vector<FormPreset> userPresets(const QString& plugin);
+/// The file of one of them, whether it exists or not.
+QString userPresetFile(const QString& plugin, const QString& name);
+/// `toml` with a header that names the plugin, unless it has one.
+std::string withPluginHeader(const std::string& toml, const QString& plugin);
+/// Throws OutputError.
+void saveUserPreset(const QString& plugin, const QString& name, const std::string& toml);
+
+}  // namespace vergence

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include <QObject>
+#include <QThread>
+
+#include "app/shell/plugin_info.h"
+#include "core/plugin/plugin_registry.h"
+
+namespace vergence {
+
+/// All plugins with what a probe process says of them. Works in a thread of its own: no plugin code is ever loaded here, and
+/// the window never waits.
+class ProbeCatalog : public QObject {
+    Q_OBJECT
+public:
+    ProbeCatalog(PluginSearch search, QString workerExecutable, QObject* parent = nullptr);
+    ~ProbeCatalog() override;
+
+    /// Looks for plugins again and probes those whose answer is not cached. A scan under way goes first.
+    void scan();
+    bool isComplete() const { return m_isComplete; }  ///< a scan has ended
+
+    const std::vector<PluginInfo>& plugins() const { return m_plugins; }
+    const PluginInfo* find(const QString& id) const;  ///< the usable one; null where unknown or refused
+    /// The plugin whose preset "demo" the start page offers; null where none is ready.
+    const PluginInfo* demoPlugin() const;
+    const PluginSearch& search() const { return m_search; }
+
+    void setEnabled(const QString& id, bool enabled);
+    void reloadUserPresets();
+    void clearQuarantine(const PluginDescriptor& descriptor);
+
+Q_SIGNALS:
+    void completed();
+
+private:
+    void take(const std::vector<PluginInfo>& plugins);
+
+    PluginSearch m_search;
+    QString m_executable;
+    std::vector<PluginInfo> m_plugins;
+    std::atomic<bool> m_stop{false};
+    QThread* m_thread = nullptr;
+    bool m_isComplete = false, m_isAgainWanted = false;
+};
+
+}  // namespace vergence

@@ -1,0 +1,205 @@
+#include "app/shell/run_entry.h"
+
+#include <cmath>
+
+#include <QCoreApplication>
+#include <QDateTime>
+
+#include "core/artifact/manifest.h"
+#include "core/base/clock.h"
+#include "core/base/file.h"
+
+namespace vergence {
+
+namespace {
+
+constexpr double kHeartbeatLimit = 15;  ///< seconds without a beat after which a run counts as lost
+
+QString tr(const char* text)
+{
+    return QCoreApplication::translate("RunEntry", text);
+}
+
+std::filesystem::path labelsOf(const RunFolder& folder)
+{
+    return folder.root / "labels.json";
+}
+
+std::optional<double> numberAt(const nlohmann::json& object, const char* key)
+{
+    const auto found = object.find(key);
+    return found != object.end() && found->is_number() ? std::optional(found->get<double>())
+                                                       : std::nullopt;
+}
+
+void readLabels(RunEntry& entry)
+{
+    if (!std::filesystem::exists(labelsOf(entry.folder)))
+        return;
+    const auto labels = nlohmann::json::parse(readFile(labelsOf(entry.folder)), nullptr, false);
+    if (!labels.is_object())
+        return;
+    if (labels.contains("name") && labels["name"].is_string())
+        entry.name = QString::fromStdString(labels["name"].get<std::string>());
+    for (const auto& tag : labels.value("tags", nlohmann::json::array()))
+        if (tag.is_string())
+            entry.tags << QString::fromStdString(tag.get<std::string>());
+}
+
+/// Start and end are ISO texts or seconds, depending on the writer's version.
+std::optional<double> secondsAt(const nlohmann::json& times, const char* key)
+{
+    if (const auto number = numberAt(times, key))
+        return number;
+    const auto found = times.find(key);
+    if (found == times.end() || !found->is_string())
+        return std::nullopt;
+    const QDateTime moment =
+        QDateTime::fromString(QString::fromStdString(found->get<std::string>()), Qt::ISODateWithMs);
+    return moment.isValid() ? std::optional(moment.toMSecsSinceEpoch() / 1000.0) : std::nullopt;
+}
+
+void readTimes(const nlohmann::json& manifest, double heartbeat, RunEntry& entry)
+{
+    const auto times = manifest.value("times", nlohmann::json::object());
+    const auto start = secondsAt(times, "start");
+    const auto end = secondsAt(times, "end");
+    if (start)
+        entry.seconds = std::max(0.0, end.value_or(heartbeat) - *start);
+    const auto resources = manifest.value("resources", nlohmann::json::object());
+    entry.peakVramMiB = numberAt(resources, "peak_vram_mib");
+}
+
+void readState(const RunStatus& status, RunEntry& entry)
+{
+    entry.plugin = QString::fromStdString(status.plugin);
+    entry.preset = QString::fromStdString(status.preset);
+    entry.device = QString::fromStdString(status.device);
+    entry.step = status.step;
+    entry.total = status.total;
+    entry.exitCode = status.exitCode;
+    entry.phase = QString::fromStdString(status.phase);
+    entry.problem = QString::fromStdString(status.problem);
+    entry.problemId = QString::fromStdString(status.problemId);
+    entry.state = runStateFromName(status.state).value_or(RunState::Lost);
+    entry.isAlive = isLive(entry.state) && isWorkerAlive(status);
+    const bool isSilent = epochSeconds() - status.heartbeat > kHeartbeatLimit ||
+                          status.bootId != currentBootId();
+    if (isLive(entry.state) && !entry.isAlive && isSilent)
+        entry.state = RunState::Lost;
+}
+
+}  // namespace
+
+RunEntry loadRunEntry(const RunFolder& folder)
+{
+    RunEntry entry;
+    entry.folder = folder;
+    entry.id = QString::fromStdString(folder.id());
+    entry.name = entry.id;
+    entry.isLoaded = true;
+    double heartbeat = 0;
+    try {
+        const RunStatus status = readStatus(folder);
+        heartbeat = status.heartbeat;
+        readState(status, entry);
+        readLabels(entry);
+    } catch (const Error& error) {
+        entry.state = RunState::Lost;
+        entry.problem = QString::fromUtf8(error.what());
+    }
+    try {
+        if (std::filesystem::exists(folder.manifest()))
+            readTimes(readManifest(folder), heartbeat, entry);
+    } catch (const std::exception&) {
+        // A run without a readable manifest is still worth a row; the inspector says what is wrong with the file.
+    }
+    return entry;
+}
+
+std::optional<double> bestFromManifest(const RunFolder& folder, const HeadlineMetric& headline)
+{
+    try {
+        const auto manifest = readManifest(folder);
+        const auto metrics = manifest.value("metrics", nlohmann::json::object());
+        const auto found = metrics.find(headline.name);
+        if (found == metrics.end() || !found->is_object())
+            return std::nullopt;
+        return numberAt(*found, headline.isHigherBetter ? "max" : "min");
+    } catch (const std::exception&) {
+        return std::nullopt;
+    }
+}
+
+void saveLabels(const RunEntry& entry)
+{
+    nlohmann::json tags = nlohmann::json::array();
+    for (const QString& tag : entry.tags)
+        tags.push_back(tag.toStdString());
+    const nlohmann::json labels = {{"name", entry.name.toStdString()}, {"tags", tags}};
+    writeFileAtomic(labelsOf(entry.folder), labels.dump(2) + "\n");
+}
+
+QString durationText(double seconds)
+{
+    const auto whole = static_cast<qint64>(std::max(0.0, std::round(seconds)));
+    if (whole < 60)
+        return tr("%1 s").arg(whole);
+    const QChar zero('0');
+    const qint64 hours = whole / 3600, minutes = whole / 60 % 60, rest = whole % 60;
+    return hours == 0 ? QString("%1:%2").arg(minutes).arg(rest, 2, 10, zero)
+                      : QString("%1:%2:%3").arg(hours).arg(minutes, 2, 10, zero).arg(rest, 2, 10, zero);
+}
+
+QString numberText(double value)
+{
+    return QString::number(value, 'g', 4);
+}
+
+QString stateText(const RunEntry& entry)
+{
+    if (!entry.isLoaded)
+        return tr("…");
+    switch (entry.state) {
+    case RunState::Starting:
+        return entry.phase.isEmpty() ? tr("Starting") : tr("Starting: %1").arg(entry.phase);
+    case RunState::Failed:
+        return entry.exitCode ? tr("Failed (code %1)").arg(*entry.exitCode) : tr("Failed");
+    case RunState::Crashed:
+        return entry.exitCode && *entry.exitCode > 128
+                   ? tr("Crashed (signal %1)").arg(*entry.exitCode - 128)
+                   : tr("Crashed");
+    default:
+        return QString::fromStdString(nameOf(entry.state));
+    }
+}
+
+QString stateIcon(RunState state)
+{
+    switch (state) {
+    case RunState::Draft:
+        return "pencil";
+    case RunState::Queued:
+    case RunState::Starting:
+        return "clock";
+    case RunState::Running:
+    case RunState::Saving:
+        return "start";
+    case RunState::Pausing:
+    case RunState::Paused:
+        return "pause";
+    case RunState::Stopping:
+    case RunState::Stopped:
+        return "stop";
+    case RunState::Completed:
+        return "tick";
+    case RunState::Failed:
+    case RunState::Crashed:
+        return "cross";
+    case RunState::Lost:
+        break;
+    }
+    return "question";
+}
+
+}  // namespace vergence

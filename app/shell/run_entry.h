@@ -1,0 +1,62 @@
+#pragma once
+
+#include <optional>
+
+#include <QColor>
+#include <QString>
+#include <QStringList>
+
+#include "core/artifact/run_folder.h"
+#include "core/run/run_state.h"
+
+namespace vergence {
+
+class RunSession;
+
+/// What the list of runs knows of one run folder. `isLoaded` false: only its name is known yet.
+struct RunEntry {
+    RunFolder folder;
+    QString id;    ///< name of the folder
+    QString name;  ///< for people; the part of the id after the time where none was given
+    QStringList tags;
+    QString plugin, preset, device;
+    RunState state = RunState::Draft;
+    std::int64_t step = 0, total = 0;
+    std::optional<int> exitCode;
+    QString phase, problem, problemId;
+    std::optional<double> seconds;      ///< duration so far
+    std::optional<double> best;         ///< of the plugin's headline metric
+    QString bestName;                   ///< series it belongs to
+    std::optional<double> peakVramMiB;
+    bool isLoaded = false;
+    bool isAlive = false;               ///< its worker lives
+    bool isCharted = false;
+    QColor colour;                      ///< of its curves, once charted
+    RunSession* session = nullptr;      ///< null unless opened, charted or live
+
+    bool hasEnded() const { return isFinal(state); }
+};
+
+/// Reads status, manifest and labels of a run folder; never throws, an unreadable part stays empty. Any thread.
+/// `headline`: series shown as best metric, `higherIsBetter` its direction.
+struct HeadlineMetric {
+    std::string name;
+    bool isHigherBetter = false;
+};
+RunEntry loadRunEntry(const RunFolder& folder);
+/// Best value of `headline` according to the manifest's metric summary.
+std::optional<double> bestFromManifest(const RunFolder& folder, const HeadlineMetric& headline);
+
+/// Name and tags that people gave, kept in `labels.json` of the run folder. Throws OutputError.
+void saveLabels(const RunEntry& entry);
+
+/// "3 s", "2:41", "1:02:03".
+QString durationText(double seconds);
+/// Four significant digits, without a needless exponent.
+QString numberText(double value);
+/// "Crashed (signal 11)", "Failed (code 3)", "Starting: loading data".
+QString stateText(const RunEntry& entry);
+/// Name of the icon of a state.
+QString stateIcon(RunState state);
+
+}  // namespace vergence

@@ -1,0 +1,165 @@
+// What the columns of the list of runs show; the other half of run_list_model.cpp.
+
+#include <QApplication>
+
+#include "app/shell/icons.h"
+#include "app/shell/run_list_model.h"
+#include "app/shell/theme.h"
+#include "core/base/error.h"
+#include "core/base/log.h"
+
+namespace vergence {
+
+namespace {
+
+QColor stateColour(RunState state)
+{
+    const QPalette palette = QApplication::palette();
+    switch (state) {
+    case RunState::Failed:
+    case RunState::Crashed:
+        return errorColour(palette);
+    case RunState::Lost:
+        return warningColour(palette);
+    case RunState::Completed:
+    case RunState::Running:
+        return goodColour(palette);
+    default:
+        return palette.color(QPalette::Text);
+    }
+}
+
+QString stepText(const RunEntry& entry)
+{
+    if (!entry.isLoaded)
+        return {};
+    if (entry.total <= 0)
+        return QString("%L1").arg(entry.step);
+    return QString("%L1/%L2").arg(entry.step).arg(entry.total);
+}
+
+}  // namespace
+
+int RunListModel::rowCount(const QModelIndex& parent) const
+{
+    return parent.isValid() ? 0 : static_cast<int>(m_entries.size());
+}
+
+int RunListModel::columnCount(const QModelIndex& parent) const
+{
+    return parent.isValid() ? 0 : ColumnCount;
+}
+
+QVariant RunListModel::text(const RunEntry& entry, int column) const
+{
+    switch (column) {
+    case State:
+        return stateText(entry);
+    case Name:
+        return entry.name;
+    case BestMetric:
+        return entry.best ? numberText(*entry.best) : QString();
+    case Step:
+        return stepText(entry);
+    case Duration:
+        return entry.seconds ? durationText(*entry.seconds) : QString();
+    case PeakVram:
+        return entry.peakVramMiB ? tr("%L1 MiB").arg(qRound64(*entry.peakVramMiB)) : QString();
+    default:
+        return entry.tags.join(", ");
+    }
+}
+
+QVariant RunListModel::sortKey(const RunEntry& entry, int column) const
+{
+    switch (column) {
+    case BestMetric:
+        return entry.best.value_or(-1e300);
+    case Step:
+        return static_cast<qlonglong>(entry.step);
+    case Duration:
+        return entry.seconds.value_or(-1);
+    case PeakVram:
+        return entry.peakVramMiB.value_or(-1);
+    default:
+        return text(entry, column);
+    }
+}
+
+QVariant RunListModel::data(const QModelIndex& index, int role) const
+{
+    if (!index.isValid())
+        return {};
+    const RunEntry& entry = this->entry(index.row());
+    const int column = index.column();
+    switch (role) {
+    case Qt::DisplayRole:
+        return text(entry, column);
+    case Qt::EditRole:
+        return column == Name ? entry.name : entry.tags.join(", ");
+    case IdRole:
+        return entry.id;
+    case SortRole:
+        return sortKey(entry, column);
+    case Qt::ToolTipRole:
+        return column == BestMetric && entry.best ? entry.bestName
+               : entry.problem.isEmpty()          ? entry.id
+                                                  : entry.id + "\n" + entry.problem;
+    case Qt::CheckStateRole:
+        return column == State ? QVariant(entry.isCharted ? Qt::Checked : Qt::Unchecked) : QVariant();
+    case Qt::DecorationRole:
+        if (column == State && entry.isLoaded)
+            return tintedIcon(stateIcon(entry.state), stateColour(entry.state));
+        return column == Name && entry.isCharted ? QVariant(entry.colour) : QVariant();
+    case Qt::TextAlignmentRole:
+        return column >= BestMetric && column <= PeakVram
+                   ? QVariant(Qt::AlignRight | Qt::AlignVCenter)
+                   : QVariant();
+    default:
+        return {};
+    }
+}
+
+bool RunListModel::setData(const QModelIndex& index, const QVariant& value, int role)
+{
+    if (!index.isValid())
+        return false;
+    const QString id = entry(index.row()).id;
+    if (role == Qt::CheckStateRole && index.column() == State) {
+        setCharted(id, value.toInt() == Qt::Checked);
+        return true;
+    }
+    if (role != Qt::EditRole)
+        return false;
+    try {
+        if (index.column() == Name)
+            rename(id, value.toString());
+        else if (index.column() == Tags)
+            setTags(id, value.toString().split(',', Qt::SkipEmptyParts).replaceInStrings(" ", ""));
+    } catch (const Error& error) {
+        log("shell").warn("Name and tags of {} are not kept: {}", id.toStdString(), error.what());
+        return false;
+    }
+    return true;
+}
+
+Qt::ItemFlags RunListModel::flags(const QModelIndex& index) const
+{
+    Qt::ItemFlags flags = QAbstractTableModel::flags(index);
+    if (index.column() == State)
+        flags |= Qt::ItemIsUserCheckable;
+    if (index.column() == Name || index.column() == Tags)
+        flags |= Qt::ItemIsEditable;
+    return flags;
+}
+
+QVariant RunListModel::headerData(int section, Qt::Orientation orientation, int role) const
+{
+    if (orientation != Qt::Horizontal || role != Qt::DisplayRole)
+        return {};
+    const QString titles[] = {tr("State"),    tr("Name"),      tr("Best metric"), tr("Step"),
+                              tr("Duration"), tr("Peak VRAM"), tr("Tags")};
+    return titles[section];
+}
+
+}  // namespace vergence

@@ -1,0 +1,352 @@
+#include "app/shell/run_list_model.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include <QApplication>
+#include <QDir>
+
+#include "app/shell/icons.h"
+#include "core/artifact/manifest.h"
+#include "core/base/log.h"
+
+namespace vergence {
+
+namespace {
+
+/// Twelve hues that stay apart on light and dark grounds.
+const QColor kCurveColours[] = {"#3b82d6", "#e07b39", "#3a9d5d", "#b65fcf", "#c94f5b", "#2fa5a5",
+                                "#9a8c2c", "#7c6fe0", "#d16fa0", "#6b8e23", "#8a6d5b", "#5b87a6"};
+
+}  // namespace
+
+RunListModel::RunListModel(QObject* parent) : QAbstractTableModel(parent)
+{
+    m_rescan.setSingleShot(true);
+    m_rescan.setInterval(500);
+    connect(&m_rescan, &QTimer::timeout, this, &RunListModel::rescan);
+    connect(&m_watcher, &QFileSystemWatcher::directoryChanged, this, [this] { m_rescan.start(); });
+    connect(&m_scanner, &RunScanner::foldersListed, this, &RunListModel::takeFolders);
+    connect(&m_scanner, &RunScanner::entriesLoaded, this, &RunListModel::takeEntries);
+    connect(&m_scanner, &RunScanner::finished, this, &RunListModel::scanFinished);
+}
+
+RunListModel::~RunListModel() = default;
+
+void RunListModel::setHeadlines(std::map<QString, HeadlineMetric> headlines)
+{
+    m_headlines = headlines;
+    for (auto& entry : m_entries)
+        entry->isLoaded = false;  // their best metric is to be read
+    m_scanner.setHeadlines(std::move(headlines));
+    rescan();
+}
+
+void RunListModel::setFolder(const QString& runsFolder)
+{
+    m_folder = runsFolder;
+    if (!m_watcher.directories().isEmpty())
+        m_watcher.removePaths(m_watcher.directories());
+    rescan();
+}
+
+void RunListModel::rescan()
+{
+    if (m_folder.isEmpty())
+        return;
+    if (m_scanner.isScanning()) {
+        m_rescan.start();
+        return;
+    }
+    if (!m_watcher.directories().contains(m_folder) && QDir(m_folder).exists())
+        m_watcher.addPath(m_folder);
+    std::unordered_set<std::string> settled;
+    for (const auto& entry : m_entries)
+        if (entry->isLoaded && entry->hasEnded())
+            settled.insert(entry->folder.id());
+    m_scanner.scan(m_folder.toStdString(), std::move(settled));
+}
+
+void RunListModel::takeFolders(const std::vector<RunFolder>& folders)
+{
+    std::unordered_set<std::string> listed;
+    std::vector<std::unique_ptr<RunEntry>> next;
+    beginResetModel();
+    std::vector<std::unique_ptr<RunEntry>> old = std::move(m_entries);
+    m_entries.clear();
+    for (const RunFolder& folder : folders) {
+        listed.insert(folder.id());
+        const int row = m_rows.value(QString::fromStdString(folder.id()), -1);
+        if (row >= 0) {
+            next.push_back(std::move(old[static_cast<std::size_t>(row)]));
+            continue;
+        }
+        auto entry = std::make_unique<RunEntry>();
+        entry->folder = folder;
+        entry->id = entry->name = QString::fromStdString(folder.id());
+        next.push_back(std::move(entry));
+    }
+    // Runs that were just started or opened from elsewhere are not in this folder's list and stay on top.
+    std::vector<std::unique_ptr<RunEntry>> kept;
+    for (auto& entry : old)
+        if (entry != nullptr && !listed.contains(entry->folder.id()) && entry->session != nullptr)
+            kept.push_back(std::move(entry));
+    kept.insert(kept.end(), std::make_move_iterator(next.begin()),
+                std::make_move_iterator(next.end()));
+    m_entries = std::move(kept);
+    m_rows.clear();
+    for (std::size_t i = 0; i < m_entries.size(); ++i)
+        m_rows.insert(m_entries[i]->id, static_cast<int>(i));
+    endResetModel();
+}
+
+void RunListModel::takeEntries(const std::vector<RunEntry>& entries)
+{
+    int first = rowCount(), last = -1;
+    for (const RunEntry& fresh : entries) {
+        const int row = rowOf(fresh.id);
+        if (row < 0)
+            continue;
+        RunEntry& entry = *m_entries[static_cast<std::size_t>(row)];
+        merge(entry, fresh);
+        first = std::min(first, row);
+        last = std::max(last, row);
+        if (entry.isAlive && entry.session == nullptr)
+            follow(entry);
+    }
+    if (last >= 0)
+        Q_EMIT dataChanged(index(first, 0), index(last, ColumnCount - 1));
+}
+
+void RunListModel::merge(RunEntry& target, const RunEntry& fresh)
+{
+    RunEntry merged = fresh;
+    merged.isCharted = target.isCharted;
+    merged.colour = target.colour;
+    merged.session = target.session;
+    if (target.session != nullptr) {  // what the client hears is newer than the files
+        merged.state = target.state;
+        merged.step = target.step;
+        merged.total = target.total;
+        merged.phase = target.phase;
+        merged.exitCode = target.exitCode;
+        merged.problem = target.problem;
+        merged.problemId = target.problemId;
+        if (!merged.best)
+            merged.best = target.best;
+        if (!merged.seconds)
+            merged.seconds = target.seconds;
+    }
+    target = std::move(merged);
+}
+
+const RunEntry* RunListModel::find(const QString& id) const
+{
+    const int row = rowOf(id);
+    return row < 0 ? nullptr : m_entries[static_cast<std::size_t>(row)].get();
+}
+
+RunEntry* RunListModel::findMutable(const QString& id)
+{
+    return const_cast<RunEntry*>(std::as_const(*this).find(id));
+}
+
+int RunListModel::rowOf(const QString& id) const
+{
+    return m_rows.value(id, -1);
+}
+
+RunEntry& RunListModel::insertFront(RunEntry entry)
+{
+    beginInsertRows({}, 0, 0);
+    m_entries.insert(m_entries.begin(), std::make_unique<RunEntry>(std::move(entry)));
+    m_rows.clear();
+    for (std::size_t i = 0; i < m_entries.size(); ++i)
+        m_rows.insert(m_entries[i]->id, static_cast<int>(i));
+    endInsertRows();
+    return *m_entries.front();
+}
+
+QString RunListModel::addFolder(const RunFolder& folder, const QString& name)
+{
+    const QString id = QString::fromStdString(folder.id());
+    if (find(id) != nullptr)
+        return id;
+    RunEntry entry;
+    if (std::filesystem::exists(folder.status())) {
+        entry = loadRunEntry(folder);
+    } else {
+        entry.folder = folder;
+        entry.id = entry.name = id;
+        entry.state = RunState::Starting;
+        entry.isLoaded = true;
+    }
+    if (!name.isEmpty())
+        entry.name = name;
+    insertFront(std::move(entry));
+    return id;
+}
+
+RunSession* RunListModel::session(const QString& id)
+{
+    RunEntry* entry = findMutable(id);
+    if (entry == nullptr)
+        return nullptr;
+    if (entry->session == nullptr)
+        follow(*entry);
+    return entry->session;
+}
+
+void RunListModel::follow(RunEntry& entry)
+{
+    const QString id = entry.id;
+    entry.session = new RunSession(entry.folder, this);
+    RunClient& client = entry.session->client();
+    connect(&client, &RunClient::stateChanged, this, [this, id] { mirror(id); });
+    connect(&client, &RunClient::progressChanged, this, [this, id] { mirror(id); });
+    connect(&client, &RunClient::metricsAppended, this, [this, id] { mirror(id); });
+    Q_EMIT sessionOpened(id);
+    if (std::filesystem::exists(entry.folder.status()))
+        client.attach();
+}
+
+void RunListModel::mirror(const QString& id)
+{
+    RunEntry* entry = findMutable(id);
+    if (entry == nullptr || entry->session == nullptr)
+        return;
+    const RunClient& client = entry->session->client();
+    const RunStatus& status = client.status();
+    const RunState before = entry->state;
+    entry->state = client.state();
+    entry->isAlive = isLive(entry->state);
+    entry->step = status.step;
+    entry->total = status.total;
+    entry->phase = client.phase();
+    entry->exitCode = status.exitCode;
+    entry->problem = QString::fromStdString(status.problem);
+    entry->problemId = QString::fromStdString(status.problemId);
+    if (!status.plugin.empty())
+        entry->plugin = QString::fromStdString(status.plugin);
+    if (!status.preset.empty())
+        entry->preset = QString::fromStdString(status.preset);
+    if (!status.device.empty())
+        entry->device = QString::fromStdString(status.device);
+    updateBest(*entry);
+    if (before != entry->state)
+        Q_EMIT runStateChanged(id, entry->state);
+    Q_EMIT runProgressed(id);
+    emitRow(id);
+}
+
+void RunListModel::updateBest(RunEntry& entry) const
+{
+    const MetricStore& metrics = entry.session->client().metrics();
+    const auto headline = m_headlines.find(entry.plugin);
+    if (headline != m_headlines.end()) {
+        if (const Series* series = metrics.find(headline->second.name); series && series->size() > 0) {
+            const Series::Summary summary = series->summary();
+            entry.best = headline->second.isHigherBetter ? summary.maximum : summary.minimum;
+            entry.bestName = QString::fromStdString(headline->second.name);
+            entry.seconds = std::max(entry.seconds.value_or(0), series->walls().back());
+        }
+    }
+    for (const char* name : {"system/vram_mib", "system/vram"})
+        if (const Series* series = metrics.find(name); series && series->size() > 0)
+            entry.peakVramMiB = series->summary().maximum;
+}
+
+void RunListModel::removeRow(const QString& id)
+{
+    const int row = rowOf(id);
+    if (row < 0)
+        return;
+    const bool wasCharted = entry(row).isCharted;
+    RunSession* session = entry(row).session;
+    beginRemoveRows({}, row, row);
+    m_entries.erase(m_entries.begin() + row);
+    m_rows.clear();
+    for (std::size_t i = 0; i < m_entries.size(); ++i)
+        m_rows.insert(m_entries[i]->id, static_cast<int>(i));
+    endRemoveRows();
+    if (wasCharted)
+        Q_EMIT chartedChanged();
+    if (session != nullptr)
+        session->deleteLater();
+}
+
+void RunListModel::setCharted(const QString& id, bool charted)
+{
+    RunEntry* entry = findMutable(id);
+    if (entry == nullptr || entry->isCharted == charted)
+        return;
+    entry->isCharted = charted;
+    if (charted && !entry->colour.isValid())
+        entry->colour = kCurveColours[m_nextColour++ % std::size(kCurveColours)];
+    if (charted && entry->session == nullptr)
+        follow(*entry);
+    emitRow(id);
+    Q_EMIT chartedChanged();
+}
+
+std::vector<QString> RunListModel::chartedIds() const
+{
+    std::vector<QString> ids;
+    for (const auto& entry : m_entries)
+        if (entry->isCharted)
+            ids.push_back(entry->id);
+    return ids;
+}
+
+std::vector<QString> RunListModel::liveIds() const
+{
+    std::vector<QString> ids;
+    for (const auto& entry : m_entries)
+        if (entry->isLoaded && isLive(entry->state))
+            ids.push_back(entry->id);
+    return ids;
+}
+
+void RunListModel::rename(const QString& id, const QString& name)
+{
+    if (RunEntry* entry = findMutable(id); entry != nullptr && !name.trimmed().isEmpty()) {
+        entry->name = name.trimmed();
+        saveLabels(*entry);
+        emitRow(id);
+    }
+}
+
+void RunListModel::setTags(const QString& id, const QStringList& tags)
+{
+    if (RunEntry* entry = findMutable(id)) {
+        entry->tags = tags;
+        saveLabels(*entry);
+        emitRow(id);
+    }
+}
+
+void RunListModel::reload(const QString& id)
+{
+    RunEntry* entry = findMutable(id);
+    if (entry == nullptr)
+        return;
+    RunEntry fresh = loadRunEntry(entry->folder);
+    if (const auto headline = m_headlines.find(fresh.plugin); headline != m_headlines.end())
+        fresh.best = bestFromManifest(fresh.folder, headline->second);
+    const RunState before = entry->state;
+    merge(*entry, fresh);
+    if (entry->session == nullptr)
+        entry->state = fresh.state;
+    emitRow(id);
+    if (before != entry->state)
+        Q_EMIT runStateChanged(id, entry->state);
+}
+
+void RunListModel::emitRow(const QString& id)
+{
+    const int row = rowOf(id);
+    if (row >= 0)
+        Q_EMIT dataChanged(index(row, 0), index(row, ColumnCount - 1));
+}
+
+}  // namespace vergence

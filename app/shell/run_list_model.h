@@ -1,0 +1,87 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include <QAbstractTableModel>
+#include <QFileSystemWatcher>
+#include <QHash>
+#include <QTimer>
+
+#include "app/shell/run_scanner.h"
+#include "app/shell/run_session.h"
+
+namespace vergence {
+
+/// The runs of one folder. Contents are read in the background; runs that live are followed by a session at once, others when
+/// they are opened or charted.
+class RunListModel : public QAbstractTableModel {
+    Q_OBJECT
+public:
+    enum Column { State, Name, BestMetric, Step, Duration, PeakVram, Tags, ColumnCount };
+    enum Role { IdRole = Qt::UserRole, SortRole };
+
+    explicit RunListModel(QObject* parent = nullptr);
+    ~RunListModel() override;
+
+    void setHeadlines(std::map<QString, HeadlineMetric> headlines);
+    void setFolder(const QString& runsFolder);
+    QString folder() const { return m_folder; }
+    void rescan();
+    bool isScanning() const { return m_scanner.isScanning(); }
+
+    const RunEntry* find(const QString& id) const;
+    const RunEntry& entry(int row) const { return *m_entries[static_cast<std::size_t>(row)]; }
+    int rowOf(const QString& id) const;  ///< -1 where unknown
+    /// Follows the run from now on; null where the id is unknown. A folder outside the list is added by addFolder().
+    RunSession* session(const QString& id);
+    /// Lists a run that is about to start, or one from elsewhere; returns its id.
+    QString addFolder(const RunFolder& folder, const QString& name = {});
+    void removeRow(const QString& id);
+    void setCharted(const QString& id, bool charted);
+    std::vector<QString> chartedIds() const;
+    std::vector<QString> liveIds() const;
+    void rename(const QString& id, const QString& name);
+    void setTags(const QString& id, const QStringList& tags);
+    /// Reads status and manifest of one run again.
+    void reload(const QString& id);
+
+    int rowCount(const QModelIndex& parent = {}) const override;
+    int columnCount(const QModelIndex& parent = {}) const override;
+    QVariant data(const QModelIndex& index, int role) const override;
+    bool setData(const QModelIndex& index, const QVariant& value, int role) override;
+    Qt::ItemFlags flags(const QModelIndex& index) const override;
+    QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+Q_SIGNALS:
+    void runStateChanged(const QString& id, vergence::RunState state);
+    void runProgressed(const QString& id);
+    void sessionOpened(const QString& id);
+    void chartedChanged();
+    void scanFinished();
+
+private:
+    void takeFolders(const std::vector<RunFolder>& folders);
+    void takeEntries(const std::vector<RunEntry>& entries);
+    void merge(RunEntry& target, const RunEntry& fresh);
+    RunEntry& insertFront(RunEntry entry);
+    void follow(RunEntry& entry);
+    void mirror(const QString& id);
+    void updateBest(RunEntry& entry) const;
+    QVariant text(const RunEntry& entry, int column) const;
+    QVariant sortKey(const RunEntry& entry, int column) const;
+    void emitRow(const QString& id);
+    RunEntry* findMutable(const QString& id);
+
+    QString m_folder;
+    RunScanner m_scanner;
+    QFileSystemWatcher m_watcher;
+    QTimer m_rescan;
+    std::map<QString, HeadlineMetric> m_headlines;
+    std::vector<std::unique_ptr<RunEntry>> m_entries;  ///< newest first
+    QHash<QString, int> m_rows;
+    int m_nextColour = 0;
+};
+
+}  // namespace vergence

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include <QObject>
+#include <QThread>
+
+#include "app/shell/run_entry.h"
+
+namespace vergence {
+
+/// Lists and reads run folders in a thread of its own: first the names, newest first, then their contents in batches.
+class RunScanner : public QObject {
+    Q_OBJECT
+public:
+    explicit RunScanner(QObject* parent = nullptr);
+    ~RunScanner() override;  ///< ends the scan that is under way
+
+    /// Headline series per plugin id, for the column "Best metric" of the scans that follow.
+    void setHeadlines(std::map<QString, HeadlineMetric> headlines);
+    /// Replaces a scan that is under way. Runs named by `settled` are listed but not read again.
+    void scan(const std::filesystem::path& runsFolder, std::unordered_set<std::string> settled);
+    bool isScanning() const { return m_thread != nullptr; }
+
+Q_SIGNALS:
+    void foldersListed(const std::vector<vergence::RunFolder>& folders);
+    void entriesLoaded(const std::vector<vergence::RunEntry>& entries);
+    void finished();
+
+private:
+    void endThread();
+
+    std::map<QString, HeadlineMetric> m_headlines;
+    std::shared_ptr<std::atomic<bool>> m_stop;
+    QThread* m_thread = nullptr;
+};
+
+}  // namespace vergence

@@ -1,0 +1,133 @@
+#include "app/shell/run_view.h"
+
+#include <QVBoxLayout>
+
+#include "app/shell/error_catalogue.h"
+#include "app/shell/success_bar.h"
+
+namespace vergence {
+
+namespace {
+
+constexpr int kMostCards = 3;  ///< more would push the view out of sight; Problems has them all
+constexpr int kLogTail = 12;
+
+}  // namespace
+
+RunView::RunView(RunListModel& runs, const QString& runId, QWidget* parent)
+    : QWidget(parent), m_runs(runs), m_id(runId), m_session(*runs.session(runId))
+{
+    m_success = new SuccessBar(this);
+    m_panel = new ViewPanel(this);
+    m_pump = new FramePump(m_session.client(), *m_panel, this);
+    m_cards = new QVBoxLayout;
+    m_cards->setSpacing(4);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(4);
+    column->addLayout(m_cards);
+    column->addWidget(m_success);
+    column->addWidget(m_panel, 1);
+    const auto forward = [this](const QString& action) {
+        return [this, action] { Q_EMIT actionRequested(m_id, action); };
+    };
+    connect(m_success, &SuccessBar::compareRequested, this, forward("compare"));
+    connect(m_success, &SuccessBar::exportRequested, this, forward("export"));
+    connect(m_success, &SuccessBar::againRequested, this, forward("again"));
+    connect(&m_runs, &RunListModel::runStateChanged, this, [this](const QString& id, RunState state) {
+        if (id == m_id)
+            takeState(state);
+    });
+    connect(&m_session.client(), &RunClient::progressChanged, this, &RunView::showMessage);
+    connect(&m_session, &RunSession::problemAdded, this, [this](const RunProblem& problem) {
+        if (const auto card = cardForProblem(problem.id, problem.sentence))
+            addCard(*card);
+    });
+    takeState(m_runs.find(m_id)->state);
+}
+
+void RunView::takeState(RunState state)
+{
+    const RunEntry* run = m_runs.find(m_id);
+    if (run == nullptr)
+        return;
+    const bool isLiveNow = isLive(state);
+    if (isLiveNow) {
+        clearCards();
+        m_success->hide();
+    }
+    const bool hasJustEnded = m_sawLive && (state == RunState::Completed || state == RunState::Stopped);
+    if (hasJustEnded)
+        m_success->showResult(successSentence(*run, m_session.client().metrics(), m_headline));
+    if (const auto card = cardForRun(*run, lastLogLines())) {
+        clearCards();
+        addCard(*card);
+    }
+    m_sawLive = isLiveNow;
+    showMessage();
+}
+
+void RunView::showMessage()
+{
+    const RunEntry* run = m_runs.find(m_id);
+    if (run == nullptr)
+        return;
+    if (run->state == RunState::Starting)
+        m_panel->setMessage(stateText(*run));
+    else if (isLive(run->state))
+        m_panel->setMessage(tr("The first picture comes with the next step."));
+    else if (m_session.client().isConnected())
+        m_panel->setMessage(tr("Loading the result…"));
+    else
+        m_panel->setMessage(tr("Nothing to show yet. Run → Explore opens the result of this run."));
+}
+
+QStringList RunView::lastLogLines() const
+{
+    QStringList lines;
+    const LogModel& log = m_session.log();
+    for (int row = std::max(0, log.rowCount() - kLogTail); row < log.rowCount(); ++row)
+        lines << log.row(row).time.mid(11, 8) + " " + log.row(row).source + ": " + log.row(row).text;
+    return lines;
+}
+
+void RunView::addCard(const CardContent& content)
+{
+    for (int i = 0; i < m_cards->count(); ++i) {
+        const auto* other = static_cast<ErrorCard*>(m_cards->itemAt(i)->widget());
+        if (other->content().id == content.id && other->content().whatHappened == content.whatHappened)
+            return;
+    }
+    while (m_cards->count() >= kMostCards) {
+        QWidget* oldest = m_cards->takeAt(m_cards->count() - 1)->widget();
+        oldest->deleteLater();
+    }
+    auto* card = new ErrorCard(content, this);
+    m_cards->insertWidget(0, card);
+    connect(card, &ErrorCard::dismissed, card, &QWidget::deleteLater);
+    connect(card, &ErrorCard::actionRequested, this,
+            [this](const QString& action) { Q_EMIT actionRequested(m_id, action); });
+}
+
+void RunView::clearCards()
+{
+    while (QLayoutItem* item = m_cards->takeAt(0)) {
+        item->widget()->hide();
+        item->widget()->deleteLater();
+        delete item;
+    }
+}
+
+void RunView::showEvent(QShowEvent* event)
+{
+    QWidget::showEvent(event);
+    m_pump->setVisible(true);
+}
+
+void RunView::hideEvent(QHideEvent* event)
+{
+    QWidget::hideEvent(event);
+    m_pump->setVisible(false);
+}
+
+}  // namespace vergence

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <QWidget>
+
+#include "app/shell/error_card.h"
+#include "app/shell/frame_pump.h"
+#include "app/shell/run_list_model.h"
+#include "app/viewport/view_panel.h"
+
+class QVBoxLayout;
+
+namespace vergence {
+
+class SuccessBar;
+
+/// One tab: cards and bars above, the streams of one run below.
+class RunView : public QWidget {
+    Q_OBJECT
+public:
+    RunView(RunListModel& runs, const QString& runId, QWidget* parent = nullptr);
+
+    const QString& runId() const { return m_id; }
+    ViewPanel& panel() { return *m_panel; }
+    const FramePump& pump() const { return *m_pump; }
+    /// Series named in the success bar.
+    void setHeadline(const QString& series) { m_headline = series; }
+    void addCard(const CardContent& content);
+    void clearCards();
+
+Q_SIGNALS:
+    /// "resume", "continue", "log", "use_config", "mark_stopped", "charts", "plugins", "folder", "export", "again", "compare"
+    void actionRequested(const QString& runId, const QString& action);
+
+protected:
+    void showEvent(QShowEvent* event) override;
+    void hideEvent(QHideEvent* event) override;
+
+private:
+    void takeState(RunState state);
+    void showMessage();
+    QStringList lastLogLines() const;
+
+    RunListModel& m_runs;
+    QString m_id, m_headline;
+    RunSession& m_session;
+    QVBoxLayout* m_cards;
+    SuccessBar* m_success;
+    ViewPanel* m_panel;
+    FramePump* m_pump;
+    bool m_sawLive = false;
+};
+
+}  // namespace vergence

@@ -1,0 +1,123 @@
+#include "app/shell/setup_panel.h"
+
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QVBoxLayout>
+
+namespace vergence {
+
+SetupPanel::SetupPanel(ProbeCatalog& catalog, QWidget* parent) : QWidget(parent), m_catalog(catalog)
+{
+    m_strip = new StageStrip(this);
+    m_note = new QLabel(this);
+    m_note->setWordWrap(true);
+    m_note->setAlignment(Qt::AlignCenter);
+    m_form = new ConfigForm(this);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(4, 4, 4, 4);
+    column->addWidget(m_strip);
+    column->addWidget(makeHeader());
+    column->addWidget(m_note, 1);
+    column->addWidget(m_form, 1);
+    connect(&catalog, &ProbeCatalog::completed, this, &SetupPanel::takeCatalog);
+    takeCatalog();
+}
+
+QWidget* SetupPanel::makeHeader()
+{
+    auto* header = new QWidget(this);
+    auto* row = new QHBoxLayout(header);
+    row->setContentsMargins(0, 0, 0, 0);
+    auto* label = new QLabel(tr("&Plugin"), header);
+    m_plugins = new QComboBox(header);
+    m_plugins->setObjectName("pluginCombo");
+    m_plugins->setAccessibleName(tr("Plugin"));
+    m_plugins->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    label->setBuddy(m_plugins);
+    row->addWidget(label);
+    row->addWidget(m_plugins, 1);
+    connect(m_plugins, &QComboBox::activated, this,
+            [this](int index) { choose(m_plugins->itemData(index).toString(), {}); });
+    return header;
+}
+
+void SetupPanel::takeCatalog()
+{
+    const QSignalBlocker quiet(m_plugins);
+    m_plugins->clear();
+    for (const PluginInfo& plugin : m_catalog.plugins())
+        if (plugin.isUsable())
+            m_plugins->addItem(plugin.title(), plugin.id());
+    const bool isEmpty = m_plugins->count() == 0;
+    m_note->setText(m_catalog.isComplete()
+                        ? tr("No plugin is ready. Plugins → Plugin manager says why.")
+                        : tr("Looking for plugins…"));
+    m_note->setVisible(isEmpty);
+    m_form->setVisible(!isEmpty);
+    m_plugins->setEnabled(!isEmpty);
+    if (isEmpty)
+        return;
+    if (m_plugin.isEmpty() || m_catalog.find(m_plugin) == nullptr)
+        choose(m_catalog.demoPlugin() ? m_catalog.demoPlugin()->id() : m_plugins->itemData(0).toString(),
+               {});
+    m_plugins->setCurrentIndex(m_plugins->findData(m_plugin));
+}
+
+bool SetupPanel::choose(const QString& plugin, const QString& preset)
+{
+    const PluginInfo* info = m_catalog.find(plugin);
+    if (info == nullptr)
+        return false;
+    if (plugin != m_plugin) {
+        m_plugin = plugin;
+        m_form->setSchema(*info->schema, info->presets);
+        m_plugins->setCurrentIndex(m_plugins->findData(plugin));
+        Q_EMIT pluginChosen(plugin);
+    }
+    const QString first = info->presets.empty() ? QString() : info->presets.front().name;
+    m_form->applyPreset(preset.isEmpty() ? first : preset);
+    return true;
+}
+
+std::vector<ConfigIssue> SetupPanel::loadToml(const std::string& toml, const QString& source,
+                                              const QString& plugin)
+{
+    const ConfigHeader header = readConfigHeader(toml, source.toStdString());
+    const QString named = QString::fromStdString(header.plugin);
+    const QString wanted = !named.isEmpty() ? named : plugin.isEmpty() ? m_plugin : plugin;
+    if (!choose(wanted, QString::fromStdString(header.preset))) {
+        ConfigIssue issue;
+        issue.rule = "unknown_plugin";
+        issue.sentence = "The plugin `" + wanted.toStdString() + "` is not ready on this computer.";
+        issue.place.source = source.toStdString();
+        return {issue};
+    }
+    return m_form->loadToml(toml, source.toStdString());
+}
+
+RunDraft SetupPanel::draft() const
+{
+    const QString preset = m_form->presetName();
+    const PluginInfo* info = m_catalog.find(m_plugin);
+    const FormPreset* known = info == nullptr ? nullptr : info->preset(preset);
+    const bool isFile = known != nullptr && known->isUserPreset;
+    return {m_plugin, preset, m_form->flags(), isFile ? userPresetFile(m_plugin, preset) : QString()};
+}
+
+std::string SetupPanel::tomlWithHeader() const
+{
+    return withPluginHeader(m_form->toml(), m_plugin);
+}
+
+void SetupPanel::reloadPresets(const QString& chosen)
+{
+    m_catalog.reloadUserPresets();
+    const PluginInfo* info = m_catalog.find(m_plugin);
+    if (info == nullptr)
+        return;
+    m_form->setSchema(*info->schema, info->presets);
+    m_form->applyPreset(chosen);
+}
+
+}  // namespace vergence

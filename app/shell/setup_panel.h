@@ -1,0 +1,49 @@
+#pragma once
+
+#include <QWidget>
+
+#include "app/forms/config_form.h"
+#include "app/shell/probe_catalog.h"
+#include "app/shell/stage_strip.h"
+#include "app/shell/worker_commands.h"
+
+class QComboBox;
+class QLabel;
+
+namespace vergence {
+
+/// The setup dock: stage strip, choice of the plugin, form.
+class SetupPanel : public QWidget {
+    Q_OBJECT
+public:
+    explicit SetupPanel(ProbeCatalog& catalog, QWidget* parent = nullptr);
+
+    /// Shows a plugin's form with a preset; false where the plugin is not usable.
+    bool choose(const QString& plugin, const QString& preset);
+    /// Loads a configuration whose header (or `plugin`) names the plugin; issues are shown in the form.
+    std::vector<ConfigIssue> loadToml(const std::string& toml, const QString& source,
+                                      const QString& plugin = {});
+    QString plugin() const { return m_plugin; }
+    RunDraft draft() const;
+    std::string tomlWithHeader() const;
+    void reloadPresets(const QString& chosen);  ///< after one was saved; chooses it
+    ConfigForm& form() { return *m_form; }
+    const ConfigForm& form() const { return *m_form; }
+    StageStrip& strip() { return *m_strip; }
+
+Q_SIGNALS:
+    void pluginChosen(const QString& plugin);
+
+private:
+    void takeCatalog();
+    QWidget* makeHeader();
+
+    ProbeCatalog& m_catalog;
+    QString m_plugin;
+    QComboBox* m_plugins;
+    QLabel* m_note;
+    StageStrip* m_strip;
+    ConfigForm* m_form;
+};
+
+}  // namespace vergence

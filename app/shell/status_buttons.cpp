@@ -1,0 +1,94 @@
+#include "app/shell/status_buttons.h"
+
+#include <QProgressBar>
+#include <QStatusBar>
+#include <QToolButton>
+
+namespace vergence {
+
+namespace {
+
+QString runText(const RunEntry& run)
+{
+    if (!isLive(run.state) || run.state == RunState::Starting)
+        return run.name + ": " + stateText(run);
+    QString text = StatusButtons::tr("%1: step %L2").arg(run.name).arg(run.step);
+    if (run.total > 0)
+        text += StatusButtons::tr("/%L1  %2 %").arg(run.total).arg(100 * run.step / run.total);
+    if (run.state != RunState::Running)
+        text += "  " + stateText(run);
+    const double left = run.session == nullptr ? -1 : run.session->secondsLeft();
+    return left < 0 ? text : text + StatusButtons::tr("  ~%1 left").arg(durationText(left));
+}
+
+}  // namespace
+
+StatusButtons::StatusButtons(QStatusBar& bar) : QObject(&bar)
+{
+    m_run = add(bar, "statusRun", tr("The current run; opens the list of runs"), "runsDock");
+    m_progress = new QProgressBar(&bar);
+    m_progress->setMaximumWidth(160);
+    m_progress->setTextVisible(false);
+    m_progress->setAccessibleName(tr("Progress of the current run"));
+    bar.addWidget(m_progress);
+    m_rate = add(bar, "statusRate", tr("Steps per second; opens the charts"), "chartsDock");
+    m_device = add(bar, "statusDevice", tr("Devices of this computer"), "devicesDock");
+    m_preview = add(bar, "statusPreview", tr("How pictures reach the view; opens the inspector"), "inspectorDock");
+    m_bell = add(bar, "statusBell", tr("Problems"), "problemsDock");
+    showRun(nullptr, 0);
+    m_device->setText(tr("Devices"));
+    m_preview->setText(tr("Preview: none"));
+    showProblems(0);
+}
+
+QToolButton* StatusButtons::add(QStatusBar& bar, const char* name, const QString& tip, const QString& dock)
+{
+    auto* button = new QToolButton(&bar);
+    button->setObjectName(name);
+    button->setAutoRaise(true);
+    button->setToolTip(tip);
+    button->setAccessibleName(tip);
+    connect(button, &QToolButton::clicked, this, [this, dock] { Q_EMIT dockRequested(dock); });
+    if (qstrcmp(name, "statusRun") == 0 || qstrcmp(name, "statusRate") == 0)
+        bar.addWidget(button);
+    else
+        bar.addPermanentWidget(button);
+    return button;
+}
+
+void StatusButtons::showRun(const RunEntry* run, int liveCount)
+{
+    const bool showsProgress = run != nullptr && isLive(run->state);
+    QString text = run == nullptr ? tr("No run selected") : runText(*run);
+    if (liveCount > 1)
+        text += tr("  (%n runs going on)", nullptr, liveCount);
+    m_run->setText(text);
+    m_progress->setVisible(showsProgress);
+    if (showsProgress) {
+        // Without a known total the bar moves without a claim of how far.
+        m_progress->setRange(0, run->total > 0 ? 1000 : 0);
+        m_progress->setValue(run->total > 0 ? static_cast<int>(1000 * run->step / run->total) : 0);
+    }
+    const double rate = showsProgress && run->session != nullptr ? run->session->stepsPerSecond() : 0;
+    m_rate->setVisible(rate > 0);
+    m_rate->setText(tr("%1 it/s").arg(rate, 0, 'g', 3));
+}
+
+void StatusButtons::showDevices(const SystemReading& reading)
+{
+    m_device->setText(reading.gpus.empty()
+                          ? tr("GPU: none (CPU %1 %)").arg(qRound(reading.systemCpuPercent))
+                          : tr("GPU: %1").arg(QString::fromStdString(reading.gpus.front().name)));
+}
+
+void StatusButtons::showPreview(const QString& transport)
+{
+    m_preview->setText(tr("Preview: %1").arg(transport.isEmpty() ? tr("none") : transport));
+}
+
+void StatusButtons::showProblems(int count)
+{
+    m_bell->setText(tr("%n problem(s)", nullptr, count));
+}
+
+}  // namespace vergence

@@ -1,0 +1,90 @@
+#include "app/shell/success_bar.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPushButton>
+#include <QToolButton>
+
+#include "app/shell/icons.h"
+#include "app/shell/theme.h"
+
+namespace vergence {
+
+namespace {
+
+const Series* telling(const MetricStore& metrics, const QString& headline, std::string& name)
+{
+    std::vector<std::string> candidates = metrics.names();
+    candidates.insert(candidates.begin(), headline.toStdString());
+    for (const std::string& candidate : candidates) {
+        const bool isLoss = candidate == headline.toStdString() || candidate.find("loss") != std::string::npos;
+        const Series* series = isLoss ? metrics.find(candidate) : nullptr;
+        if (series != nullptr && series->size() > 1) {
+            name = candidate;
+            return series;
+        }
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+SuccessBar::SuccessBar(QWidget* parent) : QFrame(parent)
+{
+    setObjectName("successBar");
+    setFrameShape(QFrame::StyledPanel);
+    setAutoFillBackground(true);
+    setBackgroundRole(QPalette::Base);
+    auto* icon = new QLabel(this);
+    icon->setPixmap(tintedIcon("tick", goodColour(palette())).pixmap(20, 20));
+    m_sentence = new QLabel(this);
+    m_sentence->setObjectName("successSentence");
+    m_sentence->setWordWrap(true);
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(10, 6, 6, 6);
+    row->addWidget(icon);
+    row->addWidget(m_sentence, 1);
+    const auto add = [&](const QString& text, const char* name, void (SuccessBar::*signal)()) {
+        auto* button = new QPushButton(text, this);
+        button->setObjectName(name);
+        row->addWidget(button);
+        connect(button, &QPushButton::clicked, this, signal);
+    };
+    add(tr("Compare with start"), "successCompare", &SuccessBar::compareRequested);
+    add(tr("Export…"), "successExport", &SuccessBar::exportRequested);
+    add(tr("Change a setting and run again"), "successAgain", &SuccessBar::againRequested);
+    auto* close = new QToolButton(this);
+    close->setIcon(tintedIcon("cross", palette()));
+    close->setAutoRaise(true);
+    close->setAccessibleName(tr("Hide this bar"));
+    row->addWidget(close);
+    connect(close, &QToolButton::clicked, this, &QWidget::hide);
+    hide();
+}
+
+void SuccessBar::showResult(const QString& sentence)
+{
+    m_sentence->setText(sentence);
+    setAccessibleName(sentence);
+    show();
+}
+
+QString successSentence(const RunEntry& run, const MetricStore& metrics, const QString& headline)
+{
+    std::string name;
+    const Series* series = telling(metrics, headline, name);
+    double seconds = run.seconds.value_or(0);
+    if (series != nullptr)
+        seconds = std::max(seconds, series->walls().back());
+    const QString done = run.state == RunState::Stopped
+                             ? SuccessBar::tr("Stopped after %1.").arg(durationText(seconds))
+                             : SuccessBar::tr("Done in %1.").arg(durationText(seconds));
+    if (series == nullptr)
+        return done;
+    return done + " " +
+           SuccessBar::tr("%1 %2 → %3.")
+               .arg(QString::fromStdString(name), numberText(series->values().front()),
+                    numberText(series->values().back()));
+}
+
+}  // namespace vergence

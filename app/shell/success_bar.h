@@ -1,0 +1,31 @@
+#pragma once
+
+#include <QFrame>
+
+#include "app/shell/run_list_model.h"
+
+class QLabel;
+class QPushButton;
+
+namespace vergence {
+
+/// "Done in 27 s. loss 0.21 → 0.012. [Compare with start] [Export…] [Change a setting and run again]" (`successBar`).
+class SuccessBar : public QFrame {
+    Q_OBJECT
+public:
+    explicit SuccessBar(QWidget* parent = nullptr);
+    void showResult(const QString& sentence);
+
+Q_SIGNALS:
+    void compareRequested();
+    void exportRequested();
+    void againRequested();
+
+private:
+    QLabel* m_sentence;
+};
+
+/// The sentence of a finished run: duration, and the headline (or any "loss") series from its first to its last value.
+QString successSentence(const RunEntry& run, const MetricStore& metrics, const QString& headline);
+
+}  // namespace vergence

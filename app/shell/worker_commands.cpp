@@ -1,0 +1,94 @@
+#include "app/shell/worker_commands.h"
+
+#include <QCoreApplication>
+#include <QDir>
+#include <QRandomGenerator>
+#include <QRegularExpression>
+
+#include "core/base/clock.h"
+
+namespace vergence {
+
+namespace {
+
+constexpr int kLingerSeconds = 900;
+
+}  // namespace
+
+QString RunDraft::title() const
+{
+    if (!configFile.isEmpty())
+        return QFileInfo(configFile).completeBaseName();
+    return preset.isEmpty() ? plugin : plugin + " · " + preset;
+}
+
+QString workerExecutable()
+{
+    const QString named = qEnvironmentVariable("VERGENCE_WORKER");
+    return named.isEmpty() ? QDir(QCoreApplication::applicationDirPath()).filePath("vergence") : named;
+}
+
+QStringList runArguments(const RunDraft& draft, const QString& runFolder, int checkpointSeconds)
+{
+    QStringList arguments{"run", draft.configFile.isEmpty() ? draft.plugin : draft.configFile};
+    if (draft.configFile.isEmpty() && !draft.preset.isEmpty())
+        arguments << "--preset" << draft.preset;
+    for (const QString& flag : draft.flags)
+        arguments << "--set" << flag;
+    arguments << "--checkpoint-every" << QString::number(checkpointSeconds);
+    // The worker goes on answering the viewer for a while, so that the views of a fresh result can be explored.
+    arguments << "--linger" << QString::number(kLingerSeconds);
+    return arguments << "--run-dir" << runFolder;
+}
+
+QStringList resumeArguments(const QString& runFolder)
+{
+    return {"run", runFolder, "--resume", "--linger", QString::number(kLingerSeconds)};
+}
+
+QStringList extendArguments(const QString& runFolder, const QString& assignment)
+{
+    return resumeArguments(runFolder) << "--set" << assignment;
+}
+
+QStringList exploreArguments(const QString& runFolder)
+{
+    return {"view", runFolder};
+}
+
+QStringList validateArguments(const QString& configFile)
+{
+    return {"validate", configFile, "--json"};
+}
+
+QStringList pluginArguments(const QStringList& pluginFolders)
+{
+    QStringList arguments;
+    for (const QString& folder : pluginFolders)
+        arguments << "--plugin-path" << folder;
+    return arguments;
+}
+
+QString commandLine(const QString& program, const QStringList& arguments)
+{
+    static const QRegularExpression plain("^[A-Za-z0-9_./:=,@%+-]+$");
+    QStringList words;
+    for (const QString& word : QStringList{program} + arguments)
+        words << (plain.match(word).hasMatch() ? word
+                                               : "'" + QString(word).replace("'", "'\\''") + "'");
+    return words.join(' ');
+}
+
+std::filesystem::path newRunPath(const QString& parent, const QString& plugin)
+{
+    const std::filesystem::path folder = parent.toStdString();
+    while (true) {
+        const QString name = QString("%1-%2-%3")
+                                 .arg(QString::fromStdString(utcNowForPath()), plugin)
+                                 .arg(QRandomGenerator::global()->bounded(0x10000), 4, 16, QChar('0'));
+        if (!std::filesystem::exists(folder / name.toStdString()))
+            return folder / name.toStdString();
+    }
+}
+
+}  // namespace vergence

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <filesystem>
+
+#include <QString>
+#include <QStringList>
+
+namespace vergence {
+
+/// A run as it is asked for, before it has a folder.
+struct RunDraft {
+    QString plugin, preset;
+    QStringList flags;   ///< `key=value` of what differs from the preset
+    QString configFile;  ///< instead of plugin and preset: a TOML file whose header names the plugin
+    QString title() const;
+};
+
+/// The command line and worker: $VERGENCE_WORKER, or `vergence` beside this program.
+QString workerExecutable();
+
+// Arguments of `vergence`, as a person would type them.
+QStringList runArguments(const RunDraft& draft, const QString& runFolder, int checkpointSeconds);
+QStringList resumeArguments(const QString& runFolder);
+/// `assignment` sets a new total, for instance "iterations=500".
+QStringList extendArguments(const QString& runFolder, const QString& assignment);
+QStringList exploreArguments(const QString& runFolder);
+QStringList validateArguments(const QString& configFile);
+
+/// `--plugin-path` for each folder, to be appended to any of the above.
+QStringList pluginArguments(const QStringList& pluginFolders);
+
+/// One line for a terminal, quoted where needed.
+QString commandLine(const QString& program, const QStringList& arguments);
+
+/// `<parent>/2026-03-02T10-15-07Z-<plugin>-7c1e`, a name that is not taken. Makes nothing.
+std::filesystem::path newRunPath(const QString& parent, const QString& plugin);
+
+}  // namespace vergence
