@@ -251,7 +251,7 @@ void RunListModel::updateBest(RunEntry& entry) const
             entry.seconds = std::max(entry.seconds.value_or(0), series->walls().back());
         }
     }
-    for (const char* name : {"system/vram_mib", "system/vram"})
+    for (const char* name : {"system/vram_mib", "system/vram_process_mib"})
         if (const Series* series = metrics.find(name); series && series->size() > 0)
             entry.peakVramMiB = series->summary().maximum;
 }

@@ -1,0 +1,59 @@
+#include <cstdio>
+#include <memory>
+
+#include <QApplication>
+#include <QImageReader>
+#include <QSurfaceFormat>
+
+#include "app/shell/main_window.h"
+#include "app/shell/watchdog.h"
+#include "core/base/error.h"
+
+namespace {
+
+void prepareQt()
+{
+    QCoreApplication::setApplicationName("vergence");
+    QCoreApplication::setAttribute(Qt::AA_ShareOpenGLContexts);
+    QGuiApplication::setDesktopFileName("org.vergence.Studio");
+    QSurfaceFormat format = QSurfaceFormat::defaultFormat();
+    format.setVersion(3, 3);
+    format.setProfile(QSurfaceFormat::CoreProfile);
+    QSurfaceFormat::setDefaultFormat(format);
+}
+
+int showWindow(QApplication& application, const vergence::ShellOptions& options)
+{
+    QImageReader::setAllocationLimit(1024);  // MiB; planes of large displays go beyond Qt's default
+    vergence::Theme theme(application);
+    vergence::MainWindow window(options, theme);
+    std::unique_ptr<vergence::Watchdog> watchdog;
+    if (options.hasWatchdog)
+        watchdog = std::make_unique<vergence::Watchdog>();
+    window.show();
+    const int code = QApplication::exec();
+    if (watchdog)
+        std::printf("%s\n", watchdog->report().constData());
+    return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+    vergence::ShellOptions options;
+    if (const auto code = vergence::parseShellOptions(argc, argv, options))
+        return *code;
+    if (!vergence::hasDisplay()) {
+        std::fprintf(stderr, "vergence-studio: no display was found; use `vergence` in a terminal, or set DISPLAY.\n");
+        return static_cast<int>(vergence::ExitCode::NoDevice);
+    }
+    prepareQt();
+    try {
+        QApplication application(argc, argv);
+        return showWindow(application, options);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "vergence-studio: %s\n", error.what());
+        return static_cast<int>(vergence::ExitCode::RunFailed);
+    }
+}

@@ -1,0 +1,144 @@
+#pragma once
+
+#include <map>
+
+#include <QMainWindow>
+
+#include "app/charts/charts_panel.h"
+#include "app/shell/command_palette.h"
+#include "app/shell/devices_panel.h"
+#include "app/shell/dock_layout.h"
+#include "app/shell/draft_validator.h"
+#include "app/shell/inspector_panel.h"
+#include "app/shell/log_panel.h"
+#include "app/shell/problems_panel.h"
+#include "app/shell/queue_panel.h"
+#include "app/shell/runs_panel.h"
+#include "app/shell/setup_panel.h"
+#include "app/shell/shell_options.h"
+#include "app/shell/start_page.h"
+#include "app/shell/status_buttons.h"
+#include "app/shell/studio_actions.h"
+#include "app/shell/studio_settings.h"
+#include "app/shell/system_monitor.h"
+#include "app/shell/theme.h"
+#include "app/shell/view_tabs.h"
+
+class QStackedWidget;
+
+namespace vergence {
+
+/// The window (`mainWindow`): builds the parts and connects them. Runs are worker processes; the window only follows them.
+class MainWindow : public QMainWindow {
+    Q_OBJECT
+public:
+    MainWindow(const ShellOptions& options, Theme& theme, QWidget* parent = nullptr);
+    ~MainWindow() override;
+
+    RunListModel& runs() { return m_runs; }
+    ProbeCatalog& catalog() { return m_catalog; }
+    RunQueue& queue() { return m_queue; }
+    StudioActions& actions() { return *m_actions; }
+    SetupPanel& setup() { return *m_setup; }
+    ProblemList& problems() { return m_problems; }
+    DockLayout& docks() { return *m_docks; }
+    ViewTabs& views() { return *m_tabs; }
+    /// The run that actions, log, inspector and status bar are about; empty for none.
+    QString currentRun() const { return m_current; }
+
+    void startDemo();
+    /// Starts what the setup holds, unless it has errors; id of the run, empty where nothing was started.
+    QString startDraft();
+    /// Shows a run in a tab. `explores`: a finished one is served by a worker, so that its controls work.
+    void openRun(const QString& id, bool explores);
+    /// A run folder or a configuration file.
+    void openPath(const QString& path);
+    void perform(RunAction action, const QStringList& ids);
+
+protected:
+    bool event(QEvent* event) override;
+    void closeEvent(QCloseEvent* event) override;
+    void dragEnterEvent(QDragEnterEvent* event) override;
+    void dropEvent(QDropEvent* event) override;
+    void changeEvent(QEvent* event) override;
+
+private:
+    // main_window.cpp: building
+    void makeCentre();
+    void makeDocks();
+    void beginBackgroundWork();
+    void restoreWindow();
+
+    // main_window_glue.cpp: connections between the parts
+    void connectActions();
+    void connectSetup();
+    void connectPanels();
+    void connectRuns();
+    void takeCatalog();
+    void takeSession(const QString& id);
+    void takeRunState(const QString& id, RunState state);
+    void setCurrent(const QString& id);
+    void showCurrent();
+    void showCentre();
+    void updateActions();
+    void syncCharts();
+    void validateDraft();
+    void takeIssues(const std::vector<ConfigIssue>& issues);
+    void applyAppearance();
+    void useUploader(RunView& view);
+
+    // main_window_runs.cpp: what is done with runs
+    QString launch(const std::function<QString()>& start);
+    void followNew(const QString& id, bool fromForm);
+    void freezeForm(const QString& id);
+    void releaseForm();
+    void act(const QString& id, const QString& action);
+    void useConfig(const QString& id);
+    void extendRun(const QString& id);
+    void moveToTrash(const QStringList& ids);
+    void markStopped(const QString& id);
+    void copyCommandOf(const QString& id);
+    void exportRun(const QString& id);
+    void takeScreenshot();
+    void compareWithRun();
+    void compareWithStart(const QString& id);
+    void savePreset(const QString& name, const QString& toml);
+    void setLiveValue(const QString& key, const QString& tomlValue);
+    void openPalette();
+    void openDialog();
+    void findInFocus();
+    void say(const QString& sentence);
+    RunClient* clientOf(const QString& id);
+
+    StudioSettings m_settings;
+    Theme& m_theme;
+    ShellOptions m_options;
+    QString m_executable;
+    RunListModel m_runs;
+    ProbeCatalog m_catalog;
+    RunStarter m_starter;
+    RunQueue m_queue;
+    ProblemList m_problems;
+    DraftValidator m_validator;
+    std::unique_ptr<SystemMonitor> m_monitor;
+    SystemReading m_reading;
+
+    StudioActions* m_actions = nullptr;
+    DockLayout* m_docks = nullptr;
+    StatusButtons* m_status = nullptr;
+    QStackedWidget* m_centre = nullptr;
+    StartPage* m_start = nullptr;
+    ViewTabs* m_tabs = nullptr;
+    RunsPanel* m_runsPanel = nullptr;
+    SetupPanel* m_setup = nullptr;
+    InspectorPanel* m_inspector = nullptr;
+    ChartsPanel* m_charts = nullptr;
+    LogPanel* m_log = nullptr;
+    QueuePanel* m_queuePanel = nullptr;
+    DevicesPanel* m_devices = nullptr;
+    ProblemsPanel* m_problemsPanel = nullptr;
+    QString m_current, m_formRun;
+    bool m_wasPainted = false, m_restoredRuns = false;
+};
+
+}  // namespace vergence

@@ -1,0 +1,376 @@
+// How the parts of the window are connected; built in main_window.cpp.
+
+#include <QComboBox>
+#include <QDockWidget>
+#include <QFileInfo>
+#include <QMessageBox>
+#include <QPushButton>
+#include <QShortcut>
+#include <QStackedWidget>
+#include <QUndoStack>
+
+#include "app/shell/error_catalogue.h"
+#include "app/shell/key_sheet.h"
+#include "app/shell/main_window.h"
+#include "app/shell/plugin_manager.h"
+#include "app/shell/preferences_dialog.h"
+
+namespace vergence {
+
+namespace {
+
+std::vector<ChartTable> tablesOf(const RunClient& client)
+{
+    std::vector<ChartTable> tables;
+    for (const nlohmann::json& json : client.tables()) {
+        ChartTable table;
+        table.id = QString::fromStdString(json.value("id", std::string()));
+        table.title = QString::fromStdString(json.value("title", std::string()));
+        for (const auto& column : json.value("columns", nlohmann::json::array()))
+            table.columns << QString::fromStdString(column.is_string() ? column.get<std::string>() : column.dump());
+        for (const auto& row : json.value("rows", nlohmann::json::array())) {
+            std::vector<double>& values = table.rows.emplace_back();
+            for (const auto& cell : row)
+                values.push_back(cell.is_number() ? cell.get<double>() : std::nan(""));
+        }
+        tables.push_back(std::move(table));
+    }
+    return tables;
+}
+
+}  // namespace
+
+void MainWindow::connectActions()
+{
+    StudioActions& a = *m_actions;
+    const auto on = [this](QAction* action, auto slot) { connect(action, &QAction::triggered, this, slot); };
+    const auto onRun = [this, on](QAction* action, RunAction what) {
+        on(action, [this, what] { perform(what, {m_current}); });
+    };
+    on(a.newRun, [this] {
+        releaseForm();
+        m_docks->reveal("setupDock");
+    });
+    on(a.open, [this] { openDialog(); });
+    on(a.openRunsFolder, [this] {
+        PreferencesDialog dialog(m_settings, this);
+        connect(&dialog, &PreferencesDialog::runsFolderChanged, &m_runs, &RunListModel::setFolder);
+        dialog.exec();
+    });
+    on(a.quit, [this] { close(); });
+    on(a.find, [this] { findInFocus(); });
+    on(a.palette, [this] { openPalette(); });
+    on(a.start, [this] { startDraft(); });
+    on(a.queue, [this] {
+        if (!hasErrors(m_setup->form().issues()) && !m_setup->plugin().isEmpty())
+            m_queue.add(m_setup->draft());
+        else
+            m_docks->reveal("problemsDock");
+    });
+    on(a.copyCommandLine, [this] { act({}, "copy_draft"); });
+    on(a.pause, [this] {
+        const RunEntry* run = m_runs.find(m_current);
+        perform(run != nullptr && run->state == RunState::Paused ? RunAction::Resume : RunAction::Pause, {m_current});
+    });
+    onRun(a.stop, RunAction::Stop);
+    on(a.checkpoint, [this] {
+        if (RunClient* client = clientOf(m_current))
+            client->checkpoint();
+    });
+    onRun(a.resume, RunAction::Resume);
+    onRun(a.extend, RunAction::Extend);
+    onRun(a.explore, RunAction::Explore);
+    onRun(a.useConfig, RunAction::UseConfig);
+    onRun(a.exportRun, RunAction::Export);
+    on(a.screenshot, [this] { takeScreenshot(); });
+    on(a.fullScreen, [this](bool on) { on ? showFullScreen() : showNormal(); });
+    on(a.resetLayout, [this] { m_docks->apply(m_docks->current()); });
+    on(a.startPage, [this] { m_centre->setCurrentWidget(m_start); });
+    on(a.nextProblem, [this] {
+        if (m_problemsPanel->isAncestorOf(focusWidget()) || !m_log->jumpToProblem(true))
+            m_problemsPanel->jumpToNext(true);
+    });
+    on(a.previousProblem, [this] {
+        if (m_problemsPanel->isAncestorOf(focusWidget()) || !m_log->jumpToProblem(false))
+            m_problemsPanel->jumpToNext(false);
+    });
+    on(a.pluginManager, [this] { act({}, "plugins"); });
+    on(a.keySheet, [this] { (new KeySheet(m_actions->all(), this))->show(); });
+    on(a.about, [this] {
+        QMessageBox::about(this, tr("About Vergence Studio"),
+                           tr("<b>Vergence Studio %1</b><br>A desktop studio for GPU research on light and vision."
+                              "<br>Licence: GPL-3.0-or-later.")
+                               .arg(VERGENCE_VERSION));
+    });
+    on(a.preferences, [this] {
+        auto* dialog = new PreferencesDialog(m_settings, this);
+        dialog->setAttribute(Qt::WA_DeleteOnClose);
+        connect(dialog, &PreferencesDialog::appearanceChanged, this, &MainWindow::applyAppearance);
+        connect(dialog, &PreferencesDialog::runsFolderChanged, &m_runs, &RunListModel::setFolder);
+        dialog->show();
+    });
+    connect(a.layoutCombo, &QComboBox::textActivated, m_docks, &DockLayout::apply);
+    connect(m_docks, &DockLayout::layoutApplied, a.layoutCombo, &QComboBox::setCurrentText);
+    const char* const panes[] = {"runsDock", "setupDock", nullptr, "chartsDock", "logDock", "queueDock", "devicesDock", "problemsDock"};
+    for (int i = 0; i < 8; ++i) {
+        auto* shortcut = new QShortcut(QKeySequence(static_cast<int>(Qt::CTRL) | (Qt::Key_1 + i)), this);
+        connect(shortcut, &QShortcut::activated, this, [this, name = panes[i]] {
+            name == nullptr ? m_centre->currentWidget()->setFocus() : m_docks->reveal(name);
+        });
+    }
+}
+
+void MainWindow::connectSetup()
+{
+    ConfigForm& form = m_setup->form();
+    connect(m_setup, &SetupPanel::pluginChosen, this, &MainWindow::validateDraft);
+    connect(&form, &ConfigForm::edited, this, &MainWindow::validateDraft);
+    connect(&form, &ConfigForm::startRequested, this, &MainWindow::startDraft);
+    connect(&form, &ConfigForm::queueRequested, m_actions->queue, &QAction::trigger);
+    connect(&form, &ConfigForm::liveChanged, this, &MainWindow::setLiveValue);
+    connect(&form, &ConfigForm::savePresetRequested, this, &MainWindow::savePreset);
+    connect(&form, &ConfigForm::compareRequested, this, &MainWindow::compareWithRun);
+    connect(&m_validator, &DraftValidator::validated, this, &MainWindow::takeIssues);
+    QUndoStack* history = form.undoStack();
+    connect(m_actions->undo, &QAction::triggered, history, &QUndoStack::undo);
+    connect(m_actions->redo, &QAction::triggered, history, &QUndoStack::redo);
+    connect(history, &QUndoStack::canUndoChanged, m_actions->undo, &QAction::setEnabled);
+    connect(history, &QUndoStack::canRedoChanged, m_actions->redo, &QAction::setEnabled);
+    m_actions->undo->setEnabled(history->canUndo());
+    m_actions->redo->setEnabled(history->canRedo());
+}
+
+void MainWindow::connectPanels()
+{
+    connect(m_start, &StartPage::demoRequested, this, &MainWindow::startDemo);
+    connect(m_start, &StartPage::newRunRequested, m_actions->newRun, &QAction::trigger);
+    connect(m_start, &StartPage::openRequested, this, &MainWindow::openDialog);
+    connect(m_start, &StartPage::runRequested, this, [this](const QString& id) { openRun(id, true); });
+    connect(m_start, &StartPage::pluginManagerRequested, m_actions->pluginManager, &QAction::trigger);
+    connect(m_start, &StartPage::devicesRequested, this, [this] { m_docks->reveal("devicesDock"); });
+    connect(m_runsPanel, &RunsPanel::demoRequested, this, &MainWindow::startDemo);
+    connect(m_runsPanel, &RunsPanel::currentChanged, this, &MainWindow::setCurrent);
+    connect(m_runsPanel, &RunsPanel::actionRequested, this,
+            [this](const QStringList& ids, RunAction action) { perform(action, ids); });
+    connect(m_status, &StatusButtons::dockRequested, m_docks, &DockLayout::reveal);
+    connect(m_queuePanel, &QueuePanel::runActivated, this, [this](const QString& id) { openRun(id, true); });
+    connect(m_queuePanel, &QueuePanel::failurePolicyChanged, this,
+            [this](bool on) { m_settings.setContinuesQueueAfterFailure(on); });
+    connect(&m_queue, &RunQueue::runStarted, this, [this](const QString& id) { followNew(id, false); });
+    connect(&m_queue, &RunQueue::countChanged, this, [this] {
+        const int waiting = m_queue.waitingCount();
+        m_docks->setTitle("queueDock", waiting == 0 ? tr("Queue") : tr("Queue (%1)").arg(waiting));
+    });
+    connect(m_log, &LogPanel::countsChanged, this, [this] {
+        const int warnings = m_log->warningCount();
+        m_docks->setTitle("logDock", warnings == 0 ? tr("Log") : tr("Log (%1)").arg(warnings));
+    });
+    connect(m_problemsPanel, &ProblemsPanel::fieldRequested, this, [this](const QString& key) {
+        m_docks->reveal("setupDock");
+        m_setup->form().focusField(key);
+    });
+    connect(m_problemsPanel, &ProblemsPanel::runRequested, this, [this](const QString& id) {
+        openRun(id, false);
+        m_docks->reveal("logDock");
+    });
+    connect(&m_problems, &ProblemList::countChanged, this, [this] {
+        const int count = m_problems.rowCount();
+        m_docks->setTitle("problemsDock", count == 0 ? tr("Problems") : tr("Problems (%1)").arg(count));
+        m_status->showProblems(count);
+    });
+}
+
+void MainWindow::connectRuns()
+{
+    connect(&m_catalog, &ProbeCatalog::completed, this, &MainWindow::takeCatalog);
+    connect(&m_runs, &RunListModel::sessionOpened, this, &MainWindow::takeSession);
+    connect(&m_runs, &RunListModel::runStateChanged, this, &MainWindow::takeRunState);
+    connect(&m_runs, &RunListModel::chartedChanged, this, &MainWindow::syncCharts);
+    connect(&m_runs, &RunListModel::runProgressed, this, [this](const QString& id) {
+        if (id == m_current)
+            showCurrent();
+    });
+    connect(&m_runs, &RunListModel::scanFinished, this, [this] {
+        if (m_restoredRuns)
+            return;
+        m_restoredRuns = true;
+        const std::vector<QString> live = m_runs.liveIds();
+        for (const QString& id : live)
+            followNew(id, false);
+    });
+    connect(&m_starter, &RunStarter::startFailed, this, [this](const QString&, const QString& sentence) { say(sentence); });
+    connect(m_tabs, &ViewTabs::currentRunChanged, this, [this](const QString& id) {
+        if (!id.isEmpty())
+            setCurrent(id);
+        showCentre();
+    });
+    connect(m_tabs, &ViewTabs::viewOpened, this, [this](RunView* view) {
+        connect(view, &RunView::actionRequested, this, &MainWindow::act);
+        connect(&view->panel(), &ViewPanel::parameterDragged, this, [this](const QString& key, double value) {
+            setLiveValue(key, QString::number(value, 'g', 10));
+        });
+        const RunEntry* run = m_runs.find(view->runId());
+        const PluginInfo* plugin = run == nullptr ? nullptr : m_catalog.find(run->plugin);
+        if (plugin != nullptr && plugin->headline() != nullptr)
+            view->setHeadline(QString::fromStdString(plugin->headline()->name));
+    });
+}
+
+void MainWindow::takeCatalog()
+{
+    std::map<QString, HeadlineMetric> headlines;
+    std::vector<MetricDecl> declarations;
+    for (const PluginInfo& plugin : m_catalog.plugins()) {
+        declarations.insert(declarations.end(), plugin.metrics.begin(), plugin.metrics.end());
+        if (const MetricDecl* metric = plugin.headline())
+            headlines[plugin.id()] = {metric->name, metric->better == MetricDecl::Better::Higher};
+    }
+    m_charts->setDeclarations(declarations);
+    m_runs.setHeadlines(std::move(headlines));
+    for (const QString& file : std::exchange(m_options.files, {}))
+        if (!QFileInfo(file).isDir())
+            openPath(file);
+    updateActions();
+}
+
+void MainWindow::takeSession(const QString& id)
+{
+    RunSession& session = *m_runs.find(id)->session;
+    connect(&session, &RunSession::problemAdded, this, [this, id](const RunProblem& problem) {
+        const RunEntry* run = m_runs.find(id);
+        m_problems.addRunProblem({IssueSeverity::Warning, problem.id, problem.sentence, {}, id,
+                                  run == nullptr ? id : run->name, problem.when});
+    });
+    connect(&session.client(), &RunClient::metricsAppended, m_charts, &ChartsPanel::refresh);
+    connect(&session.client(), &RunClient::tableChanged, this, [this, id] {
+        if (id == m_current)
+            syncCharts();
+    });
+    connect(&session.client(), &RunClient::requestWaiting, this,
+            [this](const QString& request) { say(tr("Waiting for the worker: %1 …").arg(request)); });
+}
+
+void MainWindow::takeRunState(const QString& id, RunState state)
+{
+    const RunEntry* run = m_runs.find(id);
+    if (run == nullptr)
+        return;
+    const bool isBad = state == RunState::Failed || state == RunState::Crashed;
+    if (isBad) {
+        if (const auto card = cardForRun(*run, {}))
+            m_problems.addRunProblem({IssueSeverity::Error, card->id, run->problem.isEmpty() ? card->whatHappened : run->problem,
+                                      {}, id, run->name, QDateTime::currentDateTime()});
+    }
+    if (id == m_formRun && isFinal(state)) {
+        m_setup->strip().setStage(isBad ? StageStrip::Stage::Setup : StageStrip::Stage::Look);
+        releaseForm();
+    }
+    QStringList users;
+    for (const QString& live : m_runs.liveIds())
+        users << m_runs.find(live)->name;
+    m_devices->setUsers(users.join(", "));
+    if (id == m_current)
+        showCurrent();
+}
+
+void MainWindow::setCurrent(const QString& id)
+{
+    if (!id.isEmpty() && id == m_current)
+        return;
+    m_current = m_runs.find(id) == nullptr ? QString() : id;
+    const RunEntry* run = m_runs.find(m_current);
+    RunSession* session = run == nullptr ? nullptr : run->session;
+    m_log->setLog(session == nullptr ? nullptr : &session->log(),
+                  run == nullptr ? QString() : QString::fromStdString(run->folder.log().string()));
+    m_inspector->setRun(m_current);
+    m_runsPanel->select(m_current);
+    syncCharts();
+    showCurrent();
+}
+
+void MainWindow::showCurrent()
+{
+    const RunEntry* run = m_runs.find(m_current);
+    m_status->showRun(run, static_cast<int>(m_runs.liveIds().size()));
+    RunView* view = m_tabs->current();
+    m_status->showPreview(view == nullptr ? QString() : view->panel().transportName());
+    setWindowTitle(run == nullptr ? tr("Vergence Studio") : tr("%1 – %2 – Vergence Studio").arg(run->name, run->plugin));
+    updateActions();
+}
+
+void MainWindow::showCentre()
+{
+    m_centre->setCurrentIndex(m_tabs->count() == 0 ? 0 : 1);
+}
+
+void MainWindow::updateActions()
+{
+    const RunEntry* run = m_runs.find(m_current);
+    const auto allowed = [run](RunAction action) { return run != nullptr && isAllowed(action, *run); };
+    const bool isPaused = run != nullptr && run->state == RunState::Paused;
+    StudioActions& a = *m_actions;
+    const bool canStart = !m_setup->plugin().isEmpty();
+    a.start->setEnabled(canStart);
+    a.queue->setEnabled(canStart);
+    a.copyCommandLine->setEnabled(canStart);
+    a.pause->setText(isPaused ? tr("Resume") : tr("&Pause"));
+    a.pause->setEnabled(isPaused || allowed(RunAction::Pause));
+    a.stop->setEnabled(allowed(RunAction::Stop));
+    a.checkpoint->setEnabled(run != nullptr && next(run->state, RunEvent::CheckpointRequested).has_value());
+    a.exportRun->setEnabled(allowed(RunAction::Export));
+    a.screenshot->setEnabled(m_tabs->current() != nullptr);
+    const bool hasEnded = run != nullptr && run->isLoaded && run->hasEnded();
+    a.resume->setEnabled(hasEnded && allowed(RunAction::Resume));
+    a.extend->setEnabled(allowed(RunAction::Extend));
+    a.explore->setEnabled(allowed(RunAction::Explore));
+    a.useConfig->setEnabled(allowed(RunAction::UseConfig));
+}
+
+void MainWindow::syncCharts()
+{
+    std::vector<ChartedRun> charted;
+    for (const QString& id : m_runs.chartedIds()) {
+        const RunEntry* run = m_runs.find(id);
+        if (run->session != nullptr)
+            charted.push_back({id, run->name, run->colour, &run->session->client().metrics()});
+    }
+    m_charts->setRuns(charted);
+    const RunEntry* run = m_runs.find(m_current);
+    m_charts->setTables(run == nullptr || run->session == nullptr ? std::vector<ChartTable>()
+                                                                  : tablesOf(run->session->client()));
+    m_charts->refresh();
+}
+
+void MainWindow::validateDraft()
+{
+    m_problems.setDraftIssues(m_setup->form().issues());
+    if (m_formRun.isEmpty() && !m_setup->plugin().isEmpty())
+        m_validator.validateSoon(m_setup->tomlWithHeader());
+    updateActions();
+}
+
+void MainWindow::takeIssues(const std::vector<ConfigIssue>& issues)
+{
+    ConfigForm& form = m_setup->form();
+    form.setExternalIssues({});
+    const std::vector<ConfigIssue> local = form.issues();
+    std::vector<ConfigIssue> further;
+    for (const ConfigIssue& issue : issues) {
+        const bool isKnown = std::any_of(local.begin(), local.end(), [&issue](const ConfigIssue& other) {
+            return other.rule == issue.rule && other.key == issue.key;
+        });
+        if (!isKnown)
+            further.push_back(issue);
+    }
+    form.setExternalIssues(further);
+    m_problems.setDraftIssues(form.issues());
+}
+
+void MainWindow::applyAppearance()
+{
+    m_theme.apply(m_settings.theme(), m_settings.textPercent());
+    m_charts->setDarkPalette(m_theme.isDark());
+    m_actions->tint(palette());
+}
+
+}  // namespace vergence

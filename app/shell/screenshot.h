@@ -1,0 +1,14 @@
+#pragma once
+
+#include <QImage>
+#include <QString>
+
+#include "core/artifact/run_folder.h"
+
+namespace vergence {
+
+/// Saves a picture of the view below the run's exports, with the run's id in the PNG's text; returns the path. Throws
+/// OutputError.
+QString saveScreenshot(QImage image, const RunFolder& folder);
+
+}  // namespace vergence
