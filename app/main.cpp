@@ -24,7 +24,7 @@ void prepareQt()
 
 int showWindow(QApplication& application, const vergence::ShellOptions& options)
 {
-    QImageReader::setAllocationLimit(1024);  // MiB; planes of large displays go beyond Qt's default
+    QImageReader::setAllocationLimit(1024); // MiB; planes of large displays go beyond Qt's default
     vergence::Theme theme(application);
     vergence::MainWindow window(options, theme);
     std::unique_ptr<vergence::Watchdog> watchdog;
@@ -37,7 +37,7 @@ int showWindow(QApplication& application, const vergence::ShellOptions& options)
     return code;
 }
 
-}  // namespace
+} // namespace
 
 int main(int argc, char** argv)
 {
@@ -45,7 +45,8 @@ int main(int argc, char** argv)
     if (const auto code = vergence::parseShellOptions(argc, argv, options))
         return *code;
     if (!vergence::hasDisplay()) {
-        std::fprintf(stderr, "vergence-studio: no display was found; use `vergence` in a terminal, or set DISPLAY.\n");
+        std::fprintf(stderr, "vergence-studio: no display was found; use `vergence` in a terminal, "
+                             "or set DISPLAY.\n");
         return static_cast<int>(vergence::ExitCode::NoDevice);
     }
     prepareQt();

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostShown = 60;
 
-}  // namespace
+} // namespace
 
 int paletteScore(const QString& text, const QString& typed)
 {
@@ -31,7 +31,8 @@ int paletteScore(const QString& text, const QString& typed)
 }
 
 CommandPalette::CommandPalette(std::vector<PaletteEntry> entries, QWidget* parent)
-    : QDialog(parent, Qt::Popup), m_entries(std::move(entries))
+    : QDialog(parent, Qt::Popup),
+      m_entries(std::move(entries))
 {
     setObjectName("commandPalette");
     setAttribute(Qt::WA_DeleteOnClose);
@@ -71,7 +72,8 @@ void CommandPalette::filter(const QString& typed)
         item->setData(Qt::UserRole, static_cast<qulonglong>(ranked[i].second));
     }
     if (ranked.empty())
-        (new QListWidgetItem(tr("Nothing matches “%1”.").arg(typed), m_list))->setFlags(Qt::NoItemFlags);
+        (new QListWidgetItem(tr("Nothing matches “%1”.").arg(typed), m_list))
+            ->setFlags(Qt::NoItemFlags);
     m_list->setCurrentRow(0);
 }
 
@@ -95,11 +97,12 @@ bool CommandPalette::eventFilter(QObject* watched, QEvent* event)
         choose();
         return true;
     }
-    if (key == Qt::Key_Up || key == Qt::Key_Down || key == Qt::Key_PageUp || key == Qt::Key_PageDown) {
+    if (key == Qt::Key_Up || key == Qt::Key_Down || key == Qt::Key_PageUp ||
+        key == Qt::Key_PageDown) {
         QCoreApplication::sendEvent(m_list, event);
         return true;
     }
     return QDialog::eventFilter(watched, event);
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -12,12 +12,13 @@ namespace vergence {
 
 /// Something the palette can do.
 struct PaletteEntry {
-    QString text;    ///< "Run: Start"
-    QString detail;  ///< shortcut or explanation
+    QString text;   ///< "Run: Start"
+    QString detail; ///< shortcut or explanation
     std::function<void()> run;
 };
 
-/// Rank of `text` for what was typed; 0 means no match. All words must occur; beginnings of words count more.
+/// Rank of `text` for what was typed; 0 means no match. All words must occur; beginnings of words
+/// count more.
 int paletteScore(const QString& text, const QString& typed);
 
 /// Search over actions, presets, settings and runs (`commandPalette`). Enter runs the chosen entry.
@@ -38,4 +39,4 @@ private:
     QListWidget* m_list;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -16,7 +16,7 @@ double gib(std::uint64_t bytes)
     return static_cast<double>(bytes) / (1u << 30);
 }
 
-}  // namespace
+} // namespace
 
 DevicesPanel::DevicesPanel(QWidget* parent) : QWidget(parent)
 {
@@ -81,8 +81,9 @@ void DevicesPanel::showReading(const SystemReading& reading)
 void DevicesPanel::showGpu(const GpuReading& gpu)
 {
     const QString name = QString::fromStdString(gpu.name);
-    const QString tip = tr("%1\nDriver %2").arg(QString::fromStdString(gpu.uuid),
-                                               QString::fromStdString(gpu.driver));
+    const QString tip =
+        tr("%1\nDriver %2")
+            .arg(QString::fromStdString(gpu.uuid), QString::fromStdString(gpu.driver));
     const auto text = [](std::optional<double> value, const QString& form) {
         return value ? form.arg(*value, 0, 'f', 0) : QString();
     };
@@ -93,7 +94,8 @@ void DevicesPanel::showGpu(const GpuReading& gpu)
                               .join(' '));
     load.line->append(gpu.utilisationPercent, 100);
     Row& memory = row(tr("%1 memory").arg(name), tip);
-    memory.figures->setText(tr("%1 of %2 GB").arg(gib(gpu.usedBytes), 0, 'f', 1).arg(gib(gpu.totalBytes), 0, 'f', 1));
+    memory.figures->setText(
+        tr("%1 of %2 GB").arg(gib(gpu.usedBytes), 0, 'f', 1).arg(gib(gpu.totalBytes), 0, 'f', 1));
     memory.line->append(gib(gpu.usedBytes), gib(gpu.totalBytes));
 }
 
@@ -102,4 +104,4 @@ void DevicesPanel::setUsers(const QString& text)
     m_users->setText(text.isEmpty() ? tr("No run is going on.") : tr("In use by: %1").arg(text));
 }
 
-}  // namespace vergence
+} // namespace vergence

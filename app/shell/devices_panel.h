@@ -13,13 +13,14 @@ namespace vergence {
 
 class Sparkline;
 
-/// One row per device (CPU, RAM, each GPU): figures now and a line of the last five minutes (`devicesView`).
+/// One row per device (CPU, RAM, each GPU): figures now and a line of the last five minutes
+/// (`devicesView`).
 class DevicesPanel : public QWidget {
     Q_OBJECT
 public:
     explicit DevicesPanel(QWidget* parent = nullptr);
     void showReading(const SystemReading& reading);
-    void setUsers(const QString& text);  ///< "who uses it": names of live runs
+    void setUsers(const QString& text); ///< "who uses it": names of live runs
 
 private:
     struct Row {
@@ -35,4 +36,4 @@ private:
     std::map<QString, Row> m_rows;
 };
 
-}  // namespace vergence
+} // namespace vergence

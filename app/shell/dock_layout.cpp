@@ -15,7 +15,8 @@ namespace {
 /// Raised when docks are added or renamed; older states are then not restored.
 constexpr int kStateVersion = 1;
 
-/// Which docks a layout shows; the first of each area is on top of its tabs. Sizes are shares of the window.
+/// Which docks a layout shows; the first of each area is on top of its tabs. Sizes are shares of
+/// the window.
 struct Arrangement {
     QStringList shown;
     double left, right, bottom;
@@ -24,20 +25,24 @@ struct Arrangement {
 Arrangement arrangementOf(const QString& layout)
 {
     if (layout == QLatin1String("Setup"))
-        return {{"runsDock", "setupDock", "inspectorDock", "problemsDock", "queueDock"}, 0.2, 0.34, 0.2};
+        return {{"runsDock", "setupDock", "inspectorDock", "problemsDock", "queueDock"},
+                0.2,
+                0.34,
+                0.2};
     if (layout == QLatin1String("Inspect"))
         return {{"runsDock", "inspectorDock", "setupDock"}, 0.2, 0.26, 0.2};
     if (layout == QLatin1String("Compare"))
         return {{"runsDock", "chartsDock", "logDock"}, 0.24, 0.2, 0.5};
     if (layout == QLatin1String("Present"))
         return {{}, 0.2, 0.2, 0.2};
-    return {{"runsDock", "setupDock", "inspectorDock", "chartsDock", "logDock", "queueDock", "devicesDock", "problemsDock"},
+    return {{"runsDock", "setupDock", "inspectorDock", "chartsDock", "logDock", "queueDock",
+             "devicesDock", "problemsDock"},
             0.2,
             0.27,
             0.36};
 }
 
-}  // namespace
+} // namespace
 
 DockLayout::DockLayout(QMainWindow& window) : QObject(&window), m_window(window)
 {
@@ -60,9 +65,9 @@ QDockWidget* DockLayout::add(const QString& objectName, const QString& title, QW
 
 QDockWidget* DockLayout::dock(const QString& objectName) const
 {
-    const auto found = std::find_if(m_docks.begin(), m_docks.end(), [&objectName](const Placed& placed) {
-        return placed.name == objectName;
-    });
+    const auto found =
+        std::find_if(m_docks.begin(), m_docks.end(),
+                     [&objectName](const Placed& placed) { return placed.name == objectName; });
     expects(found != m_docks.end(), "dock: unknown name " + objectName.toStdString());
     return found->dock;
 }
@@ -113,8 +118,9 @@ void DockLayout::apply(const QString& layout)
             heights << static_cast<int>(height * arrangement.bottom);
         } else {
             sides << placed.dock;
-            widths << static_cast<int>(width * (placed.area == Qt::LeftDockWidgetArea ? arrangement.left
-                                                                                      : arrangement.right));
+            widths << static_cast<int>(width * (placed.area == Qt::LeftDockWidgetArea
+                                                    ? arrangement.left
+                                                    : arrangement.right));
         }
     }
     m_window.resizeDocks(sides, widths, Qt::Horizontal);
@@ -152,4 +158,4 @@ std::vector<QAction*> DockLayout::toggles() const
     return actions;
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -18,7 +18,8 @@ class DockLayout : public QObject {
 public:
     explicit DockLayout(QMainWindow& window);
 
-    QDockWidget* add(const QString& objectName, const QString& title, QWidget* content, Qt::DockWidgetArea area);
+    QDockWidget* add(const QString& objectName, const QString& title, QWidget* content,
+                     Qt::DockWidgetArea area);
     QDockWidget* dock(const QString& objectName) const;
     void setTitle(const QString& objectName, const QString& title);
     /// Shows the dock, raises it above its tabs and focuses its content.
@@ -28,7 +29,8 @@ public:
     void apply(const QString& layout);
     QString current() const { return m_current; }
     static QStringList names();
-    /// Restores what QMainWindow::saveState() gave; false where it does not fit, then `fallback` is applied.
+    /// Restores what QMainWindow::saveState() gave; false where it does not fit, then `fallback` is
+    /// applied.
     bool restore(const QByteArray& state, const QString& layout);
     QByteArray save() const;
     std::vector<QAction*> toggles() const;
@@ -49,4 +51,4 @@ private:
     QString m_current;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -24,10 +24,11 @@ std::vector<ConfigIssue> issuesIn(const QByteArray& answer)
     return issues;
 }
 
-}  // namespace
+} // namespace
 
 DraftValidator::DraftValidator(QString executable, QStringList extraArguments, QObject* parent)
-    : QObject(parent), m_executable(std::move(executable)),
+    : QObject(parent),
+      m_executable(std::move(executable)),
       m_extraArguments(std::move(extraArguments))
 {
     m_delay.setSingleShot(true);
@@ -81,4 +82,4 @@ void DraftValidator::readAnswer()
     }
 }
 
-}  // namespace vergence
+} // namespace vergence

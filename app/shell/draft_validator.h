@@ -11,8 +11,8 @@
 
 namespace vergence {
 
-/// Asks a worker process for the plugin's own rules (`vergence validate --json`), 300 ms after the last edit. Only the answer to
-/// the newest draft counts.
+/// Asks a worker process for the plugin's own rules (`vergence validate --json`), 300 ms after the
+/// last edit. Only the answer to the newest draft counts.
 class DraftValidator : public QObject {
     Q_OBJECT
 public:
@@ -38,4 +38,4 @@ private:
     std::string m_toml;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -26,10 +26,11 @@ QLabel* paragraph(const QString& text, QWidget* parent)
     return label;
 }
 
-}  // namespace
+} // namespace
 
 ErrorCard::ErrorCard(const CardContent& content, QWidget* parent)
-    : QFrame(parent), m_content(content)
+    : QFrame(parent),
+      m_content(content)
 {
     setObjectName("errorCard");
     setAccessibleName(content.whatHappened);
@@ -106,4 +107,4 @@ QWidget* ErrorCard::makeButtons()
     return box;
 }
 
-}  // namespace vergence
+} // namespace vergence

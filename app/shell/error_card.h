@@ -10,15 +10,16 @@ namespace vergence {
 /// What one card says: what happened, why, and what can be done about it.
 struct CardContent {
     struct Button {
-        QString action;  ///< "resume", "log", "use_config", …; see RunView
+        QString action; ///< "resume", "log", "use_config", …; see RunView
         QString text;
     };
-    QString id;  ///< "E-CRASH"
+    QString id; ///< "E-CRASH"
     QString whatHappened, why, details;
     std::vector<Button> buttons;
 };
 
-/// A failure as people need it (object name `errorCard`): What happened · Why, as far as we know · What you can do · Details.
+/// A failure as people need it (object name `errorCard`): What happened · Why, as far as we know ·
+/// What you can do · Details.
 class ErrorCard : public QFrame {
     Q_OBJECT
 public:
@@ -35,4 +36,4 @@ private:
     CardContent m_content;
 };
 
-}  // namespace vergence
+} // namespace vergence

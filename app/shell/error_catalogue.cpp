@@ -63,7 +63,9 @@ QString whatHappened(const QString& id, const RunEntry& run, std::optional<std::
     if (id == "E-OOM")
         return tr("Memory ran out at step %1. %2").arg(run.step).arg(safetySentence(checkpoint));
     if (id == "E-DISK")
-        return tr("Results cannot be written at step %1. %2").arg(run.step).arg(safetySentence(checkpoint));
+        return tr("Results cannot be written at step %1. %2")
+            .arg(run.step)
+            .arg(safetySentence(checkpoint));
     if (id == "E-CONFIG")
         return tr("The configuration was not accepted.");
     if (id == "E-PLUGIN")
@@ -72,7 +74,9 @@ QString whatHappened(const QString& id, const RunEntry& run, std::optional<std::
         return tr("The input data cannot be read.");
     if (id == "E-NOGPU")
         return tr("The device that this run needs was not found.");
-    return tr("The run ended with an error at step %1. %2").arg(run.step).arg(safetySentence(checkpoint));
+    return tr("The run ended with an error at step %1. %2")
+        .arg(run.step)
+        .arg(safetySentence(checkpoint));
 }
 
 QString whyOf(const QString& id, const RunEntry& run)
@@ -80,14 +84,16 @@ QString whyOf(const QString& id, const RunEntry& run)
     if (!run.problem.isEmpty())
         return run.problem;
     if (id == "E-CRASH")
-        return tr("Why, as far as we know: a fault in the plugin or in a library below it. The window and other "
+        return tr("Why, as far as we know: a fault in the plugin or in a library below it. The "
+                  "window and other "
                   "runs are not affected.");
     if (id == "E-LOST")
         return tr("Why, as far as we know: the computer restarted or the worker was killed.");
     return {};
 }
 
-std::vector<CardContent::Button> buttonsFor(const QString& id, std::optional<std::int64_t> checkpoint)
+std::vector<CardContent::Button> buttonsFor(const QString& id,
+                                            std::optional<std::int64_t> checkpoint)
 {
     std::vector<CardContent::Button> buttons;
     if (checkpoint && id != "E-CONFIG" && id != "E-PLUGIN")
@@ -106,7 +112,7 @@ std::vector<CardContent::Button> buttonsFor(const QString& id, std::optional<std
     return buttons;
 }
 
-}  // namespace
+} // namespace
 
 std::optional<std::int64_t> newestCheckpointStep(const RunFolder& folder)
 {
@@ -114,14 +120,15 @@ std::optional<std::int64_t> newestCheckpointStep(const RunFolder& folder)
     if (checkpoints.empty())
         return std::nullopt;
     static const QRegularExpression number("(\\d+)$");
-    const auto match =
-        number.match(QString::fromStdString(checkpoints.back().filename().string()));
-    return match.hasMatch() ? std::optional<std::int64_t>(match.captured(1).toLongLong()) : std::nullopt;
+    const auto match = number.match(QString::fromStdString(checkpoints.back().filename().string()));
+    return match.hasMatch() ? std::optional<std::int64_t>(match.captured(1).toLongLong())
+                            : std::nullopt;
 }
 
 std::optional<CardContent> cardForRun(const RunEntry& run, const QStringList& lastLines)
 {
-    if (run.state != RunState::Failed && run.state != RunState::Crashed && run.state != RunState::Lost)
+    if (run.state != RunState::Failed && run.state != RunState::Crashed &&
+        run.state != RunState::Lost)
         return std::nullopt;
     const QString id = idOf(run);
     const auto checkpoint = newestCheckpointStep(run.folder);
@@ -164,4 +171,4 @@ CardContent cardForConfig(const QString& source, const std::vector<ConfigIssue>&
     return card;
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -9,7 +9,8 @@
 
 namespace vergence {
 
-/// The card of a run that ended badly or was lost; nothing for runs that are well. `lastLines`: end of its log.
+/// The card of a run that ended badly or was lost; nothing for runs that are well. `lastLines`: end
+/// of its log.
 std::optional<CardContent> cardForRun(const RunEntry& run, const QStringList& lastLines);
 /// The card of a problem that a live run raised; nothing where a row in Problems is enough.
 std::optional<CardContent> cardForProblem(const QString& id, const QString& sentence);
@@ -19,4 +20,4 @@ CardContent cardForConfig(const QString& source, const std::vector<ConfigIssue>&
 /// Step of the newest complete checkpoint; nothing where there is none.
 std::optional<std::int64_t> newestCheckpointStep(const RunFolder& folder);
 
-}  // namespace vergence
+} // namespace vergence

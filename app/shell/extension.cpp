@@ -16,7 +16,7 @@ bool soundsLikeSteps(const std::string& key)
                        [&key](const char* name) { return key.find(name) != std::string::npos; });
 }
 
-}  // namespace
+} // namespace
 
 QString stepsKey(const ConfigSchema& schema, const RunFolder& folder, std::int64_t total)
 {
@@ -35,4 +35,4 @@ QString stepsKey(const ConfigSchema& schema, const RunFolder& folder, std::int64
     return named == fitting.end() ? QString() : QString::fromStdString(*named);
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -1,6 +1,9 @@
 #include "app/shell/frame_pump.h"
 
+#include <QComboBox>
+
 #include "app/viewport/view_panel.h"
+#include "app/viewport/view_scene.h"
 #include "core/run/run_client.h"
 
 namespace vergence {
@@ -8,11 +11,50 @@ namespace vergence {
 namespace {
 
 constexpr int kFrameMs = 16;
+const std::string kStartPrefix = "start:";
 
-}  // namespace
+bool isPicture(StreamKind kind)
+{
+    return kind == StreamKind::Image || kind == StreamKind::ImageStack ||
+           kind == StreamKind::HeatMap || kind == StreamKind::FrameStream;
+}
+
+/// Gives every picture with a first frame a partner stream of that frame, in the same compare
+/// group.
+void addStarts(std::vector<StreamDecl>& streams, const std::map<std::string, Frame>& first)
+{
+    std::vector<StreamDecl> partners;
+    for (StreamDecl& stream : streams) {
+        if (!first.contains(stream.id))
+            continue;
+        if (stream.compareGroup.empty())
+            stream.compareGroup = kStartPrefix + stream.id;
+        StreamDecl partner = stream;
+        partner.id = kStartPrefix + stream.id;
+        partner.title = FramePump::tr("%1 at the start")
+                            .arg(QString::fromStdString(stream.title))
+                            .toStdString();
+        partners.push_back(partner);
+    }
+    streams.insert(streams.end(), partners.begin(), partners.end());
+}
+
+void choose(QWidget& panel, const QString& combo, const QVariant& data)
+{
+    auto* box = panel.findChild<QComboBox*>(combo);
+    const int index = box == nullptr ? -1 : box->findData(data);
+    if (index < 0)
+        return;
+    box->setCurrentIndex(index);
+    Q_EMIT box->activated(index);
+}
+
+} // namespace
 
 FramePump::FramePump(RunClient& client, ViewPanel& panel, QObject* parent)
-    : QObject(parent), m_client(client), m_panel(panel)
+    : QObject(parent),
+      m_client(client),
+      m_panel(panel)
 {
     m_timer.setSingleShot(true);
     m_timer.setInterval(kFrameMs);
@@ -30,7 +72,10 @@ FramePump::FramePump(RunClient& client, ViewPanel& panel, QObject* parent)
 
 void FramePump::declare()
 {
-    m_panel.setStreams(m_client.streams());
+    std::vector<StreamDecl> streams = m_client.streams();
+    if (m_comparesStart)
+        addStarts(streams, m_first);
+    m_panel.setStreams(streams);
     m_panel.setControls(m_client.controls());
 }
 
@@ -42,6 +87,36 @@ void FramePump::setVisible(bool visible)
         m_timer.start();
     else
         m_timer.stop();
+}
+
+void FramePump::keepFirst(const Frame& frame)
+{
+    if (m_first.contains(frame.info.stream))
+        return;
+    for (const StreamDecl& stream : m_client.streams())
+        if (stream.id == frame.info.stream && isPicture(stream.kind))
+            m_first.emplace(frame.info.stream, frame);
+}
+
+bool FramePump::compareWithStart()
+{
+    if (m_first.empty())
+        return false;
+    std::string stream = m_first.begin()->first;
+    for (const std::string& visible : m_panel.visibleStreams())
+        if (m_first.contains(visible))
+            stream = visible;
+    m_comparesStart = true;
+    declare();
+    for (const auto& [id, first] : m_first) {
+        Frame copy = first;
+        copy.info.stream = kStartPrefix + id;
+        m_panel.setFrame(std::move(copy));
+    }
+    choose(m_panel, "viewModeCombo", static_cast<int>(ViewMode::Compare));
+    choose(m_panel, "compareA", QString::fromStdString(kStartPrefix + stream));
+    choose(m_panel, "compareB", QString::fromStdString(stream));
+    return true;
 }
 
 void FramePump::fetch()
@@ -56,10 +131,11 @@ void FramePump::fetch()
         if (!frame)
             continue;
         seen = frame->info.sequence;
+        keepFirst(*frame);
         m_panel.setFrame(std::move(*frame));
         ++m_framesShown;
         Q_EMIT frameShown();
     }
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -7,19 +7,24 @@
 #include <QSet>
 #include <QTimer>
 
+#include "core/view/frame.h"
+
 namespace vergence {
 
 class RunClient;
 class ViewPanel;
 
-/// Carries frames from a run to its view: only streams that are visible, at most 60 times a second, and the viewer's input
-/// back. The run is told whether anybody watches.
+/// Carries frames from a run to its view: only streams that are visible, at most 60 times a second,
+/// and the viewer's input back. The run is told whether anybody watches.
 class FramePump : public QObject {
     Q_OBJECT
 public:
     FramePump(RunClient& client, ViewPanel& panel, QObject* parent = nullptr);
     /// The view is shown or hidden; while hidden nothing is fetched.
     void setVisible(bool visible);
+    /// Offers the first frame of each visible picture beside its newest one and switches to
+    /// comparing them; false where no first frame was seen.
+    bool compareWithStart();
     int framesShown() const { return m_framesShown; }
 
 Q_SIGNALS:
@@ -28,14 +33,17 @@ Q_SIGNALS:
 private:
     void declare();
     void fetch();
+    void keepFirst(const Frame& frame);
 
     RunClient& m_client;
     ViewPanel& m_panel;
     QTimer m_timer;
     std::map<std::string, std::uint64_t> m_seen;
     QSet<QString> m_dirty;
+    std::map<std::string, Frame> m_first; ///< of every picture stream since the run started
+    bool m_comparesStart = false;
     bool m_isVisible = false;
     int m_framesShown = 0;
 };
 
-}  // namespace vergence
+} // namespace vergence

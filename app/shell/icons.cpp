@@ -35,7 +35,7 @@ QIcon makeIcon(const QString& name, const QColor& normal, const QColor& disabled
     return icon;
 }
 
-}  // namespace
+} // namespace
 
 QIcon tintedIcon(const QString& name, const QPalette& palette)
 {
@@ -48,4 +48,4 @@ QIcon tintedIcon(const QString& name, const QColor& colour)
     return makeIcon(name, colour, colour);
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -7,8 +7,9 @@ class QPalette;
 
 namespace vergence {
 
-/// The line drawing `:/icons/<name>.svg` in the palette's text colour, grey where disabled. Empty for unknown names.
+/// The line drawing `:/icons/<name>.svg` in the palette's text colour, grey where disabled. Empty
+/// for unknown names.
 QIcon tintedIcon(const QString& name, const QPalette& palette);
 QIcon tintedIcon(const QString& name, const QColor& colour);
 
-}  // namespace vergence
+} // namespace vergence

@@ -20,9 +20,10 @@ constexpr QSize kPreviewSize(260, 180);
 
 QString htmlRow(const QString& name, const QString& value)
 {
-    return value.isEmpty() ? QString()
-                           : QString("<tr><td style='padding-right:10px'>%1</td><td><b>%2</b></td></tr>")
-                                 .arg(name.toHtmlEscaped(), value.toHtmlEscaped());
+    return value.isEmpty()
+               ? QString()
+               : QString("<tr><td style='padding-right:10px'>%1</td><td><b>%2</b></td></tr>")
+                     .arg(name.toHtmlEscaped(), value.toHtmlEscaped());
 }
 
 nlohmann::json manifestOf(const RunFolder& folder)
@@ -45,7 +46,7 @@ QString textAt(const nlohmann::json& json, const char* pointer)
     return QString::fromStdString(value.is_string() ? value.get<std::string>() : value.dump());
 }
 
-}  // namespace
+} // namespace
 
 InspectorPanel::InspectorPanel(RunListModel& runs, QWidget* parent) : QWidget(parent), m_runs(runs)
 {
@@ -113,7 +114,8 @@ void InspectorPanel::showFacts(const RunEntry& run)
 {
     const nlohmann::json manifest = manifestOf(run.folder);
     QString rows = htmlRow(tr("State"), stateText(run));
-    rows += htmlRow(tr("Plugin"), (run.plugin + " " + textAt(manifest, "/plugin/version")).trimmed());
+    rows +=
+        htmlRow(tr("Plugin"), (run.plugin + " " + textAt(manifest, "/plugin/version")).trimmed());
     rows += htmlRow(tr("Preset"), run.preset);
     rows += htmlRow(tr("Step"), run.total > 0 ? tr("%L1 of %L2").arg(run.step).arg(run.total)
                                               : QString::number(run.step));
@@ -138,7 +140,8 @@ void InspectorPanel::showArtifacts(const RunEntry& run)
     if (m_session != nullptr)
         artifacts = m_session->client().artifacts();
     if (artifacts.empty())
-        for (const auto& artifact : manifestOf(run.folder).value("artifacts", nlohmann::json::array()))
+        for (const auto& artifact :
+             manifestOf(run.folder).value("artifacts", nlohmann::json::array()))
             artifacts.push_back(artifact);
     for (const nlohmann::json& artifact : artifacts) {
         const QString path = textAt(artifact, "/path");
@@ -147,7 +150,8 @@ void InspectorPanel::showArtifacts(const RunEntry& run)
         auto* item = new QTreeWidgetItem(m_artifacts,
                                          {title.isEmpty() ? path : title, textAt(artifact, "/role"),
                                           QLocale().formattedDataSize(bytes)});
-        item->setData(0, kPathRole, QString::fromStdString((run.folder.root / path.toStdString()).string()));
+        item->setData(0, kPathRole,
+                      QString::fromStdString((run.folder.root / path.toStdString()).string()));
         item->setToolTip(0, tr("%1\nDouble click opens the folder.").arg(path));
     }
     m_artifacts->setVisible(!artifacts.empty());
@@ -163,7 +167,8 @@ void InspectorPanel::showPreview(QTreeWidgetItem* item)
     if (!reader.canRead())
         return;
     const QSize full = reader.size();
-    if (full.isValid() && (full.width() > kPreviewSize.width() || full.height() > kPreviewSize.height()))
+    if (full.isValid() &&
+        (full.width() > kPreviewSize.width() || full.height() > kPreviewSize.height()))
         reader.setScaledSize(full.scaled(kPreviewSize, Qt::KeepAspectRatio));
     const QImage image = reader.read();
     if (image.isNull())
@@ -172,4 +177,4 @@ void InspectorPanel::showPreview(QTreeWidgetItem* item)
     m_preview->show();
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -18,7 +18,7 @@ class InspectorPanel : public QWidget {
     Q_OBJECT
 public:
     explicit InspectorPanel(RunListModel& runs, QWidget* parent = nullptr);
-    void setRun(const QString& id);  ///< empty: nothing is selected
+    void setRun(const QString& id); ///< empty: nothing is selected
 
 private:
     void refresh();
@@ -33,4 +33,4 @@ private:
     QPointer<RunSession> m_session;
 };
 
-}  // namespace vergence
+} // namespace vergence

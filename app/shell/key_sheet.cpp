@@ -24,7 +24,8 @@ KeySheet::KeySheet(const std::vector<QAction*>& actions, QWidget* parent) : QDia
     };
     for (const QAction* action : actions)
         if (!action->shortcut().isEmpty())
-            add(action->shortcut().toString(QKeySequence::NativeText), QString(action->text()).remove('&').remove("…"));
+            add(action->shortcut().toString(QKeySequence::NativeText),
+                QString(action->text()).remove('&').remove("…"));
     add("Ctrl+F", tr("Find in the focused panel"));
     add("Ctrl+Z, Ctrl+Shift+Z", tr("Undo and redo in the setup"));
     add("Ctrl+C", tr("Copy the selected lines of the log"));
@@ -36,4 +37,4 @@ KeySheet::KeySheet(const std::vector<QAction*>& actions, QWidget* parent) : QDia
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::close);
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -15,4 +15,4 @@ public:
     KeySheet(const std::vector<QAction*>& actions, QWidget* parent);
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -39,4 +39,4 @@ bool LogFilter::filterAcceptsRow(int row, const QModelIndex&) const
            line.source.contains(m_pattern, Qt::CaseInsensitive);
 }
 
-}  // namespace vergence
+} // namespace vergence

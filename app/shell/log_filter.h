@@ -7,7 +7,8 @@
 
 namespace vergence {
 
-/// Lines whose level is switched on and whose text or source matches a plain text or a regular expression.
+/// Lines whose level is switched on and whose text or source matches a plain text or a regular
+/// expression.
 class LogFilter : public QSortFilterProxyModel {
     Q_OBJECT
 public:
@@ -29,4 +30,4 @@ private:
     bool m_isExpression = false;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -42,7 +42,7 @@ QVariant colourOf(LogLevel level)
     return level == LogLevel::Debug ? QVariant(QBrush(mutedColour(palette))) : QVariant();
 }
 
-}  // namespace
+} // namespace
 
 LogLevel logLevelFromName(const QString& name)
 {
@@ -54,7 +54,8 @@ LogLevel logLevelFromName(const QString& name)
 }
 
 LogModel::LogModel(QObject* parent, int capacity)
-    : QAbstractTableModel(parent), m_capacity(static_cast<std::size_t>(std::max(capacity, 1)))
+    : QAbstractTableModel(parent),
+      m_capacity(static_cast<std::size_t>(std::max(capacity, 1)))
 {
 }
 
@@ -147,4 +148,4 @@ QVariant LogModel::headerData(int section, Qt::Orientation orientation, int role
     return titles[section];
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -9,15 +9,16 @@
 namespace vergence {
 
 enum class LogLevel { Debug, Info, Warning, Error };
-LogLevel logLevelFromName(const QString& name);  ///< unknown names count as Info
+LogLevel logLevelFromName(const QString& name); ///< unknown names count as Info
 
 struct LogRow {
     QString time, source, text;
     LogLevel level = LogLevel::Info;
-    int repeats = 1;  ///< how often this line came in a row
+    int repeats = 1; ///< how often this line came in a row
 };
 
-/// Newest lines of one run, at most `capacity`; a line that repeats the one before it only counts up.
+/// Newest lines of one run, at most `capacity`; a line that repeats the one before it only counts
+/// up.
 class LogModel : public QAbstractTableModel {
     Q_OBJECT
 public:
@@ -47,4 +48,4 @@ private:
     int m_counts[4] = {0, 0, 0, 0};
 };
 
-}  // namespace vergence
+} // namespace vergence

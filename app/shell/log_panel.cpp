@@ -170,7 +170,8 @@ void LogPanel::showEmptyState()
     else if (all == 0)
         m_empty->setText(tr("The run has not written a line yet."));
     else
-        m_empty->setText(tr("No lines match; %L1 hidden by filters. <a href=\"all\">Show all</a>").arg(all));
+        m_empty->setText(
+            tr("No lines match; %L1 hidden by filters. <a href=\"all\">Show all</a>").arg(all));
 }
 
 void LogPanel::followTail()
@@ -215,10 +216,11 @@ void LogPanel::copySelection() const
     QStringList lines;
     for (const QModelIndex& index : rows) {
         const LogRow& row = m_log->row(m_filter.mapToSource(index).row());
-        lines << QString("%1 %2 %3: %4").arg(row.time, index.siblingAtColumn(LogModel::Level).data().toString(),
-                                             row.source, row.text);
+        lines << QString("%1 %2 %3: %4")
+                     .arg(row.time, index.siblingAtColumn(LogModel::Level).data().toString(),
+                          row.source, row.text);
     }
     QGuiApplication::clipboard()->setText(lines.join('\n'));
 }
 
-}  // namespace vergence
+} // namespace vergence

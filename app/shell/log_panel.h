@@ -13,7 +13,8 @@ class QTreeView;
 
 namespace vergence {
 
-/// The log of one run (`logView`, `logFilter`): level buttons with counts, filter, follow, next and previous error.
+/// The log of one run (`logView`, `logFilter`): level buttons with counts, filter, follow, next and
+/// previous error.
 class LogPanel : public QWidget {
     Q_OBJECT
 public:
@@ -21,7 +22,8 @@ public:
 
     /// `log` null: nothing is selected. `file`: the whole log on disk.
     void setLog(LogModel* log, const QString& file);
-    /// Selects the next (or previous) warning or error after the current line; false where there is none.
+    /// Selects the next (or previous) warning or error after the current line; false where there is
+    /// none.
     bool jumpToProblem(bool forward);
     void focusFilter();
     int warningCount() const;
@@ -52,4 +54,4 @@ private:
     QTreeView* m_view = nullptr;
 };
 
-}  // namespace vergence
+} // namespace vergence

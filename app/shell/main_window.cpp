@@ -23,11 +23,15 @@ PluginSearch searchOf(const ShellOptions& options)
     return search;
 }
 
-}  // namespace
+} // namespace
 
 MainWindow::MainWindow(const ShellOptions& options, Theme& theme, QWidget* parent)
-    : QMainWindow(parent), m_settings(options.settingsFolder, options.isClean), m_theme(theme), m_options(options),
-      m_executable(workerExecutable()), m_catalog(searchOf(options), m_executable),
+    : QMainWindow(parent),
+      m_settings(options.settingsFolder, options.isClean),
+      m_theme(theme),
+      m_options(options),
+      m_executable(workerExecutable()),
+      m_catalog(searchOf(options), m_executable),
       m_starter(m_runs, m_settings, m_executable, options.pluginFolders),
       m_queue(m_runs, m_starter, QDir(m_settings.folder()).filePath("queue.json")),
       m_validator(m_executable, pluginArguments(options.pluginFolders))
@@ -115,7 +119,7 @@ bool MainWindow::event(QEvent* event)
 void MainWindow::beginBackgroundWork()
 {
     if (m_settings.windowState().isEmpty())
-        m_docks->apply(m_settings.layout());  // sizes are known only now
+        m_docks->apply(m_settings.layout()); // sizes are known only now
     m_monitor = std::make_unique<SystemMonitor>();
     connect(m_monitor.get(), &SystemMonitor::sampled, this, [this](const SystemReading& reading) {
         m_reading = reading;
@@ -123,7 +127,8 @@ void MainWindow::beginBackgroundWork()
         m_status->showDevices(reading);
         m_start->setComputer(computerText(reading));
     });
-    m_runs.setFolder(m_options.runsFolder.isEmpty() ? m_settings.runsFolder() : m_options.runsFolder);
+    m_runs.setFolder(m_options.runsFolder.isEmpty() ? m_settings.runsFolder()
+                                                    : m_options.runsFolder);
     m_catalog.scan();
     for (const QString& file : m_options.files)
         if (QFileInfo(file).isDir())
@@ -159,4 +164,4 @@ void MainWindow::changeEvent(QEvent* event)
     m_charts->setDarkPalette(isDark(palette()));
 }
 
-}  // namespace vergence
+} // namespace vergence

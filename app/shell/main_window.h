@@ -28,7 +28,8 @@ class QStackedWidget;
 
 namespace vergence {
 
-/// The window (`mainWindow`): builds the parts and connects them. Runs are worker processes; the window only follows them.
+/// The window (`mainWindow`): builds the parts and connects them. Runs are worker processes; the
+/// window only follows them.
 class MainWindow : public QMainWindow {
     Q_OBJECT
 public:
@@ -47,9 +48,11 @@ public:
     QString currentRun() const { return m_current; }
 
     void startDemo();
-    /// Starts what the setup holds, unless it has errors; id of the run, empty where nothing was started.
+    /// Starts what the setup holds, unless it has errors; id of the run, empty where nothing was
+    /// started.
     QString startDraft();
-    /// Shows a run in a tab. `explores`: a finished one is served by a worker, so that its controls work.
+    /// Shows a run in a tab. `explores`: a finished one is served by a worker, so that its controls
+    /// work.
     void openRun(const QString& id, bool explores);
     /// A run folder or a configuration file.
     void openPath(const QString& path);
@@ -85,7 +88,6 @@ private:
     void validateDraft();
     void takeIssues(const std::vector<ConfigIssue>& issues);
     void applyAppearance();
-    void useUploader(RunView& view);
 
     // main_window_runs.cpp: what is done with runs
     QString launch(const std::function<QString()>& start);
@@ -141,4 +143,4 @@ private:
     bool m_wasPainted = false, m_restoredRuns = false;
 };
 
-}  // namespace vergence
+} // namespace vergence

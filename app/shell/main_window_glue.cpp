@@ -1,19 +1,11 @@
 // How the parts of the window are connected; built in main_window.cpp.
 
-#include <QComboBox>
-#include <QDockWidget>
 #include <QFileInfo>
-#include <QMessageBox>
-#include <QPushButton>
-#include <QShortcut>
 #include <QStackedWidget>
 #include <QUndoStack>
 
 #include "app/shell/error_catalogue.h"
-#include "app/shell/key_sheet.h"
 #include "app/shell/main_window.h"
-#include "app/shell/plugin_manager.h"
-#include "app/shell/preferences_dialog.h"
 
 namespace vergence {
 
@@ -27,7 +19,8 @@ std::vector<ChartTable> tablesOf(const RunClient& client)
         table.id = QString::fromStdString(json.value("id", std::string()));
         table.title = QString::fromStdString(json.value("title", std::string()));
         for (const auto& column : json.value("columns", nlohmann::json::array()))
-            table.columns << QString::fromStdString(column.is_string() ? column.get<std::string>() : column.dump());
+            table.columns << QString::fromStdString(column.is_string() ? column.get<std::string>()
+                                                                       : column.dump());
         for (const auto& row : json.value("rows", nlohmann::json::array())) {
             std::vector<double>& values = table.rows.emplace_back();
             for (const auto& cell : row)
@@ -38,87 +31,7 @@ std::vector<ChartTable> tablesOf(const RunClient& client)
     return tables;
 }
 
-}  // namespace
-
-void MainWindow::connectActions()
-{
-    StudioActions& a = *m_actions;
-    const auto on = [this](QAction* action, auto slot) { connect(action, &QAction::triggered, this, slot); };
-    const auto onRun = [this, on](QAction* action, RunAction what) {
-        on(action, [this, what] { perform(what, {m_current}); });
-    };
-    on(a.newRun, [this] {
-        releaseForm();
-        m_docks->reveal("setupDock");
-    });
-    on(a.open, [this] { openDialog(); });
-    on(a.openRunsFolder, [this] {
-        PreferencesDialog dialog(m_settings, this);
-        connect(&dialog, &PreferencesDialog::runsFolderChanged, &m_runs, &RunListModel::setFolder);
-        dialog.exec();
-    });
-    on(a.quit, [this] { close(); });
-    on(a.find, [this] { findInFocus(); });
-    on(a.palette, [this] { openPalette(); });
-    on(a.start, [this] { startDraft(); });
-    on(a.queue, [this] {
-        if (!hasErrors(m_setup->form().issues()) && !m_setup->plugin().isEmpty())
-            m_queue.add(m_setup->draft());
-        else
-            m_docks->reveal("problemsDock");
-    });
-    on(a.copyCommandLine, [this] { act({}, "copy_draft"); });
-    on(a.pause, [this] {
-        const RunEntry* run = m_runs.find(m_current);
-        perform(run != nullptr && run->state == RunState::Paused ? RunAction::Resume : RunAction::Pause, {m_current});
-    });
-    onRun(a.stop, RunAction::Stop);
-    on(a.checkpoint, [this] {
-        if (RunClient* client = clientOf(m_current))
-            client->checkpoint();
-    });
-    onRun(a.resume, RunAction::Resume);
-    onRun(a.extend, RunAction::Extend);
-    onRun(a.explore, RunAction::Explore);
-    onRun(a.useConfig, RunAction::UseConfig);
-    onRun(a.exportRun, RunAction::Export);
-    on(a.screenshot, [this] { takeScreenshot(); });
-    on(a.fullScreen, [this](bool on) { on ? showFullScreen() : showNormal(); });
-    on(a.resetLayout, [this] { m_docks->apply(m_docks->current()); });
-    on(a.startPage, [this] { m_centre->setCurrentWidget(m_start); });
-    on(a.nextProblem, [this] {
-        if (m_problemsPanel->isAncestorOf(focusWidget()) || !m_log->jumpToProblem(true))
-            m_problemsPanel->jumpToNext(true);
-    });
-    on(a.previousProblem, [this] {
-        if (m_problemsPanel->isAncestorOf(focusWidget()) || !m_log->jumpToProblem(false))
-            m_problemsPanel->jumpToNext(false);
-    });
-    on(a.pluginManager, [this] { act({}, "plugins"); });
-    on(a.keySheet, [this] { (new KeySheet(m_actions->all(), this))->show(); });
-    on(a.about, [this] {
-        QMessageBox::about(this, tr("About Vergence Studio"),
-                           tr("<b>Vergence Studio %1</b><br>A desktop studio for GPU research on light and vision."
-                              "<br>Licence: GPL-3.0-or-later.")
-                               .arg(VERGENCE_VERSION));
-    });
-    on(a.preferences, [this] {
-        auto* dialog = new PreferencesDialog(m_settings, this);
-        dialog->setAttribute(Qt::WA_DeleteOnClose);
-        connect(dialog, &PreferencesDialog::appearanceChanged, this, &MainWindow::applyAppearance);
-        connect(dialog, &PreferencesDialog::runsFolderChanged, &m_runs, &RunListModel::setFolder);
-        dialog->show();
-    });
-    connect(a.layoutCombo, &QComboBox::textActivated, m_docks, &DockLayout::apply);
-    connect(m_docks, &DockLayout::layoutApplied, a.layoutCombo, &QComboBox::setCurrentText);
-    const char* const panes[] = {"runsDock", "setupDock", nullptr, "chartsDock", "logDock", "queueDock", "devicesDock", "problemsDock"};
-    for (int i = 0; i < 8; ++i) {
-        auto* shortcut = new QShortcut(QKeySequence(static_cast<int>(Qt::CTRL) | (Qt::Key_1 + i)), this);
-        connect(shortcut, &QShortcut::activated, this, [this, name = panes[i]] {
-            name == nullptr ? m_centre->currentWidget()->setFocus() : m_docks->reveal(name);
-        });
-    }
-}
+} // namespace
 
 void MainWindow::connectSetup()
 {
@@ -145,18 +58,23 @@ void MainWindow::connectPanels()
     connect(m_start, &StartPage::demoRequested, this, &MainWindow::startDemo);
     connect(m_start, &StartPage::newRunRequested, m_actions->newRun, &QAction::trigger);
     connect(m_start, &StartPage::openRequested, this, &MainWindow::openDialog);
-    connect(m_start, &StartPage::runRequested, this, [this](const QString& id) { openRun(id, true); });
-    connect(m_start, &StartPage::pluginManagerRequested, m_actions->pluginManager, &QAction::trigger);
-    connect(m_start, &StartPage::devicesRequested, this, [this] { m_docks->reveal("devicesDock"); });
+    connect(m_start, &StartPage::runRequested, this,
+            [this](const QString& id) { openRun(id, true); });
+    connect(m_start, &StartPage::pluginManagerRequested, m_actions->pluginManager,
+            &QAction::trigger);
+    connect(m_start, &StartPage::devicesRequested, this,
+            [this] { m_docks->reveal("devicesDock"); });
     connect(m_runsPanel, &RunsPanel::demoRequested, this, &MainWindow::startDemo);
     connect(m_runsPanel, &RunsPanel::currentChanged, this, &MainWindow::setCurrent);
     connect(m_runsPanel, &RunsPanel::actionRequested, this,
             [this](const QStringList& ids, RunAction action) { perform(action, ids); });
     connect(m_status, &StatusButtons::dockRequested, m_docks, &DockLayout::reveal);
-    connect(m_queuePanel, &QueuePanel::runActivated, this, [this](const QString& id) { openRun(id, true); });
+    connect(m_queuePanel, &QueuePanel::runActivated, this,
+            [this](const QString& id) { openRun(id, true); });
     connect(m_queuePanel, &QueuePanel::failurePolicyChanged, this,
             [this](bool on) { m_settings.setContinuesQueueAfterFailure(on); });
-    connect(&m_queue, &RunQueue::runStarted, this, [this](const QString& id) { followNew(id, false); });
+    connect(&m_queue, &RunQueue::runStarted, this,
+            [this](const QString& id) { followNew(id, false); });
     connect(&m_queue, &RunQueue::countChanged, this, [this] {
         const int waiting = m_queue.waitingCount();
         m_docks->setTitle("queueDock", waiting == 0 ? tr("Queue") : tr("Queue (%1)").arg(waiting));
@@ -175,7 +93,8 @@ void MainWindow::connectPanels()
     });
     connect(&m_problems, &ProblemList::countChanged, this, [this] {
         const int count = m_problems.rowCount();
-        m_docks->setTitle("problemsDock", count == 0 ? tr("Problems") : tr("Problems (%1)").arg(count));
+        m_docks->setTitle("problemsDock",
+                          count == 0 ? tr("Problems") : tr("Problems (%1)").arg(count));
         m_status->showProblems(count);
     });
 }
@@ -198,7 +117,8 @@ void MainWindow::connectRuns()
         for (const QString& id : live)
             followNew(id, false);
     });
-    connect(&m_starter, &RunStarter::startFailed, this, [this](const QString&, const QString& sentence) { say(sentence); });
+    connect(&m_starter, &RunStarter::startFailed, this,
+            [this](const QString&, const QString& sentence) { say(sentence); });
     connect(m_tabs, &ViewTabs::currentRunChanged, this, [this](const QString& id) {
         if (!id.isEmpty())
             setCurrent(id);
@@ -206,9 +126,10 @@ void MainWindow::connectRuns()
     });
     connect(m_tabs, &ViewTabs::viewOpened, this, [this](RunView* view) {
         connect(view, &RunView::actionRequested, this, &MainWindow::act);
-        connect(&view->panel(), &ViewPanel::parameterDragged, this, [this](const QString& key, double value) {
-            setLiveValue(key, QString::number(value, 'g', 10));
-        });
+        connect(&view->panel(), &ViewPanel::parameterDragged, this,
+                [this](const QString& key, double value) {
+                    setLiveValue(key, QString::number(value, 'g', 10));
+                });
         const RunEntry* run = m_runs.find(view->runId());
         const PluginInfo* plugin = run == nullptr ? nullptr : m_catalog.find(run->plugin);
         if (plugin != nullptr && plugin->headline() != nullptr)
@@ -238,16 +159,22 @@ void MainWindow::takeSession(const QString& id)
     RunSession& session = *m_runs.find(id)->session;
     connect(&session, &RunSession::problemAdded, this, [this, id](const RunProblem& problem) {
         const RunEntry* run = m_runs.find(id);
-        m_problems.addRunProblem({IssueSeverity::Warning, problem.id, problem.sentence, {}, id,
-                                  run == nullptr ? id : run->name, problem.when});
+        m_problems.addRunProblem({IssueSeverity::Warning,
+                                  problem.id,
+                                  problem.sentence,
+                                  {},
+                                  id,
+                                  run == nullptr ? id : run->name,
+                                  problem.when});
     });
     connect(&session.client(), &RunClient::metricsAppended, m_charts, &ChartsPanel::refresh);
     connect(&session.client(), &RunClient::tableChanged, this, [this, id] {
         if (id == m_current)
             syncCharts();
     });
-    connect(&session.client(), &RunClient::requestWaiting, this,
-            [this](const QString& request) { say(tr("Waiting for the worker: %1 …").arg(request)); });
+    connect(&session.client(), &RunClient::requestWaiting, this, [this](const QString& request) {
+        say(tr("Waiting for the worker: %1 …").arg(request));
+    });
 }
 
 void MainWindow::takeRunState(const QString& id, RunState state)
@@ -258,8 +185,13 @@ void MainWindow::takeRunState(const QString& id, RunState state)
     const bool isBad = state == RunState::Failed || state == RunState::Crashed;
     if (isBad) {
         if (const auto card = cardForRun(*run, {}))
-            m_problems.addRunProblem({IssueSeverity::Error, card->id, run->problem.isEmpty() ? card->whatHappened : run->problem,
-                                      {}, id, run->name, QDateTime::currentDateTime()});
+            m_problems.addRunProblem({IssueSeverity::Error,
+                                      card->id,
+                                      run->problem.isEmpty() ? card->whatHappened : run->problem,
+                                      {},
+                                      id,
+                                      run->name,
+                                      QDateTime::currentDateTime()});
     }
     if (id == m_formRun && isFinal(state)) {
         m_setup->strip().setStage(isBad ? StageStrip::Stage::Setup : StageStrip::Stage::Look);
@@ -294,7 +226,8 @@ void MainWindow::showCurrent()
     m_status->showRun(run, static_cast<int>(m_runs.liveIds().size()));
     RunView* view = m_tabs->current();
     m_status->showPreview(view == nullptr ? QString() : view->panel().transportName());
-    setWindowTitle(run == nullptr ? tr("Vergence Studio") : tr("%1 – %2 – Vergence Studio").arg(run->name, run->plugin));
+    setWindowTitle(run == nullptr ? tr("Vergence Studio")
+                                  : tr("%1 – %2 – Vergence Studio").arg(run->name, run->plugin));
     updateActions();
 }
 
@@ -306,7 +239,9 @@ void MainWindow::showCentre()
 void MainWindow::updateActions()
 {
     const RunEntry* run = m_runs.find(m_current);
-    const auto allowed = [run](RunAction action) { return run != nullptr && isAllowed(action, *run); };
+    const auto allowed = [run](RunAction action) {
+        return run != nullptr && isAllowed(action, *run);
+    };
     const bool isPaused = run != nullptr && run->state == RunState::Paused;
     StudioActions& a = *m_actions;
     const bool canStart = !m_setup->plugin().isEmpty();
@@ -316,7 +251,8 @@ void MainWindow::updateActions()
     a.pause->setText(isPaused ? tr("Resume") : tr("&Pause"));
     a.pause->setEnabled(isPaused || allowed(RunAction::Pause));
     a.stop->setEnabled(allowed(RunAction::Stop));
-    a.checkpoint->setEnabled(run != nullptr && next(run->state, RunEvent::CheckpointRequested).has_value());
+    a.checkpoint->setEnabled(run != nullptr &&
+                             next(run->state, RunEvent::CheckpointRequested).has_value());
     a.exportRun->setEnabled(allowed(RunAction::Export));
     a.screenshot->setEnabled(m_tabs->current() != nullptr);
     const bool hasEnded = run != nullptr && run->isLoaded && run->hasEnded();
@@ -336,8 +272,9 @@ void MainWindow::syncCharts()
     }
     m_charts->setRuns(charted);
     const RunEntry* run = m_runs.find(m_current);
-    m_charts->setTables(run == nullptr || run->session == nullptr ? std::vector<ChartTable>()
-                                                                  : tablesOf(run->session->client()));
+    m_charts->setTables(run == nullptr || run->session == nullptr
+                            ? std::vector<ChartTable>()
+                            : tablesOf(run->session->client()));
     m_charts->refresh();
 }
 
@@ -356,9 +293,10 @@ void MainWindow::takeIssues(const std::vector<ConfigIssue>& issues)
     const std::vector<ConfigIssue> local = form.issues();
     std::vector<ConfigIssue> further;
     for (const ConfigIssue& issue : issues) {
-        const bool isKnown = std::any_of(local.begin(), local.end(), [&issue](const ConfigIssue& other) {
-            return other.rule == issue.rule && other.key == issue.key;
-        });
+        const bool isKnown =
+            std::any_of(local.begin(), local.end(), [&issue](const ConfigIssue& other) {
+                return other.rule == issue.rule && other.key == issue.key;
+            });
         if (!isKnown)
             further.push_back(issue);
     }
@@ -373,4 +311,4 @@ void MainWindow::applyAppearance()
     m_actions->tint(palette());
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -49,9 +49,10 @@ StreamDecl readStream(const nlohmann::json& json)
 
 FormPreset readPreset(const nlohmann::json& json)
 {
-    return {QString::fromStdString(textOf(json, "name")), QString::fromStdString(textOf(json, "title")),
-            QString::fromStdString(textOf(json, "summary")), QString::fromStdString(textOf(json, "toml")),
-            false};
+    return {QString::fromStdString(textOf(json, "name")),
+            QString::fromStdString(textOf(json, "title")),
+            QString::fromStdString(textOf(json, "summary")),
+            QString::fromStdString(textOf(json, "toml")), false};
 }
 
 QDir presetFolder(const QString& plugin)
@@ -59,7 +60,7 @@ QDir presetFolder(const QString& plugin)
     return QDir(QString::fromStdString((dataHome() / "presets").string()) + "/" + plugin);
 }
 
-}  // namespace
+} // namespace
 
 QString PluginInfo::title() const
 {
@@ -97,10 +98,12 @@ void readDescription(const nlohmann::json& description, PluginInfo& info)
 std::vector<FormPreset> userPresets(const QString& plugin)
 {
     std::vector<FormPreset> presets;
-    for (const QFileInfo& file : presetFolder(plugin).entryInfoList({"*.toml"}, QDir::Files, QDir::Name)) {
+    for (const QFileInfo& file :
+         presetFolder(plugin).entryInfoList({"*.toml"}, QDir::Files, QDir::Name)) {
         try {
-            presets.push_back({file.completeBaseName(), file.completeBaseName(),
-                               QObject::tr("saved by you"), QString::fromStdString(readFile(file.filePath().toStdString())), true});
+            presets.push_back(
+                {file.completeBaseName(), file.completeBaseName(), QObject::tr("saved by you"),
+                 QString::fromStdString(readFile(file.filePath().toStdString())), true});
         } catch (const InputError&) {
             // A preset that cannot be read is not offered.
         }
@@ -133,4 +136,4 @@ void saveUserPreset(const QString& plugin, const QString& name, const std::strin
     writeFileAtomic(userPresetFile(plugin, name).toStdString(), withPluginHeader(toml, plugin));
 }
 
-}  // namespace vergence
+} // namespace vergence

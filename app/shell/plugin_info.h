@@ -15,7 +15,8 @@
 
 namespace vergence {
 
-/// A plugin as the window knows it: the verdict on its file and, where a probe answered, what it offers.
+/// A plugin as the window knows it: the verdict on its file and, where a probe answered, what it
+/// offers.
 struct PluginInfo {
     PluginDescriptor descriptor;
     std::optional<ConfigSchema> schema;
@@ -24,14 +25,15 @@ struct PluginInfo {
     std::vector<StreamDecl> streams;
 
     QString id() const { return QString::fromStdString(descriptor.id); }
-    QString title() const;  ///< name, or the file's name where the descriptor is unreadable
+    QString title() const; ///< name, or the file's name where the descriptor is unreadable
     bool isUsable() const { return schema.has_value(); }
     const FormPreset* preset(const QString& name) const;
     /// The series shown as "best metric"; null where none is declared.
     const MetricDecl* headline() const;
 };
 
-/// Fills schema, presets, metrics and streams from what a probe prints. Throws ContractError or a JSON exception on damage.
+/// Fills schema, presets, metrics and streams from what a probe prints. Throws ContractError or a
+/// JSON exception on damage.
 void readDescription(const nlohmann::json& description, PluginInfo& info);
 
 /// Presets that the user saved for a plugin: `presets/<plugin>/<name>.toml` below the data folder.
@@ -43,4 +45,4 @@ std::string withPluginHeader(const std::string& toml, const QString& plugin);
 /// Throws OutputError.
 void saveUserPreset(const QString& plugin, const QString& name, const std::string& toml);
 
-}  // namespace vergence
+} // namespace vergence

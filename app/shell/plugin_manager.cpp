@@ -45,20 +45,24 @@ QString detailsOf(const PluginInfo& plugin)
 {
     const PluginDescriptor& d = plugin.descriptor;
     QString rows = detailRow(PluginManager::tr("Summary"), d.summary);
-    rows += detailRow(PluginManager::tr("Vendor"), d.vendor) + detailRow(PluginManager::tr("Licence"), d.license);
+    rows += detailRow(PluginManager::tr("Vendor"), d.vendor) +
+            detailRow(PluginManager::tr("Licence"), d.license);
     rows += detailRow(PluginManager::tr("Site"), d.url);
     rows += detailRow(PluginManager::tr("Needs"), joined(d.requirements).toStdString());
     rows += detailRow(PluginManager::tr("Literature"), joined(d.literature).toStdString());
-    rows += detailRow(PluginManager::tr("Built with"), d.abi.empty() ? "" : d.abi + ", Qt " + d.qt + ", " + d.build);
+    rows += detailRow(PluginManager::tr("Built with"),
+                      d.abi.empty() ? "" : d.abi + ", Qt " + d.qt + ", " + d.build);
     rows += detailRow(PluginManager::tr("File"), d.path.string());
     rows += detailRow(PluginManager::tr("Why not"), d.reason);
     rows += detailRow(PluginManager::tr("Details"), d.details);
     return "<b>" + plugin.title().toHtmlEscaped() + "</b><table>" + rows + "</table>";
 }
 
-}  // namespace
+} // namespace
 
-PluginManager::PluginManager(ProbeCatalog& catalog, QWidget* parent) : QDialog(parent), m_catalog(catalog)
+PluginManager::PluginManager(ProbeCatalog& catalog, QWidget* parent)
+    : QDialog(parent),
+      m_catalog(catalog)
 {
     setObjectName("pluginManager");
     setWindowTitle(tr("Plugin manager"));
@@ -122,8 +126,8 @@ QWidget* PluginManager::makeButtons()
     });
     connect(m_folder, &QPushButton::clicked, this, [this] {
         if (const PluginInfo* plugin = current())
-            QDesktopServices::openUrl(
-                QUrl::fromLocalFile(QString::fromStdString(plugin->descriptor.path.parent_path().string())));
+            QDesktopServices::openUrl(QUrl::fromLocalFile(
+                QString::fromStdString(plugin->descriptor.path.parent_path().string())));
     });
     connect(m_copy, &QPushButton::clicked, this, [this] {
         if (const PluginInfo* plugin = current())
@@ -140,17 +144,20 @@ void PluginManager::fill()
     for (const PluginInfo& plugin : m_catalog.plugins()) {
         const PluginDescriptor& d = plugin.descriptor;
         const QString state = QString::fromStdString(nameOf(d.state));
-        auto* item = new QTreeWidgetItem(
-            m_table, {plugin.title(), QString::fromStdString(d.version), d.apiMax > 0 ? apiText(d) : QString(),
-                      state, QString::fromStdString(d.reason)});
+        auto* item =
+            new QTreeWidgetItem(m_table, {plugin.title(), QString::fromStdString(d.version),
+                                          d.apiMax > 0 ? apiText(d) : QString(), state,
+                                          QString::fromStdString(d.reason)});
         item->setToolTip(4, QString::fromStdString(d.reason));
         if (d.state != PluginState::Ready)
-            item->setForeground(3, d.state == PluginState::Disabled || d.state == PluginState::Shadowed
-                                       ? mutedColour(palette())
-                                       : warningColour(palette()));
+            item->setForeground(3,
+                                d.state == PluginState::Disabled || d.state == PluginState::Shadowed
+                                    ? mutedColour(palette())
+                                    : warningColour(palette()));
     }
     if (m_table->topLevelItemCount() > 0)
-        m_table->setCurrentItem(m_table->topLevelItem(std::min(row, m_table->topLevelItemCount() - 1)));
+        m_table->setCurrentItem(
+            m_table->topLevelItem(std::min(row, m_table->topLevelItemCount() - 1)));
     showDetails();
 }
 
@@ -158,7 +165,9 @@ const PluginInfo* PluginManager::current() const
 {
     const int row = m_table->indexOfTopLevelItem(m_table->currentItem());
     const auto& plugins = m_catalog.plugins();
-    return row >= 0 && row < static_cast<int>(plugins.size()) ? &plugins[static_cast<std::size_t>(row)] : nullptr;
+    return row >= 0 && row < static_cast<int>(plugins.size())
+               ? &plugins[static_cast<std::size_t>(row)]
+               : nullptr;
 }
 
 void PluginManager::showDetails()
@@ -167,16 +176,18 @@ void PluginManager::showDetails()
     for (QPushButton* button : {m_enable, m_release, m_folder, m_copy})
         button->setEnabled(plugin != nullptr);
     if (plugin == nullptr) {
-        m_details->setText(m_catalog.isComplete() ? tr("No plugin files were found.") : tr("Looking for plugins…"));
+        m_details->setText(m_catalog.isComplete() ? tr("No plugin files were found.")
+                                                  : tr("Looking for plugins…"));
         return;
     }
     const PluginState state = plugin->descriptor.state;
     m_details->setText(detailsOf(*plugin));
     m_enable->setText(state == PluginState::Disabled ? tr("Enable") : tr("Disable"));
     m_enable->setEnabled(!plugin->id().isEmpty() &&
-                         (state == PluginState::Ready || state == PluginState::Disabled || state == PluginState::Needs));
+                         (state == PluginState::Ready || state == PluginState::Disabled ||
+                          state == PluginState::Needs));
     m_enable->setToolTip(tr("Takes effect with the next run."));
     m_release->setEnabled(state == PluginState::Quarantined);
 }
 
-}  // namespace vergence
+} // namespace vergence

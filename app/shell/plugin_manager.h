@@ -28,4 +28,4 @@ private:
     QPushButton *m_enable = nullptr, *m_release = nullptr, *m_folder = nullptr, *m_copy = nullptr;
 };
 
-}  // namespace vergence
+} // namespace vergence

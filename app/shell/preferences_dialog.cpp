@@ -26,10 +26,11 @@ QComboBox* choice(const char* name, std::initializer_list<std::pair<QString, QSt
     return box;
 }
 
-}  // namespace
+} // namespace
 
 PreferencesDialog::PreferencesDialog(StudioSettings& settings, QWidget* parent)
-    : QDialog(parent), m_settings(settings)
+    : QDialog(parent),
+      m_settings(settings)
 {
     setObjectName("preferencesDialog");
     setWindowTitle(tr("Preferences"));
@@ -40,7 +41,8 @@ PreferencesDialog::PreferencesDialog(StudioSettings& settings, QWidget* parent)
     addRuns(*form);
     addViewport(*form);
     column->addLayout(form);
-    auto* note = new QLabel(tr("Changes apply at once. Settings are kept in %1.").arg(settings.folder()), this);
+    auto* note = new QLabel(
+        tr("Changes apply at once. Settings are kept in %1.").arg(settings.folder()), this);
     note->setWordWrap(true);
     column->addWidget(note);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);
@@ -50,9 +52,10 @@ PreferencesDialog::PreferencesDialog(StudioSettings& settings, QWidget* parent)
 
 void PreferencesDialog::addAppearance(QFormLayout& form)
 {
-    auto* theme = choice("prefTheme",
-                         {{"system", tr("Follow the desktop")}, {"light", tr("Light")}, {"dark", tr("Dark")}},
-                         m_settings.theme(), this);
+    auto* theme =
+        choice("prefTheme",
+               {{"system", tr("Follow the desktop")}, {"light", tr("Light")}, {"dark", tr("Dark")}},
+               m_settings.theme(), this);
     auto* text = new QSpinBox(this);
     text->setObjectName("prefTextSize");
     text->setRange(90, 150);
@@ -94,22 +97,26 @@ void PreferencesDialog::addRuns(QFormLayout& form)
         m_settings.setRunsFolder(path);
         Q_EMIT runsFolderChanged(path);
     };
-    connect(folder, &QLineEdit::editingFinished, this, [folder, apply] { apply(folder->text().trimmed()); });
+    connect(folder, &QLineEdit::editingFinished, this,
+            [folder, apply] { apply(folder->text().trimmed()); });
     connect(browse, &QPushButton::clicked, this, [this, folder, apply] {
-        const QString path = QFileDialog::getExistingDirectory(this, tr("Folder for runs"), folder->text());
+        const QString path =
+            QFileDialog::getExistingDirectory(this, tr("Folder for runs"), folder->text());
         if (path.isEmpty())
             return;
         folder->setText(path);
         apply(path);
     });
-    connect(seconds, &QSpinBox::valueChanged, this, [this](int value) { m_settings.setCheckpointSeconds(value); });
+    connect(seconds, &QSpinBox::valueChanged, this,
+            [this](int value) { m_settings.setCheckpointSeconds(value); });
 }
 
 void PreferencesDialog::addViewport(QFormLayout& form)
 {
     auto* path = choice("prefPreview", {{"auto", tr("Automatic")}, {"shm", tr("Shared memory")}},
                         m_settings.previewPath(), this);
-    path->setToolTip(tr("How pictures come from the run into the view. Automatic uses GPU interop where its probe succeeds."));
+    path->setToolTip(tr("How pictures come from the run into the view. Automatic uses GPU interop "
+                        "where its probe succeeds."));
     form.addRow(tr("&Preview path"), path);
     connect(path, &QComboBox::currentIndexChanged, this, [this, path] {
         m_settings.setPreviewPath(path->currentData().toString());
@@ -117,4 +124,4 @@ void PreferencesDialog::addViewport(QFormLayout& form)
     });
 }
 
-}  // namespace vergence
+} // namespace vergence

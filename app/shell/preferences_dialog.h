@@ -27,4 +27,4 @@ private:
     StudioSettings& m_settings;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -28,10 +28,12 @@ PluginInfo probeOne(PluginRegistry& registry, const PluginDescriptor& descriptor
     return info;
 }
 
-}  // namespace
+} // namespace
 
 ProbeCatalog::ProbeCatalog(PluginSearch search, QString workerExecutable, QObject* parent)
-    : QObject(parent), m_search(std::move(search)), m_executable(std::move(workerExecutable))
+    : QObject(parent),
+      m_search(std::move(search)),
+      m_executable(std::move(workerExecutable))
 {
 }
 
@@ -124,4 +126,4 @@ void ProbeCatalog::clearQuarantine(const PluginDescriptor& descriptor)
     scan();
 }
 
-}  // namespace vergence
+} // namespace vergence

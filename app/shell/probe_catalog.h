@@ -12,20 +12,22 @@
 
 namespace vergence {
 
-/// All plugins with what a probe process says of them. Works in a thread of its own: no plugin code is ever loaded here, and
-/// the window never waits.
+/// All plugins with what a probe process says of them. Works in a thread of its own: no plugin code
+/// is ever loaded here, and the window never waits.
 class ProbeCatalog : public QObject {
     Q_OBJECT
 public:
     ProbeCatalog(PluginSearch search, QString workerExecutable, QObject* parent = nullptr);
     ~ProbeCatalog() override;
 
-    /// Looks for plugins again and probes those whose answer is not cached. A scan under way goes first.
+    /// Looks for plugins again and probes those whose answer is not cached. A scan under way goes
+    /// first.
     void scan();
-    bool isComplete() const { return m_isComplete; }  ///< a scan has ended
+    bool isComplete() const { return m_isComplete; } ///< a scan has ended
 
     const std::vector<PluginInfo>& plugins() const { return m_plugins; }
-    const PluginInfo* find(const QString& id) const;  ///< the usable one; null where unknown or refused
+    const PluginInfo*
+    find(const QString& id) const; ///< the usable one; null where unknown or refused
     /// The plugin whose preset "demo" the start page offers; null where none is ready.
     const PluginInfo* demoPlugin() const;
     const PluginSearch& search() const { return m_search; }
@@ -48,4 +50,4 @@ private:
     bool m_isComplete = false, m_isAgainWanted = false;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -32,26 +32,31 @@ QColor severityColour(IssueSeverity severity)
                                                 : mutedColour(palette);
 }
 
-}  // namespace
+} // namespace
 
 void ProblemList::setDraftIssues(const std::vector<ConfigIssue>& issues)
 {
     beginResetModel();
     m_draft.clear();
     for (const ConfigIssue& issue : issues)
-        m_draft.push_back({issue.severity, QString::fromStdString(issue.rule),
-                           QString::fromStdString(issue.text()), QString::fromStdString(issue.key),
-                           {}, {}, QDateTime::currentDateTime()});
+        m_draft.push_back({issue.severity,
+                           QString::fromStdString(issue.rule),
+                           QString::fromStdString(issue.text()),
+                           QString::fromStdString(issue.key),
+                           {},
+                           {},
+                           QDateTime::currentDateTime()});
     endResetModel();
     Q_EMIT countChanged();
 }
 
 void ProblemList::addRunProblem(const Problem& problem)
 {
-    const bool isKnown = std::any_of(m_runs.begin(), m_runs.end(), [&problem](const Problem& other) {
-        return other.runId == problem.runId && other.id == problem.id &&
-               other.sentence == problem.sentence;
-    });
+    const bool isKnown =
+        std::any_of(m_runs.begin(), m_runs.end(), [&problem](const Problem& other) {
+            return other.runId == problem.runId && other.id == problem.id &&
+                   other.sentence == problem.sentence;
+        });
     if (isKnown)
         return;
     const int row = static_cast<int>(m_draft.size());
@@ -126,4 +131,4 @@ QVariant ProblemList::headerData(int section, Qt::Orientation orientation, int r
     return titles[section];
 }
 
-}  // namespace vergence
+} // namespace vergence

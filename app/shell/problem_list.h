@@ -9,10 +9,11 @@
 
 namespace vergence {
 
-/// One row of Problems: something wrong in the setup (then `key` may name the field) or in a run (then `runId` is set).
+/// One row of Problems: something wrong in the setup (then `key` may name the field) or in a run
+/// (then `runId` is set).
 struct Problem {
     IssueSeverity severity = IssueSeverity::Error;
-    QString id;        ///< rule or problem id
+    QString id; ///< rule or problem id
     QString sentence;
     QString key, runId, runName;
     QDateTime when;
@@ -26,7 +27,7 @@ public:
 
     using QAbstractTableModel::QAbstractTableModel;
     void setDraftIssues(const std::vector<ConfigIssue>& issues);
-    void addRunProblem(const Problem& problem);  ///< the same sentence of the same run is kept once
+    void addRunProblem(const Problem& problem); ///< the same sentence of the same run is kept once
     void clearRunProblems();
     const Problem& problem(int row) const;
     int errorCount() const;
@@ -43,4 +44,4 @@ private:
     std::vector<Problem> m_draft, m_runs;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -10,7 +10,8 @@
 namespace vergence {
 
 ProblemsPanel::ProblemsPanel(ProblemList& problems, QWidget* parent)
-    : QWidget(parent), m_problems(problems)
+    : QWidget(parent),
+      m_problems(problems)
 {
     m_view = new QTreeView(this);
     m_view->setObjectName("problemsView");
@@ -20,7 +21,8 @@ ProblemsPanel::ProblemsPanel(ProblemList& problems, QWidget* parent)
     m_view->header()->setStretchLastSection(false);
     m_view->header()->setSectionResizeMode(ProblemList::Sentence, QHeaderView::Stretch);
     m_view->header()->resizeSection(ProblemList::Where, 180);
-    m_empty = new QLabel(tr("No problems. Complaints about the setup and about runs are listed here."), this);
+    m_empty = new QLabel(
+        tr("No problems. Complaints about the setup and about runs are listed here."), this);
     m_empty->setAlignment(Qt::AlignCenter);
     m_empty->setWordWrap(true);
     m_clear = new QPushButton(tr("Clear problems of runs"), this);
@@ -61,10 +63,11 @@ void ProblemsPanel::jumpToNext(bool forward)
     const int count = m_problems.rowCount();
     if (count == 0)
         return;
-    const int now = m_view->currentIndex().isValid() ? m_view->currentIndex().row() : (forward ? -1 : 0);
+    const int now =
+        m_view->currentIndex().isValid() ? m_view->currentIndex().row() : (forward ? -1 : 0);
     const QModelIndex next = m_problems.index((now + (forward ? 1 : count - 1)) % count, 0);
     m_view->setCurrentIndex(next);
     activate(next);
 }
 
-}  // namespace vergence
+} // namespace vergence

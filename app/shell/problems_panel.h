@@ -31,4 +31,4 @@ private:
     QPushButton* m_clear;
 };
 
-}  // namespace vergence
+} // namespace vergence

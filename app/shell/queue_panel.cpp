@@ -11,7 +11,8 @@
 namespace vergence {
 
 QueuePanel::QueuePanel(RunQueue& queue, bool continuesAfterFailure, QWidget* parent)
-    : QWidget(parent), m_queue(queue)
+    : QWidget(parent),
+      m_queue(queue)
 {
     m_view = new QTreeView(this);
     m_view->setObjectName("queueView");
@@ -21,9 +22,10 @@ QueuePanel::QueuePanel(RunQueue& queue, bool continuesAfterFailure, QWidget* par
     m_view->header()->resizeSection(RunQueue::Position, 50);
     m_view->header()->resizeSection(RunQueue::Title, 220);
     m_view->header()->resizeSection(RunQueue::Changes, 320);
-    m_empty = new QLabel(tr("Nothing waits. “Add to queue” in the setup puts a run here; runs start one "
-                            "after the other."),
-                         this);
+    m_empty =
+        new QLabel(tr("Nothing waits. “Add to queue” in the setup puts a run here; runs start one "
+                      "after the other."),
+                   this);
     m_empty->setAlignment(Qt::AlignCenter);
     m_empty->setWordWrap(true);
     auto* column = new QVBoxLayout(this);
@@ -72,7 +74,8 @@ QWidget* QueuePanel::makeToolBar(bool continuesAfterFailure)
         m_queue.setContinuesAfterFailure(index == 0);
         Q_EMIT failurePolicyChanged(index == 0);
     });
-    connect(m_pause, &QPushButton::clicked, this, [this] { m_queue.setPaused(!m_queue.isPaused()); });
+    connect(m_pause, &QPushButton::clicked, this,
+            [this] { m_queue.setPaused(!m_queue.isPaused()); });
     connect(m_startNow, &QPushButton::clicked, this, [this] { m_queue.startNow(currentRow()); });
     connect(m_up, &QPushButton::clicked, this, [this] { m_queue.move(currentRow(), -1); });
     connect(m_down, &QPushButton::clicked, this, [this] { m_queue.move(currentRow(), 1); });
@@ -103,4 +106,4 @@ void QueuePanel::showState()
     m_empty->setVisible(count == 0);
 }
 
-}  // namespace vergence
+} // namespace vergence

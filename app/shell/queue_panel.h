@@ -32,4 +32,4 @@ private:
                 *m_remove = nullptr, *m_clear = nullptr;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -7,13 +7,14 @@
 
 #include "core/artifact/manifest.h"
 #include "core/base/clock.h"
+#include "core/base/error.h"
 #include "core/base/file.h"
 
 namespace vergence {
 
 namespace {
 
-constexpr double kHeartbeatLimit = 15;  ///< seconds without a beat after which a run counts as lost
+constexpr double kHeartbeatLimit = 15; ///< seconds without a beat after which a run counts as lost
 
 QString tr(const char* text)
 {
@@ -83,13 +84,13 @@ void readState(const RunStatus& status, RunEntry& entry)
     entry.problemId = QString::fromStdString(status.problemId);
     entry.state = runStateFromName(status.state).value_or(RunState::Lost);
     entry.isAlive = isLive(entry.state) && isWorkerAlive(status);
-    const bool isSilent = epochSeconds() - status.heartbeat > kHeartbeatLimit ||
-                          status.bootId != currentBootId();
+    const bool isSilent =
+        epochSeconds() - status.heartbeat > kHeartbeatLimit || status.bootId != currentBootId();
     if (isLive(entry.state) && !entry.isAlive && isSilent)
         entry.state = RunState::Lost;
 }
 
-}  // namespace
+} // namespace
 
 RunEntry loadRunEntry(const RunFolder& folder)
 {
@@ -112,7 +113,8 @@ RunEntry loadRunEntry(const RunFolder& folder)
         if (std::filesystem::exists(folder.manifest()))
             readTimes(readManifest(folder), heartbeat, entry);
     } catch (const std::exception&) {
-        // A run without a readable manifest is still worth a row; the inspector says what is wrong with the file.
+        // A run without a readable manifest is still worth a row; the inspector says what is wrong
+        // with the file.
     }
     return entry;
 }
@@ -147,8 +149,9 @@ QString durationText(double seconds)
         return tr("%1 s").arg(whole);
     const QChar zero('0');
     const qint64 hours = whole / 3600, minutes = whole / 60 % 60, rest = whole % 60;
-    return hours == 0 ? QString("%1:%2").arg(minutes).arg(rest, 2, 10, zero)
-                      : QString("%1:%2:%3").arg(hours).arg(minutes, 2, 10, zero).arg(rest, 2, 10, zero);
+    return hours == 0
+               ? QString("%1:%2").arg(minutes).arg(rest, 2, 10, zero)
+               : QString("%1:%2:%3").arg(hours).arg(minutes, 2, 10, zero).arg(rest, 2, 10, zero);
 }
 
 QString numberText(double value)
@@ -202,4 +205,4 @@ QString stateIcon(RunState state)
     return "question";
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -16,29 +16,29 @@ class RunSession;
 /// What the list of runs knows of one run folder. `isLoaded` false: only its name is known yet.
 struct RunEntry {
     RunFolder folder;
-    QString id;    ///< name of the folder
-    QString name;  ///< for people; the part of the id after the time where none was given
+    QString id;   ///< name of the folder
+    QString name; ///< for people; the part of the id after the time where none was given
     QStringList tags;
     QString plugin, preset, device;
     RunState state = RunState::Draft;
     std::int64_t step = 0, total = 0;
     std::optional<int> exitCode;
     QString phase, problem, problemId;
-    std::optional<double> seconds;      ///< duration so far
-    std::optional<double> best;         ///< of the plugin's headline metric
-    QString bestName;                   ///< series it belongs to
+    std::optional<double> seconds; ///< duration so far
+    std::optional<double> best;    ///< of the plugin's headline metric
+    QString bestName;              ///< series it belongs to
     std::optional<double> peakVramMiB;
     bool isLoaded = false;
-    bool isAlive = false;               ///< its worker lives
+    bool isAlive = false; ///< its worker lives
     bool isCharted = false;
-    QColor colour;                      ///< of its curves, once charted
-    RunSession* session = nullptr;      ///< null unless opened, charted or live
+    QColor colour;                 ///< of its curves, once charted
+    RunSession* session = nullptr; ///< null unless opened, charted or live
 
     bool hasEnded() const { return isFinal(state); }
 };
 
-/// Reads status, manifest and labels of a run folder; never throws, an unreadable part stays empty. Any thread.
-/// `headline`: series shown as best metric, `higherIsBetter` its direction.
+/// Reads status, manifest and labels of a run folder; never throws, an unreadable part stays empty.
+/// Any thread. `headline`: series shown as best metric, `higherIsBetter` its direction.
 struct HeadlineMetric {
     std::string name;
     bool isHigherBetter = false;
@@ -59,4 +59,4 @@ QString stateText(const RunEntry& entry);
 /// Name of the icon of a state.
 QString stateIcon(RunState state);
 
-}  // namespace vergence
+} // namespace vergence

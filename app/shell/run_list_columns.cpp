@@ -38,7 +38,7 @@ QString stepText(const RunEntry& entry)
     return QString("%L1/%L2").arg(entry.step).arg(entry.total);
 }
 
-}  // namespace
+} // namespace
 
 int RunListModel::rowCount(const QModelIndex& parent) const
 {
@@ -106,7 +106,8 @@ QVariant RunListModel::data(const QModelIndex& index, int role) const
                : entry.problem.isEmpty()          ? entry.id
                                                   : entry.id + "\n" + entry.problem;
     case Qt::CheckStateRole:
-        return column == State ? QVariant(entry.isCharted ? Qt::Checked : Qt::Unchecked) : QVariant();
+        return column == State ? QVariant(entry.isCharted ? Qt::Checked : Qt::Unchecked)
+                               : QVariant();
     case Qt::DecorationRole:
         if (column == State && entry.isLoaded)
             return tintedIcon(stateIcon(entry.state), stateColour(entry.state));
@@ -162,4 +163,4 @@ QVariant RunListModel::headerData(int section, Qt::Orientation orientation, int 
     return titles[section];
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -18,7 +18,7 @@ namespace {
 const QColor kCurveColours[] = {"#3b82d6", "#e07b39", "#3a9d5d", "#b65fcf", "#c94f5b", "#2fa5a5",
                                 "#9a8c2c", "#7c6fe0", "#d16fa0", "#6b8e23", "#8a6d5b", "#5b87a6"};
 
-}  // namespace
+} // namespace
 
 RunListModel::RunListModel(QObject* parent) : QAbstractTableModel(parent)
 {
@@ -37,7 +37,7 @@ void RunListModel::setHeadlines(std::map<QString, HeadlineMetric> headlines)
 {
     m_headlines = headlines;
     for (auto& entry : m_entries)
-        entry->isLoaded = false;  // their best metric is to be read
+        entry->isLoaded = false; // their best metric is to be read
     m_scanner.setHeadlines(std::move(headlines));
     rescan();
 }
@@ -86,7 +86,8 @@ void RunListModel::takeFolders(const std::vector<RunFolder>& folders)
         entry->id = entry->name = QString::fromStdString(folder.id());
         next.push_back(std::move(entry));
     }
-    // Runs that were just started or opened from elsewhere are not in this folder's list and stay on top.
+    // Runs that were just started or opened from elsewhere are not in this folder's list and stay
+    // on top.
     std::vector<std::unique_ptr<RunEntry>> kept;
     for (auto& entry : old)
         if (entry != nullptr && !listed.contains(entry->folder.id()) && entry->session != nullptr)
@@ -124,7 +125,7 @@ void RunListModel::merge(RunEntry& target, const RunEntry& fresh)
     merged.isCharted = target.isCharted;
     merged.colour = target.colour;
     merged.session = target.session;
-    if (target.session != nullptr) {  // what the client hears is newer than the files
+    if (target.session != nullptr) { // what the client hears is newer than the files
         merged.state = target.state;
         merged.step = target.step;
         merged.total = target.total;
@@ -244,7 +245,8 @@ void RunListModel::updateBest(RunEntry& entry) const
     const MetricStore& metrics = entry.session->client().metrics();
     const auto headline = m_headlines.find(entry.plugin);
     if (headline != m_headlines.end()) {
-        if (const Series* series = metrics.find(headline->second.name); series && series->size() > 0) {
+        if (const Series* series = metrics.find(headline->second.name);
+            series && series->size() > 0) {
             const Series::Summary summary = series->summary();
             entry.best = headline->second.isHigherBetter ? summary.maximum : summary.minimum;
             entry.bestName = QString::fromStdString(headline->second.name);
@@ -349,4 +351,4 @@ void RunListModel::emitRow(const QString& id)
         Q_EMIT dataChanged(index(row, 0), index(row, ColumnCount - 1));
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -14,8 +14,8 @@
 
 namespace vergence {
 
-/// The runs of one folder. Contents are read in the background; runs that live are followed by a session at once, others when
-/// they are opened or charted.
+/// The runs of one folder. Contents are read in the background; runs that live are followed by a
+/// session at once, others when they are opened or charted.
 class RunListModel : public QAbstractTableModel {
     Q_OBJECT
 public:
@@ -33,8 +33,9 @@ public:
 
     const RunEntry* find(const QString& id) const;
     const RunEntry& entry(int row) const { return *m_entries[static_cast<std::size_t>(row)]; }
-    int rowOf(const QString& id) const;  ///< -1 where unknown
-    /// Follows the run from now on; null where the id is unknown. A folder outside the list is added by addFolder().
+    int rowOf(const QString& id) const; ///< -1 where unknown
+    /// Follows the run from now on; null where the id is unknown. A folder outside the list is
+    /// added by addFolder().
     RunSession* session(const QString& id);
     /// Lists a run that is about to start, or one from elsewhere; returns its id.
     QString addFolder(const RunFolder& folder, const QString& name = {});
@@ -79,9 +80,9 @@ private:
     QFileSystemWatcher m_watcher;
     QTimer m_rescan;
     std::map<QString, HeadlineMetric> m_headlines;
-    std::vector<std::unique_ptr<RunEntry>> m_entries;  ///< newest first
+    std::vector<std::unique_ptr<RunEntry>> m_entries; ///< newest first
     QHash<QString, int> m_rows;
     int m_nextColour = 0;
 };
 
-}  // namespace vergence
+} // namespace vergence

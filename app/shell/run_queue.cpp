@@ -7,13 +7,17 @@
 #include <QJsonDocument>
 #include <QJsonObject>
 
+#include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
 
 namespace vergence {
 
 RunQueue::RunQueue(RunListModel& runs, RunStarter& starter, QString file, QObject* parent)
-    : QAbstractTableModel(parent), m_runs(runs), m_starter(starter), m_file(std::move(file))
+    : QAbstractTableModel(parent),
+      m_runs(runs),
+      m_starter(starter),
+      m_file(std::move(file))
 {
     load();
     connect(&m_runs, &RunListModel::runStateChanged, this, &RunQueue::noteState);
@@ -174,7 +178,9 @@ void RunQueue::load()
         return;
     for (const QJsonValue& value : QJsonDocument::fromJson(file.readAll()).array()) {
         const QJsonObject object = value.toObject();
-        RunDraft draft{object["plugin"].toString(), object["preset"].toString(), {},
+        RunDraft draft{object["plugin"].toString(),
+                       object["preset"].toString(),
+                       {},
                        object["config"].toString()};
         for (const QJsonValue& flag : object["flags"].toArray())
             draft.flags << flag.toString();
@@ -221,4 +227,4 @@ QVariant RunQueue::headerData(int section, Qt::Orientation orientation, int role
     return titles[section];
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -8,7 +8,8 @@
 
 namespace vergence {
 
-/// Runs that wait for their turn: one lane, in order, kept over restarts (then paused: the window starts nothing by itself).
+/// Runs that wait for their turn: one lane, in order, kept over restarts (then paused: the window
+/// starts nothing by itself).
 class RunQueue : public QAbstractTableModel {
     Q_OBJECT
 public:
@@ -18,15 +19,15 @@ public:
         RunDraft draft;
         ItemState state = ItemState::Waiting;
         QString runId;
-        QString note;  ///< why it failed
+        QString note; ///< why it failed
     };
 
     RunQueue(RunListModel& runs, RunStarter& starter, QString file, QObject* parent = nullptr);
 
     void add(const RunDraft& draft);
-    void remove(int row);               ///< waiting and ended ones; a running one stays
-    void move(int row, int offset);     ///< among the waiting ones
-    void startNow(int row);             ///< beside whatever runs
+    void remove(int row);           ///< waiting and ended ones; a running one stays
+    void move(int row, int offset); ///< among the waiting ones
+    void startNow(int row);         ///< beside whatever runs
     void clearEnded();
     void setPaused(bool paused);
     bool isPaused() const { return m_isPaused; }
@@ -59,4 +60,4 @@ private:
     bool m_isPaused = false, m_continuesAfterFailure = true;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -19,7 +19,7 @@ RunEntry loadWithBest(const RunFolder& folder, const std::map<QString, HeadlineM
     return entry;
 }
 
-}  // namespace
+} // namespace
 
 RunScanner::RunScanner(QObject* parent) : QObject(parent)
 {
@@ -84,5 +84,4 @@ void RunScanner::scan(const std::filesystem::path& runsFolder,
     m_thread->start();
 }
 
-}  // namespace vergence
-
+} // namespace vergence

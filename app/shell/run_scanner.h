@@ -15,12 +15,13 @@
 
 namespace vergence {
 
-/// Lists and reads run folders in a thread of its own: first the names, newest first, then their contents in batches.
+/// Lists and reads run folders in a thread of its own: first the names, newest first, then their
+/// contents in batches.
 class RunScanner : public QObject {
     Q_OBJECT
 public:
     explicit RunScanner(QObject* parent = nullptr);
-    ~RunScanner() override;  ///< ends the scan that is under way
+    ~RunScanner() override; ///< ends the scan that is under way
 
     /// Headline series per plugin id, for the column "Best metric" of the scans that follow.
     void setHeadlines(std::map<QString, HeadlineMetric> headlines);
@@ -41,4 +42,4 @@ private:
     QThread* m_thread = nullptr;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -8,13 +8,15 @@ namespace vergence {
 
 namespace {
 
-constexpr double kRateWindow = 20;  ///< seconds over which the rate is taken
-constexpr int kFlushMs = 50;        ///< log lines reach the model in batches of this length
+constexpr double kRateWindow = 20; ///< seconds over which the rate is taken
+constexpr int kFlushMs = 50;       ///< log lines reach the model in batches of this length
 
-}  // namespace
+} // namespace
 
 RunSession::RunSession(RunFolder folder, QObject* parent)
-    : QObject(parent), m_client(std::move(folder)), m_log(this)
+    : QObject(parent),
+      m_client(std::move(folder)),
+      m_log(this)
 {
     m_flush.setSingleShot(true);
     m_flush.setInterval(kFlushMs);
@@ -41,7 +43,8 @@ void RunSession::noteProgress()
 {
     const double now = steadySeconds();
     const std::int64_t step = m_client.status().step;
-    if (!m_samples.empty() && (step < m_samples.back().step || now - m_samples.back().seconds < 0.2))
+    if (!m_samples.empty() &&
+        (step < m_samples.back().step || now - m_samples.back().seconds < 0.2))
         return;
     m_samples.push_back({now, step});
     const auto old = std::find_if(m_samples.begin(), m_samples.end(), [now](const Sample& sample) {
@@ -55,8 +58,9 @@ double RunSession::stepsPerSecond() const
     if (m_samples.size() < 2)
         return 0;
     const double seconds = m_samples.back().seconds - m_samples.front().seconds;
-    return seconds < 0.5 ? 0
-                         : static_cast<double>(m_samples.back().step - m_samples.front().step) / seconds;
+    return seconds < 0.5
+               ? 0
+               : static_cast<double>(m_samples.back().step - m_samples.front().step) / seconds;
 }
 
 double RunSession::secondsLeft() const
@@ -65,9 +69,10 @@ double RunSession::secondsLeft() const
     const double rate = stepsPerSecond();
     if (rate <= 0 || status.total <= 0)
         return -1;
-    const bool isSettled = m_samples.back().seconds - m_samples.front().seconds >= 10 ||
-                           static_cast<double>(status.step) >= 0.02 * static_cast<double>(status.total);
+    const bool isSettled =
+        m_samples.back().seconds - m_samples.front().seconds >= 10 ||
+        static_cast<double>(status.step) >= 0.02 * static_cast<double>(status.total);
     return isSettled ? static_cast<double>(status.total - status.step) / rate : -1;
 }
 
-}  // namespace vergence
+} // namespace vergence

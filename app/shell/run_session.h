@@ -13,7 +13,7 @@ namespace vergence {
 
 /// A sentence that a run raised for people.
 struct RunProblem {
-    QString id;        ///< "E-DISK", or a plugin's own
+    QString id; ///< "E-DISK", or a plugin's own
     QString sentence;
     QDateTime when;
 };
@@ -52,4 +52,4 @@ private:
     std::vector<Sample> m_samples;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -11,7 +11,10 @@ namespace vergence {
 
 RunStarter::RunStarter(RunListModel& runs, StudioSettings& settings, QString executable,
                        QStringList pluginFolders, QObject* parent)
-    : QObject(parent), m_runs(runs), m_settings(settings), m_executable(std::move(executable)),
+    : QObject(parent),
+      m_runs(runs),
+      m_settings(settings),
+      m_executable(std::move(executable)),
       m_pluginFolders(std::move(pluginFolders))
 {
 }
@@ -93,8 +96,9 @@ void RunStarter::launchWhenFree(const QString& id, const QStringList& arguments,
     // A worker of a finished run may still answer the viewer; it makes way when asked to stop.
     if (attempts % 10 == 0)
         client.stop();
-    QTimer::singleShot(100, this,
-                       [this, id, arguments, attempts] { launchWhenFree(id, arguments, attempts - 1); });
+    QTimer::singleShot(100, this, [this, id, arguments, attempts] {
+        launchWhenFree(id, arguments, attempts - 1);
+    });
 }
 
-}  // namespace vergence
+} // namespace vergence

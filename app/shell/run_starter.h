@@ -9,15 +9,15 @@ namespace vergence {
 
 class StudioSettings;
 
-/// Starts workers for new runs and for those that go on. Every function throws Error where the worker or the folder is
-/// missing; what the worker itself meets comes through the run's client.
+/// Starts workers for new runs and for those that go on. Every function throws Error where the
+/// worker or the folder is missing; what the worker itself meets comes through the run's client.
 class RunStarter : public QObject {
     Q_OBJECT
 public:
     RunStarter(RunListModel& runs, StudioSettings& settings, QString executable,
                QStringList pluginFolders, QObject* parent = nullptr);
 
-    QString start(const RunDraft& draft);  ///< id of the new run
+    QString start(const RunDraft& draft); ///< id of the new run
     void resume(const QString& id);
     /// `assignment` sets the new total, for instance "iterations=500".
     void extend(const QString& id, const QString& assignment);
@@ -41,4 +41,4 @@ private:
     QStringList m_pluginFolders;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -9,13 +9,16 @@ namespace vergence {
 
 namespace {
 
-constexpr int kMostCards = 3;  ///< more would push the view out of sight; Problems has them all
+constexpr int kMostCards = 3; ///< more would push the view out of sight; Problems has them all
 constexpr int kLogTail = 12;
 
-}  // namespace
+} // namespace
 
 RunView::RunView(RunListModel& runs, const QString& runId, QWidget* parent)
-    : QWidget(parent), m_runs(runs), m_id(runId), m_session(*runs.session(runId))
+    : QWidget(parent),
+      m_runs(runs),
+      m_id(runId),
+      m_session(*runs.session(runId))
 {
     m_success = new SuccessBar(this);
     m_panel = new ViewPanel(this);
@@ -34,10 +37,11 @@ RunView::RunView(RunListModel& runs, const QString& runId, QWidget* parent)
     connect(m_success, &SuccessBar::compareRequested, this, forward("compare"));
     connect(m_success, &SuccessBar::exportRequested, this, forward("export"));
     connect(m_success, &SuccessBar::againRequested, this, forward("again"));
-    connect(&m_runs, &RunListModel::runStateChanged, this, [this](const QString& id, RunState state) {
-        if (id == m_id)
-            takeState(state);
-    });
+    connect(&m_runs, &RunListModel::runStateChanged, this,
+            [this](const QString& id, RunState state) {
+                if (id == m_id)
+                    takeState(state);
+            });
     connect(&m_session.client(), &RunClient::progressChanged, this, &RunView::showMessage);
     connect(&m_session, &RunSession::problemAdded, this, [this](const RunProblem& problem) {
         if (const auto card = cardForProblem(problem.id, problem.sentence))
@@ -56,7 +60,8 @@ void RunView::takeState(RunState state)
         clearCards();
         m_success->hide();
     }
-    const bool hasJustEnded = m_sawLive && (state == RunState::Completed || state == RunState::Stopped);
+    const bool hasJustEnded =
+        m_sawLive && (state == RunState::Completed || state == RunState::Stopped);
     if (hasJustEnded)
         m_success->showResult(successSentence(*run, m_session.client().metrics(), m_headline));
     if (const auto card = cardForRun(*run, lastLogLines())) {
@@ -87,7 +92,8 @@ QStringList RunView::lastLogLines() const
     QStringList lines;
     const LogModel& log = m_session.log();
     for (int row = std::max(0, log.rowCount() - kLogTail); row < log.rowCount(); ++row)
-        lines << log.row(row).time.mid(11, 8) + " " + log.row(row).source + ": " + log.row(row).text;
+        lines << log.row(row).time.mid(11, 8) + " " + log.row(row).source + ": " +
+                     log.row(row).text;
     return lines;
 }
 
@@ -95,7 +101,8 @@ void RunView::addCard(const CardContent& content)
 {
     for (int i = 0; i < m_cards->count(); ++i) {
         const auto* other = static_cast<ErrorCard*>(m_cards->itemAt(i)->widget());
-        if (other->content().id == content.id && other->content().whatHappened == content.whatHappened)
+        if (other->content().id == content.id &&
+            other->content().whatHappened == content.whatHappened)
             return;
     }
     while (m_cards->count() >= kMostCards) {
@@ -130,4 +137,4 @@ void RunView::hideEvent(QHideEvent* event)
     m_pump->setVisible(false);
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -21,14 +21,15 @@ public:
 
     const QString& runId() const { return m_id; }
     ViewPanel& panel() { return *m_panel; }
-    const FramePump& pump() const { return *m_pump; }
+    FramePump& pump() { return *m_pump; }
     /// Series named in the success bar.
     void setHeadline(const QString& series) { m_headline = series; }
     void addCard(const CardContent& content);
     void clearCards();
 
 Q_SIGNALS:
-    /// "resume", "continue", "log", "use_config", "mark_stopped", "charts", "plugins", "folder", "export", "again", "compare"
+    /// "resume", "continue", "log", "use_config", "mark_stopped", "charts", "plugins", "folder",
+    /// "export", "again", "compare"
     void actionRequested(const QString& runId, const QString& action);
 
 protected:
@@ -50,4 +51,4 @@ private:
     bool m_sawLive = false;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -24,14 +24,15 @@ bool isAllowed(RunAction action, const RunEntry& run)
     case RunAction::Pause:
         return allows(RunEvent::PauseRequested);
     case RunAction::Resume:
-        return run.state == RunState::Paused ||
-               (hasEnded && run.state != RunState::Completed && !listCheckpoints(run.folder).empty());
+        return run.state == RunState::Paused || (hasEnded && run.state != RunState::Completed &&
+                                                 !listCheckpoints(run.folder).empty());
     case RunAction::Stop:
         return allows(RunEvent::StopRequested);
     case RunAction::Kill:
         return isLive(run.state);
     case RunAction::Extend:
-        return (run.state == RunState::Completed || run.state == RunState::Stopped) && run.total > 0;
+        return (run.state == RunState::Completed || run.state == RunState::Stopped) &&
+               run.total > 0;
     case RunAction::Explore:
         return hasEnded && !listCheckpoints(run.folder).empty();
     case RunAction::Export:
@@ -70,7 +71,7 @@ RunsPanel::RunsPanel(RunListModel& runs, QWidget* parent) : QWidget(parent), m_r
     m_view->setEditTriggers(QAbstractItemView::EditKeyPressed);
     m_view->setModel(&m_filter);
     m_view->setSortingEnabled(true);
-    m_view->sortByColumn(-1, Qt::AscendingOrder);  // newest first, as the model has them
+    m_view->sortByColumn(-1, Qt::AscendingOrder); // newest first, as the model has them
     const int widths[] = {130, 190, 90, 90, 80, 90, 80};
     for (int column = 0; column < RunListModel::ColumnCount; ++column)
         m_view->header()->resizeSection(column, widths[column]);
@@ -134,11 +135,13 @@ void RunsPanel::showState()
     m_empty->setVisible(isEmpty);
     m_pattern->setVisible(m_runs.rowCount() > 0);
     if (m_runs.rowCount() > 0)
-        m_empty->setText(tr("No run matches “%1”. <a href=\"all\">Show all</a>").arg(m_pattern->text().toHtmlEscaped()));
+        m_empty->setText(tr("No run matches “%1”. <a href=\"all\">Show all</a>")
+                             .arg(m_pattern->text().toHtmlEscaped()));
     else if (m_runs.isScanning())
         m_empty->setText(tr("Reading the runs…"));
     else
-        m_empty->setText(tr("No runs yet.<br><a href=\"demo\">Run the demo</a>, or choose a preset in the setup and press Start."));
+        m_empty->setText(tr("No runs yet.<br><a href=\"demo\">Run the demo</a>, or choose a preset "
+                            "in the setup and press Start."));
 }
 
 void RunsPanel::showMenu(const QPoint& position)
@@ -168,12 +171,13 @@ void RunsPanel::showMenu(const QPoint& position)
     menu->setAttribute(Qt::WA_DeleteOnClose);
     for (const auto& entry : entries) {
         if (isAllowed(entry.action, *run))
-            menu->addAction(entry.text, this,
-                            [this, ids, action = entry.action] { Q_EMIT actionRequested(ids, action); });
+            menu->addAction(entry.text, this, [this, ids, action = entry.action] {
+                Q_EMIT actionRequested(ids, action);
+            });
         if (entry.endsGroup)
             menu->addSeparator();
     }
     menu->popup(m_view->viewport()->mapToGlobal(position));
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -13,7 +13,19 @@ namespace vergence {
 
 /// What can be asked of a run in the list.
 enum class RunAction {
-    Open, UseConfig, Pause, Resume, Stop, Kill, Extend, Explore, Export, ShowFolder, CopyCommand, MarkStopped, Trash
+    Open,
+    UseConfig,
+    Pause,
+    Resume,
+    Stop,
+    Kill,
+    Extend,
+    Explore,
+    Export,
+    ShowFolder,
+    CopyCommand,
+    MarkStopped,
+    Trash
 };
 /// Whether the run's state allows it.
 bool isAllowed(RunAction action, const RunEntry& run);
@@ -44,4 +56,4 @@ private:
     QTreeView* m_view;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -24,4 +24,4 @@ QString saveScreenshot(QImage image, const RunFolder& folder)
     return path;
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -7,8 +7,8 @@
 
 namespace vergence {
 
-/// Saves a picture of the view below the run's exports, with the run's id in the PNG's text; returns the path. Throws
-/// OutputError.
+/// Saves a picture of the view below the run's exports, with the run's id in the PNG's text;
+/// returns the path. Throws OutputError.
 QString saveScreenshot(QImage image, const RunFolder& folder);
 
-}  // namespace vergence
+} // namespace vergence

@@ -59,7 +59,8 @@ void SetupPanel::takeCatalog()
     if (isEmpty)
         return;
     if (m_plugin.isEmpty() || m_catalog.find(m_plugin) == nullptr)
-        choose(m_catalog.demoPlugin() ? m_catalog.demoPlugin()->id() : m_plugins->itemData(0).toString(),
+        choose(m_catalog.demoPlugin() ? m_catalog.demoPlugin()->id()
+                                      : m_plugins->itemData(0).toString(),
                {});
     m_plugins->setCurrentIndex(m_plugins->findData(m_plugin));
 }
@@ -102,7 +103,8 @@ RunDraft SetupPanel::draft() const
     const PluginInfo* info = m_catalog.find(m_plugin);
     const FormPreset* known = info == nullptr ? nullptr : info->preset(preset);
     const bool isFile = known != nullptr && known->isUserPreset;
-    return {m_plugin, preset, m_form->flags(), isFile ? userPresetFile(m_plugin, preset) : QString()};
+    return {m_plugin, preset, m_form->flags(),
+            isFile ? userPresetFile(m_plugin, preset) : QString()};
 }
 
 std::string SetupPanel::tomlWithHeader() const
@@ -120,4 +122,4 @@ void SetupPanel::reloadPresets(const QString& chosen)
     m_form->applyPreset(chosen);
 }
 
-}  // namespace vergence
+} // namespace vergence

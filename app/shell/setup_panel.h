@@ -20,13 +20,14 @@ public:
 
     /// Shows a plugin's form with a preset; false where the plugin is not usable.
     bool choose(const QString& plugin, const QString& preset);
-    /// Loads a configuration whose header (or `plugin`) names the plugin; issues are shown in the form.
+    /// Loads a configuration whose header (or `plugin`) names the plugin; issues are shown in the
+    /// form.
     std::vector<ConfigIssue> loadToml(const std::string& toml, const QString& source,
                                       const QString& plugin = {});
     QString plugin() const { return m_plugin; }
     RunDraft draft() const;
     std::string tomlWithHeader() const;
-    void reloadPresets(const QString& chosen);  ///< after one was saved; chooses it
+    void reloadPresets(const QString& chosen); ///< after one was saved; chooses it
     ConfigForm& form() { return *m_form; }
     const ConfigForm& form() const { return *m_form; }
     StageStrip& strip() { return *m_strip; }
@@ -46,4 +47,4 @@ private:
     ConfigForm* m_form;
 };
 
-}  // namespace vergence
+} // namespace vergence

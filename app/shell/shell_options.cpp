@@ -16,7 +16,7 @@ QStringList toQt(const std::vector<std::string>& texts)
     return list;
 }
 
-}  // namespace
+} // namespace
 
 std::optional<int> parseShellOptions(int argc, char** argv, ShellOptions& options)
 {
@@ -48,8 +48,9 @@ std::optional<int> parseShellOptions(int argc, char** argv, ShellOptions& option
 
 bool hasDisplay()
 {
-    return qEnvironmentVariableIsSet("QT_QPA_PLATFORM") || !qEnvironmentVariableIsEmpty("DISPLAY") ||
+    return qEnvironmentVariableIsSet("QT_QPA_PLATFORM") ||
+           !qEnvironmentVariableIsEmpty("DISPLAY") ||
            !qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY");
 }
 
-}  // namespace vergence
+} // namespace vergence

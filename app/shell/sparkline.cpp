@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kSeconds = 300;
 
-}  // namespace
+} // namespace
 
 Sparkline::Sparkline(QWidget* parent) : QWidget(parent)
 {
@@ -49,4 +49,4 @@ void Sparkline::paintEvent(QPaintEvent*)
     }
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -7,7 +7,8 @@
 
 namespace vergence {
 
-/// The last five minutes of one quantity between 0 and a maximum, one value a second. Missing values are gaps.
+/// The last five minutes of one quantity between 0 and a maximum, one value a second. Missing
+/// values are gaps.
 class Sparkline : public QWidget {
     Q_OBJECT
 public:
@@ -24,4 +25,4 @@ private:
     double m_maximum = 100;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -41,11 +41,13 @@ void StageStrip::showStage()
     const int now = static_cast<int>(m_stage);
     for (int i = 0; i < 5; ++i) {
         const QString text = tr("%1 %2").arg(i + 1).arg(names[i]);
-        const QColor colour = i == now ? palette().color(QPalette::WindowText) : mutedColour(palette());
-        m_labels[i]->setText(i == now ? QString("<b style='color:%1'>%2</b>").arg(colour.name(), text)
-                                      : QString("<span style='color:%1'>%2</span>").arg(colour.name(), text));
+        const QColor colour =
+            i == now ? palette().color(QPalette::WindowText) : mutedColour(palette());
+        m_labels[i]->setText(
+            i == now ? QString("<b style='color:%1'>%2</b>").arg(colour.name(), text)
+                     : QString("<span style='color:%1'>%2</span>").arg(colour.name(), text));
     }
     setAccessibleName(tr("Stage %1 of 5: %2").arg(now + 1).arg(names[now]));
 }
 
-}  // namespace vergence
+} // namespace vergence

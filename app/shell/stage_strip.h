@@ -26,4 +26,4 @@ private:
     Stage m_stage = Stage::Setup;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -35,10 +35,12 @@ QLabel* textLine(const char* name, QWidget* parent)
     return label;
 }
 
-}  // namespace
+} // namespace
 
 StartPage::StartPage(ProbeCatalog& catalog, RunListModel& runs, QWidget* parent)
-    : QWidget(parent), m_catalog(catalog), m_runs(runs)
+    : QWidget(parent),
+      m_catalog(catalog),
+      m_runs(runs)
 {
     setObjectName("startPage");
     auto* content = new QWidget;
@@ -150,19 +152,22 @@ void StartPage::showPlugins()
         needs += state == PluginState::Needs ? 1 : 0;
         refused += state == PluginState::Refused || state == PluginState::Quarantined ? 1 : 0;
     }
-    QString text = m_catalog.isComplete() ? tr("%n ready", nullptr, ready) : tr("Looking for plugins…");
+    QString text =
+        m_catalog.isComplete() ? tr("%n ready", nullptr, ready) : tr("Looking for plugins…");
     if (needs > 0)
         text += tr(", %n need(s) hardware that is not here", nullptr, needs);
     if (refused > 0)
         text += tr(", %n refused", nullptr, refused);
     if (m_catalog.isComplete())
-        text += "  <a href=\"plugins\">" + (needs + refused > 0 ? tr("why?") : tr("Details")) + "</a>";
+        text +=
+            "  <a href=\"plugins\">" + (needs + refused > 0 ? tr("why?") : tr("Details")) + "</a>";
     m_plugins->setText(text);
     const bool hasDemo = m_catalog.demoPlugin() != nullptr;
     m_demo->setEnabled(hasDemo);
     m_demoNote->setVisible(!hasDemo);
-    m_demoNote->setText(m_catalog.isComplete() ? tr("No plugin with a demo is ready; the plugin line below says why.")
-                                               : tr("The button is ready as soon as the plugins have answered."));
+    m_demoNote->setText(m_catalog.isComplete()
+                            ? tr("No plugin with a demo is ready; the plugin line below says why.")
+                            : tr("The button is ready as soon as the plugins have answered."));
 }
 
 void StartPage::showRecent()
@@ -173,10 +178,12 @@ void StartPage::showRecent()
         if (!run.isLoaded)
             continue;
         lines << QString("<a href=\"%1\">%2</a>  %3")
-                     .arg(run.id.toHtmlEscaped(), run.name.toHtmlEscaped(), stateText(run).toHtmlEscaped());
+                     .arg(run.id.toHtmlEscaped(), run.name.toHtmlEscaped(),
+                          stateText(run).toHtmlEscaped());
     }
-    m_recent->setText(lines.isEmpty() ? tr("None yet. Runs are kept in %1.").arg(m_runs.folder().toHtmlEscaped())
-                                      : lines.join("<br>"));
+    m_recent->setText(
+        lines.isEmpty() ? tr("None yet. Runs are kept in %1.").arg(m_runs.folder().toHtmlEscaped())
+                        : lines.join("<br>"));
 }
 
-}  // namespace vergence
+} // namespace vergence

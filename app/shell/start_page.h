@@ -11,7 +11,8 @@ class QVBoxLayout;
 
 namespace vergence {
 
-/// What a first-time user sees (`startPage`): one big button, recent runs, and what this computer can do.
+/// What a first-time user sees (`startPage`): one big button, recent runs, and what this computer
+/// can do.
 class StartPage : public QWidget {
     Q_OBJECT
 public:
@@ -39,4 +40,4 @@ private:
     QLabel *m_computer = nullptr, *m_plugins = nullptr, *m_recent = nullptr, *m_demoNote = nullptr;
 };
 
-}  // namespace vergence
+} // namespace vergence

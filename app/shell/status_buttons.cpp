@@ -21,7 +21,7 @@ QString runText(const RunEntry& run)
     return left < 0 ? text : text + StatusButtons::tr("  ~%1 left").arg(durationText(left));
 }
 
-}  // namespace
+} // namespace
 
 StatusButtons::StatusButtons(QStatusBar& bar) : QObject(&bar)
 {
@@ -33,7 +33,8 @@ StatusButtons::StatusButtons(QStatusBar& bar) : QObject(&bar)
     bar.addWidget(m_progress);
     m_rate = add(bar, "statusRate", tr("Steps per second; opens the charts"), "chartsDock");
     m_device = add(bar, "statusDevice", tr("Devices of this computer"), "devicesDock");
-    m_preview = add(bar, "statusPreview", tr("How pictures reach the view; opens the inspector"), "inspectorDock");
+    m_preview = add(bar, "statusPreview", tr("How pictures reach the view; opens the inspector"),
+                    "inspectorDock");
     m_bell = add(bar, "statusBell", tr("Problems"), "problemsDock");
     showRun(nullptr, 0);
     m_device->setText(tr("Devices"));
@@ -41,7 +42,8 @@ StatusButtons::StatusButtons(QStatusBar& bar) : QObject(&bar)
     showProblems(0);
 }
 
-QToolButton* StatusButtons::add(QStatusBar& bar, const char* name, const QString& tip, const QString& dock)
+QToolButton* StatusButtons::add(QStatusBar& bar, const char* name, const QString& tip,
+                                const QString& dock)
 {
     auto* button = new QToolButton(&bar);
     button->setObjectName(name);
@@ -69,7 +71,8 @@ void StatusButtons::showRun(const RunEntry* run, int liveCount)
         m_progress->setRange(0, run->total > 0 ? 1000 : 0);
         m_progress->setValue(run->total > 0 ? static_cast<int>(1000 * run->step / run->total) : 0);
     }
-    const double rate = showsProgress && run->session != nullptr ? run->session->stepsPerSecond() : 0;
+    const double rate =
+        showsProgress && run->session != nullptr ? run->session->stepsPerSecond() : 0;
     m_rate->setVisible(rate > 0);
     m_rate->setText(tr("%1 it/s").arg(rate, 0, 'g', 3));
 }
@@ -91,4 +94,4 @@ void StatusButtons::showProblems(int count)
     m_bell->setText(tr("%n problem(s)", nullptr, count));
 }
 
-}  // namespace vergence
+} // namespace vergence

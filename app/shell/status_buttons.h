@@ -11,14 +11,14 @@ class QToolButton;
 
 namespace vergence {
 
-/// The buttons in the status bar (`statusRun`, `statusRate`, `statusDevice`, `statusPreview`, `statusBell`); each opens the
-/// matching dock.
+/// The buttons in the status bar (`statusRun`, `statusRate`, `statusDevice`, `statusPreview`,
+/// `statusBell`); each opens the matching dock.
 class StatusButtons : public QObject {
     Q_OBJECT
 public:
     explicit StatusButtons(QStatusBar& bar);
 
-    void showRun(const RunEntry* run, int liveCount);  ///< null: nothing is selected
+    void showRun(const RunEntry* run, int liveCount); ///< null: nothing is selected
     void showDevices(const SystemReading& reading);
     void showPreview(const QString& transport);
     void showProblems(int count);
@@ -33,4 +33,4 @@ private:
     QProgressBar* m_progress;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -19,7 +19,8 @@ QAction* StudioActions::add(const char* id, const QString& text, const char* ico
     action->setProperty("icon", QString(icon));
     action->setShortcut(keys);
     const QString shown = QString(text).remove('&').remove("…");
-    const QString suffix = keys.isEmpty() ? QString() : " (" + keys.toString(QKeySequence::NativeText) + ")";
+    const QString suffix =
+        keys.isEmpty() ? QString() : " (" + keys.toString(QKeySequence::NativeText) + ")";
     action->setToolTip((tip.isEmpty() ? shown : tip) + suffix);
     action->setStatusTip(tip);
     m_all.push_back(action);
@@ -28,9 +29,11 @@ QAction* StudioActions::add(const char* id, const QString& text, const char* ico
 
 StudioActions::StudioActions(QMainWindow& window) : QObject(&window)
 {
-    newRun = add("newRun", tr("&New run"), "new", Qt::CTRL | Qt::Key_N, tr("Choose a preset in the setup"));
+    newRun = add("newRun", tr("&New run"), "new", Qt::CTRL | Qt::Key_N,
+                 tr("Choose a preset in the setup"));
     open = add("open", tr("&Open run or configuration…"), "open", Qt::CTRL | Qt::Key_O, {});
-    openRunsFolder = add("openRunsFolder", tr("Open another runs &folder…"), "", Qt::CTRL | Qt::SHIFT | Qt::Key_O, {});
+    openRunsFolder = add("openRunsFolder", tr("Open another runs &folder…"), "",
+                         Qt::CTRL | Qt::SHIFT | Qt::Key_O, {});
     quit = add("quit", tr("&Quit"), "", Qt::CTRL | Qt::Key_Q, tr("Close the window; runs go on"));
     undo = add("undo", tr("&Undo"), "", {}, tr("Undo the last change of the setup"));
     redo = add("redo", tr("&Redo"), "", {}, tr("Redo the last change of the setup"));
@@ -38,25 +41,35 @@ StudioActions::StudioActions(QMainWindow& window) : QObject(&window)
     preferences = add("preferences", tr("&Preferences…"), "", Qt::CTRL | Qt::Key_Comma, {});
     palette = add("palette", tr("&Search everything…"), "search", Qt::CTRL | Qt::Key_K,
                   tr("Search actions, presets, settings and runs"));
-    start = add("start", tr("&Start"), "start", Qt::CTRL | Qt::Key_R, tr("Start a run with the present setup"));
+    start = add("start", tr("&Start"), "start", Qt::CTRL | Qt::Key_R,
+                tr("Start a run with the present setup"));
     queue = add("queue", tr("Add to &queue"), "queue", Qt::CTRL | Qt::SHIFT | Qt::Key_R, {});
-    pause = add("pause", tr("&Pause"), "pause", Qt::CTRL | Qt::Key_Period, tr("Pause or resume the current run"));
-    stop = add("stop", tr("S&top"), "stop", Qt::SHIFT | Qt::Key_F5, tr("Stop the current run after this step and keep its results"));
-    checkpoint = add("checkpoint", tr("&Checkpoint"), "checkpoint", Qt::CTRL | Qt::SHIFT | Qt::Key_K,
-                     tr("Save the state of the current run now"));
+    pause = add("pause", tr("&Pause"), "pause", Qt::CTRL | Qt::Key_Period,
+                tr("Pause or resume the current run"));
+    stop = add("stop", tr("S&top"), "stop", Qt::SHIFT | Qt::Key_F5,
+               tr("Stop the current run after this step and keep its results"));
+    checkpoint = add("checkpoint", tr("&Checkpoint"), "checkpoint",
+                     Qt::CTRL | Qt::SHIFT | Qt::Key_K, tr("Save the state of the current run now"));
     resume = add("resume", tr("Resume from &checkpoint"), "", {}, {});
     extend = add("extend", tr("E&xtend…"), "", {}, tr("Let the current run go on for more steps"));
-    explore = add("explore", tr("Ex&plore"), "eye", {}, tr("Serve the views of the current, finished run"));
-    useConfig = add("useConfig", tr("&Use config"), "", {}, tr("Load the current run's configuration into the setup"));
-    copyCommandLine = add("copyCommandLine", tr("Copy as command &line"), "copy", {}, tr("What to type in a terminal for this setup"));
-    exportRun = add("export", tr("&Export…"), "export", Qt::CTRL | Qt::Key_E, tr("Export results of the current run"));
-    screenshot = add("screenshot", tr("S&creenshot"), "screenshot", Qt::CTRL | Qt::SHIFT | Qt::Key_S, tr("Save a picture of the view"));
+    explore = add("explore", tr("Ex&plore"), "eye", {},
+                  tr("Serve the views of the current, finished run"));
+    useConfig = add("useConfig", tr("&Use config"), "", {},
+                    tr("Load the current run's configuration into the setup"));
+    copyCommandLine = add("copyCommandLine", tr("Copy as command &line"), "copy", {},
+                          tr("What to type in a terminal for this setup"));
+    exportRun = add("export", tr("&Export…"), "export", Qt::CTRL | Qt::Key_E,
+                    tr("Export results of the current run"));
+    screenshot = add("screenshot", tr("S&creenshot"), "screenshot",
+                     Qt::CTRL | Qt::SHIFT | Qt::Key_S, tr("Save a picture of the view"));
     fullScreen = add("fullScreen", tr("&Full screen"), "", Qt::Key_F11, {});
     fullScreen->setCheckable(true);
     resetLayout = add("resetLayout", tr("&Reset layout"), "", {}, {});
     startPage = add("startPage", tr("&Start page"), "", {}, {});
-    nextProblem = add("nextProblem", tr("&Next problem"), "", Qt::Key_F8, tr("In the log, or in Problems while it has the focus"));
-    previousProblem = add("previousProblem", tr("&Previous problem"), "", Qt::SHIFT | Qt::Key_F8, {});
+    nextProblem = add("nextProblem", tr("&Next problem"), "", Qt::Key_F8,
+                      tr("In the log, or in Problems while it has the focus"));
+    previousProblem =
+        add("previousProblem", tr("&Previous problem"), "", Qt::SHIFT | Qt::Key_F8, {});
     pluginManager = add("pluginManager", tr("Plugin &manager…"), "plugin", {}, {});
     keySheet = add("keySheet", tr("&Keyboard map"), "", Qt::Key_F1, {});
     about = add("about", tr("&About Vergence Studio"), "", {}, {});
@@ -73,10 +86,12 @@ void StudioActions::makeMenus(QMainWindow& window)
             action == nullptr ? static_cast<void>(made->addSeparator()) : made->addAction(action);
         return made;
     };
-    menu(tr("&File"), {newRun, open, openRunsFolder, nullptr, exportRun, screenshot, nullptr, quit});
+    menu(tr("&File"),
+         {newRun, open, openRunsFolder, nullptr, exportRun, screenshot, nullptr, quit});
     menu(tr("&Edit"), {undo, redo, nullptr, find, palette, nullptr, preferences});
     m_view = menu(tr("&View"), {startPage, fullScreen, resetLayout, nullptr});
-    menu(tr("&Run"), {start, queue, copyCommandLine, nullptr, pause, stop, checkpoint, nullptr, resume, extend, explore, useConfig});
+    menu(tr("&Run"), {start, queue, copyCommandLine, nullptr, pause, stop, checkpoint, nullptr,
+                      resume, extend, explore, useConfig});
     menu(tr("&Plugins"), {pluginManager});
     menu(tr("&Tools"), {nextProblem, previousProblem});
     menu(tr("&Help"), {keySheet, about});
@@ -117,13 +132,13 @@ QAction* StudioActions::byId(const QString& id) const
     return nullptr;
 }
 
-void StudioActions::tint(const QPalette& palette)
+void StudioActions::tint(const QPalette& colours)
 {
     for (QAction* action : m_all) {
         const QString icon = action->property("icon").toString();
         if (!icon.isEmpty())
-            action->setIcon(tintedIcon(icon, palette));
+            action->setIcon(tintedIcon(icon, colours));
     }
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -11,8 +11,8 @@ class QMenu;
 
 namespace vergence {
 
-/// Every action of the window, once: menus, toolbar, palette and key sheet show the same objects. Object names are
-/// `action/<id>`.
+/// Every action of the window, once: menus, toolbar, palette and key sheet show the same objects.
+/// Object names are `action/<id>`.
 class StudioActions : public QObject {
     Q_OBJECT
 public:
@@ -33,7 +33,7 @@ public:
     /// Adds the docks' own toggles to the menu View, with Ctrl+1 … for the first ones.
     void addDockToggles(const std::vector<QAction*>& toggles);
     /// New icons after a change of the palette.
-    void tint(const QPalette& palette);
+    void tint(const QPalette& colours);
 
 private:
     QAction* add(const char* id, const QString& text, const char* icon, const QKeySequence& keys,
@@ -45,4 +45,4 @@ private:
     QMenu* m_view = nullptr;
 };
 
-}  // namespace vergence
+} // namespace vergence

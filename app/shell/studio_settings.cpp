@@ -13,7 +13,7 @@ namespace {
 /// Raised when keys change their meaning; an older file is then left unread.
 constexpr int kSettingsVersion = 1;
 
-}  // namespace
+} // namespace
 
 StudioSettings::StudioSettings(const QString& folder, bool clean)
 {
@@ -23,8 +23,8 @@ StudioSettings::StudioSettings(const QString& folder, bool clean)
                : folder.isEmpty() ? QString::fromStdString(configHome().string())
                                   : folder;
     QDir().mkpath(m_folder);
-    m_settings = std::make_unique<QSettings>(QDir(m_folder).filePath("settings.ini"),
-                                             QSettings::IniFormat);
+    m_settings =
+        std::make_unique<QSettings>(QDir(m_folder).filePath("settings.ini"), QSettings::IniFormat);
     if (m_settings->value("version", kSettingsVersion).toInt() != kSettingsVersion)
         m_settings->clear();
     m_settings->setValue("version", kSettingsVersion);
@@ -123,4 +123,4 @@ void StudioSettings::saveWindow(const QByteArray& geometry, const QByteArray& st
     m_settings->sync();
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -9,23 +9,23 @@
 
 namespace vergence {
 
-/// What the window remembers, in `settings.ini` below the configuration folder. Every getter has a default, so an empty,
-/// damaged or read-only file is no failure.
+/// What the window remembers, in `settings.ini` below the configuration folder. Every getter has a
+/// default, so an empty, damaged or read-only file is no failure.
 class StudioSettings {
 public:
     /// `folder` empty: configHome(). `clean`: a throw-away file, nothing is read or kept.
     explicit StudioSettings(const QString& folder = {}, bool clean = false);
 
-    QString theme() const;  ///< "system", "light" or "dark"
+    QString theme() const; ///< "system", "light" or "dark"
     void setTheme(const QString& theme);
-    int textPercent() const;  ///< 90–150
+    int textPercent() const; ///< 90–150
     void setTextPercent(int percent);
     /// Where new runs go: the set folder, $VERGENCE_RUNS, or ~/Vergence/runs.
     QString runsFolder() const;
     void setRunsFolder(const QString& folder);
-    int checkpointSeconds() const;  ///< between automatic checkpoints
+    int checkpointSeconds() const; ///< between automatic checkpoints
     void setCheckpointSeconds(int seconds);
-    QString previewPath() const;  ///< "auto" or "shm"
+    QString previewPath() const; ///< "auto" or "shm"
     void setPreviewPath(const QString& path);
     bool continuesQueueAfterFailure() const;
     void setContinuesQueueAfterFailure(bool on);
@@ -35,7 +35,7 @@ public:
     QString layout() const;
     void saveWindow(const QByteArray& geometry, const QByteArray& state, const QString& layout);
 
-    QString folder() const;  ///< that holds settings.ini
+    QString folder() const; ///< that holds settings.ini
 
 private:
     std::unique_ptr<QTemporaryDir> m_throwAway;
@@ -43,4 +43,4 @@ private:
     std::unique_ptr<QSettings> m_settings;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -17,7 +17,8 @@ const Series* telling(const MetricStore& metrics, const QString& headline, std::
     std::vector<std::string> candidates = metrics.names();
     candidates.insert(candidates.begin(), headline.toStdString());
     for (const std::string& candidate : candidates) {
-        const bool isLoss = candidate == headline.toStdString() || candidate.find("loss") != std::string::npos;
+        const bool isLoss =
+            candidate == headline.toStdString() || candidate.find("loss") != std::string::npos;
         const Series* series = isLoss ? metrics.find(candidate) : nullptr;
         if (series != nullptr && series->size() > 1) {
             name = candidate;
@@ -27,7 +28,7 @@ const Series* telling(const MetricStore& metrics, const QString& headline, std::
     return nullptr;
 }
 
-}  // namespace
+} // namespace
 
 SuccessBar::SuccessBar(QWidget* parent) : QFrame(parent)
 {
@@ -87,4 +88,4 @@ QString successSentence(const RunEntry& run, const MetricStore& metrics, const Q
                     numberText(series->values().back()));
 }
 
-}  // namespace vergence
+} // namespace vergence

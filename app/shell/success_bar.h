@@ -9,7 +9,8 @@ class QPushButton;
 
 namespace vergence {
 
-/// "Done in 27 s. loss 0.21 → 0.012. [Compare with start] [Export…] [Change a setting and run again]" (`successBar`).
+/// "Done in 27 s. loss 0.21 → 0.012. [Compare with start] [Export…] [Change a setting and run
+/// again]" (`successBar`).
 class SuccessBar : public QFrame {
     Q_OBJECT
 public:
@@ -25,7 +26,8 @@ private:
     QLabel* m_sentence;
 };
 
-/// The sentence of a finished run: duration, and the headline (or any "loss") series from its first to its last value.
+/// The sentence of a finished run: duration, and the headline (or any "loss") series from its first
+/// to its last value.
 QString successSentence(const RunEntry& run, const MetricStore& metrics, const QString& headline);
 
-}  // namespace vergence
+} // namespace vergence

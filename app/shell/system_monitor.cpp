@@ -33,7 +33,7 @@ private:
     std::unique_ptr<QTimer> m_timer;
 };
 
-}  // namespace
+} // namespace
 
 SystemMonitor::SystemMonitor(QObject* parent) : QObject(parent)
 {
@@ -67,4 +67,4 @@ QString computerText(const SystemReading& reading)
     return base + names.join(", ");
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -24,4 +24,4 @@ private:
 /// "2 cores, 23 GB RAM, no NVIDIA GPU found".
 QString computerText(const SystemReading& reading);
 
-}  // namespace vergence
+} // namespace vergence

@@ -12,8 +12,8 @@ namespace {
 QPalette makePalette(QColor window, QColor base, QColor text, QColor button, QColor accent,
                      QColor disabled)
 {
-    QPalette palette(text, button, button.lighter(140), button.darker(160), button.darker(120), text,
-                     Qt::white, base, window);
+    QPalette palette(text, button, button.lighter(140), button.darker(160), button.darker(120),
+                     text, Qt::white, base, window);
     palette.setColor(QPalette::AlternateBase, window);
     palette.setColor(QPalette::ToolTipBase, base);
     palette.setColor(QPalette::ToolTipText, text);
@@ -29,10 +29,11 @@ QPalette makePalette(QColor window, QColor base, QColor text, QColor button, QCo
     return palette;
 }
 
-}  // namespace
+} // namespace
 
 Theme::Theme(QApplication& application)
-    : m_application(application), m_pointSize(application.font().pointSizeF()),
+    : m_application(application),
+      m_pointSize(application.font().pointSizeF()),
       m_systemIsDark(vergence::isDark(application.palette()))
 {
     if (m_pointSize <= 0)
@@ -47,7 +48,8 @@ QPalette Theme::lightPalette()
 
 QPalette Theme::darkPalette()
 {
-    QPalette palette = makePalette("#24272c", "#1b1d21", "#e4e7eb", "#33373d", "#2f74c8", "#939aa3");
+    QPalette palette =
+        makePalette("#24272c", "#1b1d21", "#e4e7eb", "#33373d", "#2f74c8", "#939aa3");
     palette.setColor(QPalette::Link, "#7db4f5");
     palette.setColor(QPalette::LinkVisited, "#7db4f5");
     palette.setColor(QPalette::BrightText, "#ffffff");
@@ -90,4 +92,4 @@ QColor mutedColour(const QPalette& palette)
     return palette.color(QPalette::PlaceholderText);
 }
 
-}  // namespace vergence
+} // namespace vergence

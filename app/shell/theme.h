@@ -7,7 +7,8 @@ class QApplication;
 
 namespace vergence {
 
-/// Light and dark palettes for the Fusion style. "system" follows the brightness of the desktop's own palette.
+/// Light and dark palettes for the Fusion style. "system" follows the brightness of the desktop's
+/// own palette.
 class Theme {
 public:
     /// Remembers the desktop's palette and font; call once after QApplication was made.
@@ -33,4 +34,4 @@ QColor goodColour(const QPalette& palette);
 QColor mutedColour(const QPalette& palette);
 bool isDark(const QPalette& palette);
 
-}  // namespace vergence
+} // namespace vergence

@@ -12,8 +12,9 @@ ViewTabs::ViewTabs(RunListModel& runs, QWidget* parent) : QTabWidget(parent), m_
     setMovable(true);
     setElideMode(Qt::ElideMiddle);
     connect(this, &QTabWidget::tabCloseRequested, this, &ViewTabs::closeTab);
-    connect(this, &QTabWidget::currentChanged, this,
-            [this] { Q_EMIT currentRunChanged(current() == nullptr ? QString() : current()->runId()); });
+    connect(this, &QTabWidget::currentChanged, this, [this] {
+        Q_EMIT currentRunChanged(current() == nullptr ? QString() : current()->runId());
+    });
     connect(&runs, &RunListModel::runStateChanged, this, &ViewTabs::showState);
 }
 
@@ -73,4 +74,4 @@ void ViewTabs::showState(const QString& runId)
     setTabText(indexOf(view), run->name);
 }
 
-}  // namespace vergence
+} // namespace vergence

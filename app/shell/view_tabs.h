@@ -12,14 +12,15 @@ class ViewTabs : public QTabWidget {
 public:
     explicit ViewTabs(RunListModel& runs, QWidget* parent = nullptr);
 
-    RunView* open(const QString& runId);  ///< the tab of the run, made where it is missing; null for unknown ids
+    RunView* open(const QString& runId); ///< the tab of the run, made where it is missing; null for
+                                         ///< unknown ids
     RunView* find(const QString& runId) const;
     RunView* current() const;
     void closeRun(const QString& runId);
 
 Q_SIGNALS:
     void viewOpened(vergence::RunView* view);
-    void currentRunChanged(const QString& runId);  ///< empty once the last tab is closed
+    void currentRunChanged(const QString& runId); ///< empty once the last tab is closed
     void viewClosed(const QString& runId);
 
 private:
@@ -29,4 +30,4 @@ private:
     RunListModel& m_runs;
 };
 
-}  // namespace vergence
+} // namespace vergence

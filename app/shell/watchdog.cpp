@@ -18,10 +18,11 @@ namespace {
 constexpr double kLimitMs = 50;
 const QEvent::Type kPing = static_cast<QEvent::Type>(QEvent::registerEventType());
 
-}  // namespace
+} // namespace
 
 Watchdog::Watchdog(QObject* parent)
-    : QObject(parent), m_thread([this](std::stop_token stop) { watch(stop); })
+    : QObject(parent),
+      m_thread([this](std::stop_token stop) { watch(stop); })
 {
 }
 
@@ -70,4 +71,4 @@ QByteArray Watchdog::report() const
         .toJson(QJsonDocument::Compact);
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -9,8 +9,8 @@
 
 namespace vergence {
 
-/// Measures how long the GUI thread leaves an event waiting: a thread posts a ping every 20 ms and waits for its echo. Blocks
-/// over 50 ms are logged.
+/// Measures how long the GUI thread leaves an event waiting: a thread posts a ping every 20 ms and
+/// waits for its echo. Blocks over 50 ms are logged.
 class Watchdog : public QObject {
     Q_OBJECT
 public:
@@ -18,7 +18,7 @@ public:
     ~Watchdog() override;
 
     double longestBlockMs() const { return m_longestMs; }
-    int blockCount() const { return m_blocks; }  ///< over 50 ms
+    int blockCount() const { return m_blocks; } ///< over 50 ms
     /// {"longest_block_ms": 12.3, "blocks_over_50_ms": 0}
     QByteArray report() const;
 
@@ -36,4 +36,4 @@ private:
     std::jthread m_thread;
 };
 
-}  // namespace vergence
+} // namespace vergence

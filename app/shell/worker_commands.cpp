@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kLingerSeconds = 900;
 
-}  // namespace
+} // namespace
 
 QString RunDraft::title() const
 {
@@ -25,7 +25,8 @@ QString RunDraft::title() const
 QString workerExecutable()
 {
     const QString named = qEnvironmentVariable("VERGENCE_WORKER");
-    return named.isEmpty() ? QDir(QCoreApplication::applicationDirPath()).filePath("vergence") : named;
+    return named.isEmpty() ? QDir(QCoreApplication::applicationDirPath()).filePath("vergence")
+                           : named;
 }
 
 QStringList runArguments(const RunDraft& draft, const QString& runFolder, int checkpointSeconds)
@@ -36,7 +37,8 @@ QStringList runArguments(const RunDraft& draft, const QString& runFolder, int ch
     for (const QString& flag : draft.flags)
         arguments << "--set" << flag;
     arguments << "--checkpoint-every" << QString::number(checkpointSeconds);
-    // The worker goes on answering the viewer for a while, so that the views of a fresh result can be explored.
+    // The worker goes on answering the viewer for a while, so that the views of a fresh result can
+    // be explored.
     arguments << "--linger" << QString::number(kLingerSeconds);
     return arguments << "--run-dir" << runFolder;
 }
@@ -83,12 +85,13 @@ std::filesystem::path newRunPath(const QString& parent, const QString& plugin)
 {
     const std::filesystem::path folder = parent.toStdString();
     while (true) {
-        const QString name = QString("%1-%2-%3")
-                                 .arg(QString::fromStdString(utcNowForPath()), plugin)
-                                 .arg(QRandomGenerator::global()->bounded(0x10000), 4, 16, QChar('0'));
+        const QString name =
+            QString("%1-%2-%3")
+                .arg(QString::fromStdString(utcNowForPath()), plugin)
+                .arg(QRandomGenerator::global()->bounded(0x10000), 4, 16, QChar('0'));
         if (!std::filesystem::exists(folder / name.toStdString()))
             return folder / name.toStdString();
     }
 }
 
-}  // namespace vergence
+} // namespace vergence

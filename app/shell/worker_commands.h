@@ -10,8 +10,8 @@ namespace vergence {
 /// A run as it is asked for, before it has a folder.
 struct RunDraft {
     QString plugin, preset;
-    QStringList flags;   ///< `key=value` of what differs from the preset
-    QString configFile;  ///< instead of plugin and preset: a TOML file whose header names the plugin
+    QStringList flags;  ///< `key=value` of what differs from the preset
+    QString configFile; ///< instead of plugin and preset: a TOML file whose header names the plugin
     QString title() const;
 };
 
@@ -35,4 +35,4 @@ QString commandLine(const QString& program, const QStringList& arguments);
 /// `<parent>/2026-03-02T10-15-07Z-<plugin>-7c1e`, a name that is not taken. Makes nothing.
 std::filesystem::path newRunPath(const QString& parent, const QString& plugin);
 
-}  // namespace vergence
+} // namespace vergence

@@ -1,0 +1,225 @@
+// Dialogs, files and the clipboard: what the window asks and writes for people.
+
+#include <QClipboard>
+#include <QFileDialog>
+#include <QGuiApplication>
+#include <QInputDialog>
+#include <QMessageBox>
+
+#include "app/export/export_dialog.h"
+#include "app/forms/diff_dialog.h"
+#include "app/shell/extension.h"
+#include "app/shell/main_window.h"
+#include "app/shell/screenshot.h"
+#include "core/artifact/manifest.h"
+#include "core/base/file.h"
+
+namespace vergence {
+
+namespace {
+
+constexpr int kPaletteRuns = 200;
+
+} // namespace
+
+void MainWindow::extendRun(const QString& id)
+{
+    const RunEntry* run = m_runs.find(id);
+    const PluginInfo* plugin = m_catalog.find(run->plugin);
+    const QString key =
+        plugin == nullptr ? QString() : stepsKey(*plugin->schema, run->folder, run->total);
+    if (key.isEmpty()) {
+        say(tr("Which setting of %1 is the number of steps is not known; use its config and resume "
+               "with a larger one.")
+                .arg(run->name));
+        return;
+    }
+    auto* dialog = new QInputDialog(this);
+    dialog->setObjectName("extendDialog");
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setWindowTitle(tr("Extend %1").arg(run->name));
+    dialog->setLabelText(tr("Further steps after step %L1 (%2):").arg(run->total).arg(key));
+    dialog->setInputMode(QInputDialog::IntInput);
+    dialog->setIntRange(1, 1'000'000'000);
+    dialog->setIntValue(static_cast<int>(std::max<std::int64_t>(1, run->total / 2)));
+    const std::int64_t total = run->total;
+    connect(dialog, &QInputDialog::intValueSelected, this, [this, id, key, total](int further) {
+        launch([&] {
+            m_starter.extend(id, QString("%1=%2").arg(key).arg(total + further));
+            return id;
+        });
+        followNew(id, false);
+    });
+    dialog->show();
+}
+
+void MainWindow::moveToTrash(const QStringList& ids)
+{
+    const auto answer =
+        QMessageBox::question(this, tr("Archive to trash"),
+                              tr("Move %n run folder(s) to the trash of the desktop?", nullptr,
+                                 static_cast<int>(ids.size())));
+    if (answer != QMessageBox::Yes)
+        return;
+    for (const QString& id : ids) {
+        const RunEntry* run = m_runs.find(id);
+        if (run == nullptr || !isAllowed(RunAction::Trash, *run))
+            continue;
+        const QString path = QString::fromStdString(run->folder.root.string());
+        m_tabs->closeRun(id);
+        if (m_current == id)
+            setCurrent({});
+        if (QFile::moveToTrash(path))
+            m_runs.removeRow(id);
+        else
+            say(tr("%1 cannot be moved to the trash.").arg(path));
+    }
+}
+
+void MainWindow::copyCommandOf(const QString& id)
+{
+    launch([&] {
+        QStringList words;
+        for (const auto& word :
+             readManifest(m_runs.find(id)->folder).value("command", nlohmann::json::array()))
+            words << QString::fromStdString(word.get<std::string>());
+        if (!words.isEmpty())
+            QGuiApplication::clipboard()->setText(
+                commandLine(QFileInfo(words.front()).fileName(), words.mid(1)));
+        return id;
+    });
+}
+
+void MainWindow::exportRun(const QString& id)
+{
+    const RunEntry* run = m_runs.find(id);
+    if (run == nullptr)
+        return;
+    m_setup->strip().setStage(StageStrip::Stage::Export);
+    RunView* view = m_tabs->find(id);
+    auto* dialog =
+        new ExportDialog(run->folder, view == nullptr ? QImage() : view->panel().grabView(), this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &ExportDialog::exported, this,
+            [this](const QString& path) { say(tr("Exported: %1").arg(path)); });
+    connect(dialog, &ExportDialog::failed, this,
+            [this, id](const QString& problem, const QString& sentence) {
+                const RunEntry* failed = m_runs.find(id);
+                m_problems.addRunProblem({IssueSeverity::Error,
+                                          problem,
+                                          sentence,
+                                          {},
+                                          id,
+                                          failed == nullptr ? id : failed->name,
+                                          QDateTime::currentDateTime()});
+                say(sentence);
+            });
+    dialog->show();
+}
+
+void MainWindow::takeScreenshot()
+{
+    RunView* view = m_tabs->current();
+    if (view == nullptr)
+        return;
+    launch([&] {
+        const QString path =
+            saveScreenshot(view->panel().grabView(), m_runs.find(view->runId())->folder);
+        say(tr("Screenshot: %1").arg(path));
+        return path;
+    });
+}
+
+void MainWindow::compareWithRun()
+{
+    const RunEntry* run = m_runs.find(m_current);
+    if (run == nullptr) {
+        say(tr("Select a run first; the setup is then compared with its configuration."));
+        return;
+    }
+    launch([&] {
+        auto* dialog = new DiffDialog(tr("This draft"), run->name, this);
+        dialog->setRows(m_setup->form().differencesTo(readFile(run->folder.config())));
+        dialog->show();
+        return m_current;
+    });
+}
+
+void MainWindow::savePreset(const QString& name, const QString& toml)
+{
+    launch([&] {
+        saveUserPreset(m_setup->plugin(), name, toml.toStdString());
+        m_setup->reloadPresets(name);
+        say(tr("The preset “%1” is saved.").arg(name));
+        return name;
+    });
+}
+
+void MainWindow::openDialog()
+{
+    auto* dialog = new QFileDialog(this, tr("Open a configuration, or the status.json of a run"),
+                                   m_runs.folder());
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::ExistingFile);
+    dialog->setNameFilters(
+        {tr("Configurations and runs (*.toml status.json)"), tr("All files (*)")});
+    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) {
+        openPath(QFileInfo(path).fileName() == "status.json" ? QFileInfo(path).absolutePath()
+                                                             : path);
+    });
+    dialog->show();
+}
+
+void MainWindow::findInFocus()
+{
+    QWidget* focus = focusWidget();
+    if (m_log->isAncestorOf(focus))
+        m_log->focusFilter();
+    else if (m_runsPanel->isAncestorOf(focus))
+        m_runsPanel->focusFilter();
+    else
+        openPalette();
+}
+
+void MainWindow::openPalette()
+{
+    std::vector<PaletteEntry> entries;
+    for (QAction* action : m_actions->all())
+        if (action->isEnabled() && action != m_actions->palette)
+            entries.push_back({QString(action->text()).remove('&').remove("…"),
+                               action->shortcut().toString(QKeySequence::NativeText),
+                               [action] { action->trigger(); }});
+    for (const PluginInfo& plugin : m_catalog.plugins()) {
+        if (!plugin.isUsable())
+            continue;
+        for (const FormPreset& preset : plugin.presets)
+            entries.push_back(
+                {tr("Preset: %1 %2")
+                     .arg(plugin.title(), preset.title.isEmpty() ? preset.name : preset.title),
+                 preset.summary, [this, id = plugin.id(), name = preset.name] {
+                     releaseForm();
+                     m_setup->choose(id, name);
+                     m_docks->reveal("setupDock");
+                 }});
+    }
+    if (const PluginInfo* plugin = m_catalog.find(m_setup->plugin()))
+        for (const Field& field : plugin->schema->fields())
+            entries.push_back(
+                {tr("Setting: %1")
+                     .arg(QString::fromStdString(field.title.empty() ? field.key : field.title)),
+                 QString::fromStdString(field.key),
+                 [this, key = QString::fromStdString(field.key)] {
+                     m_docks->reveal("setupDock");
+                     m_setup->form().focusField(key);
+                 }});
+    for (int row = 0; row < std::min(kPaletteRuns, m_runs.rowCount()); ++row) {
+        const RunEntry& run = m_runs.entry(row);
+        entries.push_back({tr("Run: %1").arg(run.name), stateText(run),
+                           [this, id = run.id] { openRun(id, true); }});
+    }
+    auto* palette = new CommandPalette(std::move(entries), this);
+    palette->move(mapToGlobal(QPoint((width() - palette->width()) / 2, 60)));
+    palette->show();
+}
+
+} // namespace vergence
