@@ -6,6 +6,7 @@
 #include <QSurfaceFormat>
 
 #include "app/shell/main_window.h"
+#include "app/shell/preview_path.h"
 #include "app/shell/watchdog.h"
 #include "core/base/error.h"
 
@@ -52,7 +53,7 @@ int main(int argc, char** argv)
     prepareQt();
     try {
         QApplication application(argc, argv);
-        return showWindow(application, options);
+        return options.probesInterop ? vergence::probeInterop() : showWindow(application, options);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "vergence-studio: %s\n", error.what());
         return static_cast<int>(vergence::ExitCode::RunFailed);

@@ -130,6 +130,7 @@ void MainWindow::beginBackgroundWork()
     m_runs.setFolder(m_options.runsFolder.isEmpty() ? m_settings.runsFolder()
                                                     : m_options.runsFolder);
     m_catalog.scan();
+    m_previewPath.choose(m_settings.previewPath());
     for (const QString& file : m_options.files)
         if (QFileInfo(file).isDir())
             openPath(file);

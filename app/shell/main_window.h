@@ -11,6 +11,7 @@
 #include "app/shell/draft_validator.h"
 #include "app/shell/inspector_panel.h"
 #include "app/shell/log_panel.h"
+#include "app/shell/preview_path.h"
 #include "app/shell/problems_panel.h"
 #include "app/shell/queue_panel.h"
 #include "app/shell/runs_panel.h"
@@ -122,6 +123,7 @@ private:
     RunQueue m_queue;
     ProblemList m_problems;
     DraftValidator m_validator;
+    PreviewPath m_previewPath;
     std::unique_ptr<SystemMonitor> m_monitor;
     SystemReading m_reading;
 

@@ -83,6 +83,8 @@ void MainWindow::connectActions()
         dialog->setAttribute(Qt::WA_DeleteOnClose);
         connect(dialog, &PreferencesDialog::appearanceChanged, this, &MainWindow::applyAppearance);
         connect(dialog, &PreferencesDialog::runsFolderChanged, &m_runs, &RunListModel::setFolder);
+        connect(dialog, &PreferencesDialog::previewPathChanged, this,
+                [this] { m_previewPath.choose(m_settings.previewPath()); });
         dialog->show();
     });
     connect(a.layoutCombo, &QComboBox::textActivated, m_docks, &DockLayout::apply);

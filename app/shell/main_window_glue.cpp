@@ -124,12 +124,20 @@ void MainWindow::connectRuns()
             setCurrent(id);
         showCentre();
     });
+    connect(&m_previewPath, &PreviewPath::interopReady, this, [this] {
+        for (int i = 0; i < m_tabs->count(); ++i)
+            static_cast<RunView*>(m_tabs->widget(i))
+                ->panel()
+                .setUploader(m_previewPath.makeUploader());
+    });
     connect(m_tabs, &ViewTabs::viewOpened, this, [this](RunView* view) {
         connect(view, &RunView::actionRequested, this, &MainWindow::act);
         connect(&view->panel(), &ViewPanel::parameterDragged, this,
                 [this](const QString& key, double value) {
                     setLiveValue(key, QString::number(value, 'g', 10));
                 });
+        if (auto uploader = m_previewPath.makeUploader())
+            view->panel().setUploader(std::move(uploader));
         const RunEntry* run = m_runs.find(view->runId());
         const PluginInfo* plugin = run == nullptr ? nullptr : m_catalog.find(run->plugin);
         if (plugin != nullptr && plugin->headline() != nullptr)

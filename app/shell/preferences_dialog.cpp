@@ -115,7 +115,8 @@ void PreferencesDialog::addViewport(QFormLayout& form)
 {
     auto* path = choice("prefPreview", {{"auto", tr("Automatic")}, {"shm", tr("Shared memory")}},
                         m_settings.previewPath(), this);
-    path->setToolTip(tr("How pictures come from the run into the view. Automatic uses GPU interop "
+    path->setToolTip(tr("For views that are opened from now on. ") +
+                     tr("How pictures come from the run into the view. Automatic uses GPU interop "
                         "where its probe succeeds."));
     form.addRow(tr("&Preview path"), path);
     connect(path, &QComboBox::currentIndexChanged, this, [this, path] {

@@ -85,15 +85,19 @@ void RunStarter::launchWhenFree(const QString& id, const QStringList& arguments,
         return;
     RunClient& client = session->client();
     const bool isNew = !std::filesystem::exists(client.folder().status());
-    if (isNew || !isWorkerAlive(readStatus(client.folder()))) {
-        client.start(m_executable, arguments);
-        return;
+    try {
+        if (isNew || !isWorkerAlive(readStatus(client.folder()))) {
+            client.start(m_executable, arguments);
+            return;
+        }
+    } catch (const ContractError&) {
+        // A worker that only served the views of this run is still there; it makes way like any
+        // other.
     }
     if (attempts == 0) {
         Q_EMIT startFailed(id, tr("The earlier worker of %1 does not end. Stop it first.").arg(id));
         return;
     }
-    // A worker of a finished run may still answer the viewer; it makes way when asked to stop.
     if (attempts % 10 == 0)
         client.stop();
     QTimer::singleShot(100, this, [this, id, arguments, attempts] {

@@ -33,6 +33,8 @@ std::optional<int> parseShellOptions(int argc, char** argv, ShellOptions& option
     app.add_flag("--clean", options.isClean, "Start with default settings and keep none");
     app.add_flag("--watchdog", options.hasWatchdog,
                  "Log blocks of the window over 50 ms; print the longest at exit");
+    // For the window itself, which asks a child process.
+    app.add_flag("--probe-interop", options.probesInterop)->group("");
     app.add_option("files", files, "Configuration files and run folders to open");
     try {
         app.parse(argc, argv);

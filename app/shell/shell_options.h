@@ -9,13 +9,14 @@ namespace vergence {
 
 /// What the command line of the window says.
 struct ShellOptions {
-    QString runsFolder;        ///< --runs-dir; empty: the settings' folder
-    QStringList pluginFolders; ///< --plugin-path, repeatable
-    bool isSafeMode = false;   ///< --safe-mode: opens no plugin
-    QString settingsFolder;    ///< --settings-dir; empty: configHome()
-    bool isClean = false;      ///< --clean: neither reads nor writes settings
-    bool hasWatchdog = false;  ///< --watchdog: prints the longest block of the window at exit
-    QStringList files;         ///< configuration files and run folders to open
+    QString runsFolder;         ///< --runs-dir; empty: the settings' folder
+    QStringList pluginFolders;  ///< --plugin-path, repeatable
+    bool isSafeMode = false;    ///< --safe-mode: opens no plugin
+    QString settingsFolder;     ///< --settings-dir; empty: configHome()
+    bool isClean = false;       ///< --clean: neither reads nor writes settings
+    bool hasWatchdog = false;   ///< --watchdog: prints the longest block of the window at exit
+    bool probesInterop = false; ///< --probe-interop: no window, see preview_path.h
+    QStringList files;          ///< configuration files and run folders to open
 };
 
 /// Fills `options`; a value is the exit code of a program that has nothing more to do (--help,

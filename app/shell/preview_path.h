@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+
+#include <QObject>
+#include <QProcess>
+
+#include "core/view/frame_uploader.h"
+
+namespace vergence {
+
+/// Decides how pictures reach the views: through shared memory, or from GPU to GPU where the CUDA
+/// interop module is present and its probe succeeded in a child process. The answer holds for the
+/// session.
+class PreviewPath : public QObject {
+    Q_OBJECT
+public:
+    explicit PreviewPath(QObject* parent = nullptr);
+    ~PreviewPath() override;
+
+    /// Starts the probe where there is a module to probe; `choice` as in the settings ("auto",
+    /// "shm").
+    void choose(const QString& choice);
+    bool usesInterop() const { return m_usesInterop; }
+    /// An uploader of the interop module; null where it is not used.
+    std::unique_ptr<FrameUploader> makeUploader() const;
+
+Q_SIGNALS:
+    void interopReady();
+
+private:
+    QProcess m_probe;
+    bool m_wasProbed = false, m_isUsable = false, m_usesInterop = false;
+};
+
+/// The child's part (`vergence-studio --probe-interop`): 0 where interop works, else 1 with the
+/// reason on stderr. Needs a QGuiApplication.
+int probeInterop();
+
+} // namespace vergence
