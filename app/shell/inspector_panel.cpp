@@ -126,7 +126,7 @@ void InspectorPanel::showFacts(const RunEntry& run)
     rows += htmlRow(tr("Started"), textAt(manifest, "/times/start"));
     rows += htmlRow(tr("Duration"), run.seconds ? durationText(*run.seconds) : QString());
     rows += htmlRow(run.bestName.isEmpty() ? tr("Best") : tr("Best %1").arg(run.bestName),
-                    run.best ? numberText(*run.best) : QString());
+                    run.best ? figureText(*run.best) : QString());
     rows += htmlRow(tr("Exit code"), run.exitCode ? QString::number(*run.exitCode) : QString());
     rows += htmlRow(tr("Continues"), textAt(manifest, "/run/parent"));
     m_facts->setText("<b>" + run.name.toHtmlEscaped() + "</b><table>" + rows + "</table>" +

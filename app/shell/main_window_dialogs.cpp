@@ -55,10 +55,10 @@ void MainWindow::extendRun(const QString& id)
 
 void MainWindow::moveToTrash(const QStringList& ids)
 {
-    const auto answer =
-        QMessageBox::question(this, tr("Archive to trash"),
-                              tr("Move %n run folder(s) to the trash of the desktop?", nullptr,
-                                 static_cast<int>(ids.size())));
+    const auto answer = QMessageBox::question(
+        this, tr("Archive to trash"),
+        ids.size() == 1 ? tr("Move the run folder %1 to the trash of the desktop?").arg(ids.front())
+                        : tr("Move %1 run folders to the trash of the desktop?").arg(ids.size()));
     if (answer != QMessageBox::Yes)
         return;
     for (const QString& id : ids) {

@@ -126,9 +126,8 @@ void MainWindow::connectRuns()
     });
     connect(&m_previewPath, &PreviewPath::interopReady, this, [this] {
         for (int i = 0; i < m_tabs->count(); ++i)
-            static_cast<RunView*>(m_tabs->widget(i))
-                ->panel()
-                .setUploader(m_previewPath.makeUploader());
+            if (auto uploader = m_previewPath.makeUploader())
+                static_cast<RunView*>(m_tabs->widget(i))->panel().setUploader(std::move(uploader));
     });
     connect(m_tabs, &ViewTabs::viewOpened, this, [this](RunView* view) {
         connect(view, &RunView::actionRequested, this, &MainWindow::act);

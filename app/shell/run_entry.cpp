@@ -154,7 +154,7 @@ QString durationText(double seconds)
                : QString("%1:%2:%3").arg(hours).arg(minutes, 2, 10, zero).arg(rest, 2, 10, zero);
 }
 
-QString numberText(double value)
+QString figureText(double value)
 {
     return QString::number(value, 'g', 4);
 }

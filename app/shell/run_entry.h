@@ -53,7 +53,7 @@ void saveLabels(const RunEntry& entry);
 /// "3 s", "2:41", "1:02:03".
 QString durationText(double seconds);
 /// Four significant digits, without a needless exponent.
-QString numberText(double value);
+QString figureText(double value);
 /// "Crashed (signal 11)", "Failed (code 3)", "Starting: loading data".
 QString stateText(const RunEntry& entry);
 /// Name of the icon of a state.

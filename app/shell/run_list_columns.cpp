@@ -58,7 +58,7 @@ QVariant RunListModel::text(const RunEntry& entry, int column) const
     case Name:
         return entry.name;
     case BestMetric:
-        return entry.best ? numberText(*entry.best) : QString();
+        return entry.best ? figureText(*entry.best) : QString();
     case Step:
         return stepText(entry);
     case Duration:

@@ -152,12 +152,11 @@ void StartPage::showPlugins()
         needs += state == PluginState::Needs ? 1 : 0;
         refused += state == PluginState::Refused || state == PluginState::Quarantined ? 1 : 0;
     }
-    QString text =
-        m_catalog.isComplete() ? tr("%n ready", nullptr, ready) : tr("Looking for plugins…");
+    QString text = m_catalog.isComplete() ? tr("%1 ready").arg(ready) : tr("Looking for plugins…");
     if (needs > 0)
-        text += tr(", %n need(s) hardware that is not here", nullptr, needs);
+        text += tr(", %1 for hardware that is not here").arg(needs);
     if (refused > 0)
-        text += tr(", %n refused", nullptr, refused);
+        text += tr(", %1 refused").arg(refused);
     if (m_catalog.isComplete())
         text +=
             "  <a href=\"plugins\">" + (needs + refused > 0 ? tr("why?") : tr("Details")) + "</a>";

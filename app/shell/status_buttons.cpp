@@ -63,7 +63,7 @@ void StatusButtons::showRun(const RunEntry* run, int liveCount)
     const bool showsProgress = run != nullptr && isLive(run->state);
     QString text = run == nullptr ? tr("No run selected") : runText(*run);
     if (liveCount > 1)
-        text += tr("  (%n runs going on)", nullptr, liveCount);
+        text += tr("  (%1 runs going on)").arg(liveCount);
     m_run->setText(text);
     m_progress->setVisible(showsProgress);
     if (showsProgress) {
@@ -91,7 +91,7 @@ void StatusButtons::showPreview(const QString& transport)
 
 void StatusButtons::showProblems(int count)
 {
-    m_bell->setText(tr("%n problem(s)", nullptr, count));
+    m_bell->setText(count == 1 ? tr("1 problem") : tr("%1 problems").arg(count));
 }
 
 } // namespace vergence

@@ -16,7 +16,7 @@ QAction* StudioActions::add(const char* id, const QString& text, const char* ico
 {
     auto* action = new QAction(text, this);
     action->setObjectName(QString("action/") + id);
-    action->setProperty("icon", QString(icon));
+    action->setProperty("iconName", QString(icon));
     action->setShortcut(keys);
     const QString shown = QString(text).remove('&').remove("…");
     const QString suffix =
@@ -135,7 +135,7 @@ QAction* StudioActions::byId(const QString& id) const
 void StudioActions::tint(const QPalette& colours)
 {
     for (QAction* action : m_all) {
-        const QString icon = action->property("icon").toString();
+        const QString icon = action->property("iconName").toString();
         if (!icon.isEmpty())
             action->setIcon(tintedIcon(icon, colours));
     }

@@ -84,8 +84,8 @@ QString successSentence(const RunEntry& run, const MetricStore& metrics, const Q
         return done;
     return done + " " +
            SuccessBar::tr("%1 %2 → %3.")
-               .arg(QString::fromStdString(name), numberText(series->values().front()),
-                    numberText(series->values().back()));
+               .arg(QString::fromStdString(name), figureText(series->values().front()),
+                    figureText(series->values().back()));
 }
 
 } // namespace vergence

@@ -57,8 +57,10 @@ SystemMonitor::~SystemMonitor()
 QString computerText(const SystemReading& reading)
 {
     const double gib = static_cast<double>(reading.memoryTotalBytes) / (1u << 30);
-    const QString base = SystemMonitor::tr("%n core(s)", nullptr, QThread::idealThreadCount()) +
-                         SystemMonitor::tr(", %1 GB RAM, ").arg(qRound(gib));
+    const int cores = QThread::idealThreadCount();
+    const QString base =
+        (cores == 1 ? SystemMonitor::tr("1 core") : SystemMonitor::tr("%1 cores").arg(cores)) +
+        SystemMonitor::tr(", %1 GB RAM, ").arg(qRound(gib));
     if (reading.gpus.empty())
         return base + SystemMonitor::tr("no NVIDIA GPU found");
     QStringList names;

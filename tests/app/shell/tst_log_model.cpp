@@ -1,0 +1,84 @@
+#include <QSignalSpy>
+#include <QTest>
+
+#include "app/shell/log_filter.h"
+
+using namespace vergence;
+
+namespace {
+
+LogRow line(const QString& text, LogLevel level = LogLevel::Info)
+{
+    return {"2026-03-02T10:15:07.123Z", "run", text, level, 1};
+}
+
+} // namespace
+
+class TestLogModel : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void repeatsCollapseWithACount()
+    {
+        LogModel log;
+        log.append({line("a"), line("a")});
+        log.append({line("a"), line("b"), line("b")});
+        QCOMPARE(log.rowCount(), 2);
+        QCOMPARE(log.row(0).repeats, 3);
+        QCOMPARE(log.row(1).repeats, 2);
+        QCOMPARE(log.count(LogLevel::Info), 5);
+        QVERIFY(log.index(0, LogModel::Text).data().toString().contains("× 3"));
+    }
+    void sameTextOfAnotherLevelIsAnotherLine()
+    {
+        LogModel log;
+        log.append({line("a"), line("a", LogLevel::Error)});
+        QCOMPARE(log.rowCount(), 2);
+    }
+    void capacityDropsTheOldest()
+    {
+        LogModel log(nullptr, 100);
+        for (int i = 0; i < 250; ++i)
+            log.append({line(QString::number(i))});
+        QVERIFY(log.rowCount() <= 100);
+        QCOMPARE(log.row(log.rowCount() - 1).text, QString("249"));
+    }
+    void aBatchAboveTheCapacityKeepsItsEnd()
+    {
+        LogModel log(nullptr, 10);
+        std::vector<LogRow> rows;
+        for (int i = 0; i < 25; ++i)
+            rows.push_back(line(QString::number(i)));
+        log.append(rows);
+        QCOMPARE(log.rowCount(), 10);
+        QCOMPARE(log.row(9).text, QString("24"));
+    }
+    void filterByTextLevelAndExpression()
+    {
+        LogModel log;
+        log.append({line("loading images"), line("step 1 of 20"),
+                    line("disk is nearly full", LogLevel::Warning)});
+        LogFilter filter;
+        filter.setSourceModel(&log);
+        QVERIFY(filter.setPattern("IMAGES", false).isEmpty());
+        QCOMPARE(filter.rowCount(), 1);
+        QVERIFY(filter.setPattern("step \\d+", true).isEmpty());
+        QCOMPARE(filter.rowCount(), 1);
+        QVERIFY(filter.setPattern({}, false).isEmpty());
+        filter.setLevelShown(LogLevel::Info, false);
+        QCOMPARE(filter.rowCount(), 1);
+    }
+    void aWrongExpressionKeepsTheEarlierFilter()
+    {
+        LogModel log;
+        log.append({line("a"), line("b")});
+        LogFilter filter;
+        filter.setSourceModel(&log);
+        QVERIFY(filter.setPattern("a", true).isEmpty());
+        const QString fault = filter.setPattern("a(", true);
+        QVERIFY(fault.contains("character"));
+        QCOMPARE(filter.rowCount(), 1);
+    }
+};
+
+QTEST_MAIN(TestLogModel)
+#include "tst_log_model.moc"

@@ -1,0 +1,80 @@
+#include <QTemporaryDir>
+#include <QTest>
+
+#include "app/shell/extension.h"
+#include "app/shell/worker_commands.h"
+#include "core/base/file.h"
+#include "core/config/config.h"
+
+using namespace vergence;
+
+namespace {
+
+struct Sample {
+    int steps = 200, size = 200, batch = 4;
+};
+
+ConfigSchema sampleSchema()
+{
+    SchemaBuilder<Sample> schema("sample");
+    schema.group("run").add("steps", &Sample::steps);
+    schema.add("size", &Sample::size);
+    schema.add("batch", &Sample::batch);
+    return schema.build();
+}
+
+} // namespace
+
+class TestWorkerCommands : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void aRunIsWhatAPersonWouldType()
+    {
+        const RunDraft draft{"light_field", "demo", {"iterations=200"}, {}};
+        const QStringList arguments = runArguments(draft, "/tmp/r", 60);
+        QCOMPARE(arguments.mid(0, 6), QStringList({"run", "light_field", "--preset", "demo",
+                                                   "--set", "iterations=200"}));
+        QVERIFY(arguments.join(' ').contains("--checkpoint-every 60"));
+        QVERIFY(arguments.join(' ').contains("--run-dir /tmp/r"));
+    }
+    void aConfigurationFileReplacesPluginAndPreset()
+    {
+        const QStringList arguments =
+            runArguments({"light_field", "mine", {}, "/p/mine.toml"}, "/tmp/r", 60);
+        QCOMPARE(arguments.value(1), QString("/p/mine.toml"));
+        QVERIFY(!arguments.contains("--preset"));
+    }
+    void wordsAreQuotedWhereNeeded()
+    {
+        QCOMPARE(commandLine("vergence", {"run", "--set", "name=a b"}),
+                 QString("vergence run --set 'name=a b'"));
+        QCOMPARE(commandLine("vergence", {"it's"}), QString("vergence 'it'\\''s'"));
+    }
+    void newRunsGetFreeNames()
+    {
+        const QTemporaryDir folder;
+        const auto path = newRunPath(folder.path(), "heat");
+        QVERIFY(QString::fromStdString(path.filename().string()).contains("-heat-"));
+        QVERIFY(!std::filesystem::exists(path));
+    }
+    void stepsKeyIsTheFieldWithTheTotal()
+    {
+        const QTemporaryDir folder;
+        const RunFolder run{folder.path().toStdString()};
+        writeFileAtomic(run.config(),
+                        std::string_view("[run]\nsteps = 300\nsize = 8\nbatch = 4\n"));
+        QCOMPARE(stepsKey(sampleSchema(), run, 300), QString("steps"));
+        QCOMPARE(stepsKey(sampleSchema(), run, 301), QString());
+    }
+    void amongSeveralTheNameDecides()
+    {
+        const QTemporaryDir folder;
+        const RunFolder run{folder.path().toStdString()};
+        writeFileAtomic(run.config(),
+                        std::string_view("[run]\nsteps = 200\nsize = 200\nbatch = 4\n"));
+        QCOMPARE(stepsKey(sampleSchema(), run, 200), QString("steps"));
+    }
+};
+
+QTEST_MAIN(TestWorkerCommands)
+#include "tst_worker_commands.moc"

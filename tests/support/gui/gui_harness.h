@@ -1,0 +1,64 @@
+#pragma once
+
+#include <memory>
+
+#include <QAction>
+#include <QApplication>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include "app/shell/main_window.h"
+
+namespace vergence {
+
+/// The real window in this process, with private folders for everything it may write.
+class GuiHarness {
+public:
+    /// Points HOME and the XDG folders below `folder`; call before QApplication is made.
+    static void useFolder(const QString& folder);
+    static QString folder();
+
+    explicit GuiHarness(ShellOptions options = optionsWithTestPlugins());
+    ~GuiHarness();
+    static ShellOptions optionsWithTestPlugins();
+
+    MainWindow& window() { return *m_window; }
+    /// Closes the window and opens another one, as a restart of the program would.
+    void restart();
+
+    QAction* findAction(const QString& id) const;
+    template <class T>
+    T* find(const QString& name) const
+    {
+        return m_window->findChild<T*>(name);
+    }
+    bool waitForPlugins();
+    bool waitState(const QString& run, RunState state, int milliseconds = 30'000);
+    /// Starts `plugin` with the values of `toml` from the form; id of the run.
+    QString start(const QString& plugin, const QString& toml);
+    /// Saves a picture of the window where VERGENCE_SHOTS names a folder.
+    void shoot(const QString& name);
+    /// Ends every live run and waits for the workers.
+    void endRuns();
+
+private:
+    void open();
+
+    ShellOptions m_options;
+    std::unique_ptr<MainWindow> m_window;
+};
+
+} // namespace vergence
+
+/// Like QTEST_MAIN, with private folders that exist before QApplication does.
+#define VERGENCE_GUI_TEST_MAIN(TestClass)                                                          \
+    int main(int argc, char** argv)                                                                \
+    {                                                                                              \
+        const QTemporaryDir folder;                                                                \
+        vergence::GuiHarness::useFolder(folder.path());                                            \
+        QCoreApplication::setApplicationName("vergence");                                          \
+        QCoreApplication::setAttribute(Qt::AA_ShareOpenGLContexts);                                \
+        QApplication application(argc, argv);                                                      \
+        TestClass tests;                                                                           \
+        return QTest::qExec(&tests, argc, argv);                                                   \
+    }
