@@ -1,5 +1,7 @@
 #include "plugins/light_field/compute/ground_truth.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "plugins/light_field/compute/ground_truth_kernels.h"
 #include "plugins/light_field/compute/seed_operator.h"
@@ -56,6 +58,21 @@ Tensor upload(Stream& stream, const std::shared_ptr<Device>& device, std::span<c
                                           bytes);
 }
 
+/// Whether two achromatic scenes differ in colours and textures alone, so that they share their
+/// hits.
+bool sharesHits(const LaneScene& a, const LaneScene& b)
+{
+    const auto x = a.scene.primitives(), y = b.scene.primitives();
+    if (a.channels != 1 || b.channels != 1 || a.scene.hasDepthImage() || b.scene.hasDepthImage() ||
+        a.scene.lambert() != b.scene.lambert() || a.scene.background() != b.scene.background())
+        return false;
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                      [](const Primitive& p, const Primitive& q) {
+                          return p.kind == q.kind && p.size == q.size &&
+                                 std::equal(p.center, p.center + 3, q.center);
+                      });
+}
+
 } // namespace
 
 int lanesFor(int channels)
@@ -78,8 +95,16 @@ Targets renderTargets(Stream& stream, const std::shared_ptr<Device>& device, con
     const auto pattern = samplePattern(raysPerPixel, optics.pupilDiameter);
     const Tensor sampleData = upload(stream, device, std::span<const RaySample>(pattern));
     int lane = 0;
-    for (const LaneScene& scene : scenes) {
+    for (std::size_t n = 0; n < scenes.size();) {
+        const LaneScene& scene = scenes[n++];
+        std::vector<Primitive> variants;
+        int variantCount = 0;
+        for (; n < scenes.size() && sharesHits(scene, scenes[n]); ++n, ++variantCount) {
+            const auto primitives = scenes[n].scene.primitives();
+            variants.insert(variants.end(), primitives.begin(), primitives.end());
+        }
         const SceneOnDevice onDevice(stream, device, scene.scene);
+        const Tensor variantData = upload(stream, device, std::span<const Primitive>(variants));
         GroundTruthArguments arguments;
         arguments.scene = onDevice.view();
         arguments.states = static_cast<const EyeState*>(stateData.data());
@@ -88,10 +113,12 @@ Targets renderTargets(Stream& stream, const std::shared_ptr<Device>& device, con
         arguments.sampleCount = raysPerPixel;
         arguments.resolution = optics.renderResolution;
         arguments.slopeExtent = optics.slopeExtent();
+        arguments.variants = static_cast<const Primitive*>(variantData.data());
+        arguments.variantCount = variantCount;
         arguments.output = outputOf(targets, lane, scene.channels);
         groundTruthKernel(stream, arguments);
         stream.synchronize();
-        lane += scene.channels;
+        lane += scene.channels + variantCount;
     }
     return targets;
 }

@@ -2,6 +2,7 @@
 
 #include "core/compute/launch.h"
 #include "plugins/light_field/compute/optics_math.h"
+#include "plugins/light_field/compute/update_math.h"
 
 namespace vergence::light_field {
 
@@ -40,6 +41,16 @@ struct PixelMean {
     }
 };
 
+VERGENCE_HD Ray<double> eyeRay(const GroundTruthArguments& a, const EyeState& eye,
+                               const RaySample& sample, int row, int column)
+{
+    const double tx = pixelSlope(a.slopeExtent, a.resolution, column, sample.jitterX);
+    const double ty = -pixelSlope(a.slopeExtent, a.resolution, row, sample.jitterY);
+    const double power = eye.accommodation / 1000;
+    return {{eye.x + sample.pupilX, eye.y + sample.pupilY, 0},
+            {refract(tx, sample.pupilX, power), refract(ty, sample.pupilY, power), 1}};
+}
+
 struct PixelTruth {
     GroundTruthArguments a;
 
@@ -50,20 +61,55 @@ struct PixelTruth {
         const EyeState eye = a.states[pixel / (w * w)];
         PixelMean mean;
         for (int m = 0; m < a.sampleCount; ++m) {
-            const RaySample sample = a.samples[m];
-            const double tx = pixelSlope(a.slopeExtent, a.resolution, column, sample.jitterX);
-            const double ty = -pixelSlope(a.slopeExtent, a.resolution, row, sample.jitterY);
-            const double power = eye.accommodation / 1000;
-            const Ray<double> ray{
-                {eye.x + sample.pupilX, eye.y + sample.pupilY, 0},
-                {refract(tx, sample.pupilX, power), refract(ty, sample.pupilY, power), 1}};
-            const Hit<double> hit = intersect(a.scene, ray);
+            const Hit<double> hit = intersect(a.scene, eyeRay(a, eye, a.samples[m], row, column));
             if (hit.isHit)
                 mean.addHit(hit.color, hit.t);
             else
                 mean.addMiss(a.scene);
         }
         mean.write(a.output, pixel, a.sampleCount);
+    }
+};
+
+/// The same for scenes of equal geometry, one lane each.
+struct PixelVariants {
+    GroundTruthArguments a;
+
+    VERGENCE_HD void operator()(Index pixel) const
+    {
+        const Index w = a.resolution;
+        const int column = static_cast<int>(pixel % w), row = static_cast<int>(pixel / w % w);
+        const EyeState eye = a.states[pixel / (w * w)];
+        PixelMean mean;
+        double sums[kMaxLanes] = {};
+        for (int m = 0; m < a.sampleCount; ++m) {
+            const Ray<double> ray = eyeRay(a, eye, a.samples[m], row, column);
+            double t = 0;
+            int axisHit = 0;
+            const int nearest = nearestPrimitive(a.scene, ray, t, axisHit);
+            if (nearest < 0) {
+                mean.addMiss(a.scene);
+                for (int v = 0; v < a.variantCount; ++v)
+                    sums[v] += static_cast<double>(a.scene.background[0]);
+                continue;
+            }
+            auto point = scene_detail::surfaceAt(a.scene.primitives[nearest], ray, t, axisHit);
+            scene_detail::measureAngles(point);
+            const float light = scene_detail::lightOn(point, ray, a.scene.lambert);
+            float rgb[3];
+            scene_detail::paint(a.scene.primitives[nearest], point, rgb);
+            for (float& channel : rgb)
+                channel *= light;
+            mean.addHit(rgb, t);
+            for (int v = 0; v < a.variantCount; ++v) {
+                scene_detail::paint(a.variants[v * a.scene.count + nearest], point, rgb);
+                sums[v] += static_cast<double>(rgb[0] * light);
+            }
+        }
+        mean.write(a.output, pixel, a.sampleCount);
+        float* lanes = a.output.radiance + pixel * a.output.lanes + a.output.firstLane + 1;
+        for (int v = 0; v < a.variantCount; ++v)
+            lanes[v] = static_cast<float>(sums[v] / a.sampleCount);
     }
 };
 
@@ -101,7 +147,10 @@ struct SeedPixelTruth {
 void groundTruth(Stream& stream, const GroundTruthArguments& a)
 {
     const Index pixels = static_cast<Index>(a.stateCount) * a.resolution * a.resolution;
-    forEach(stream, pixels, PixelTruth{a}, 256);
+    if (a.variantCount > 0)
+        forEach(stream, pixels, PixelVariants{a}, 256);
+    else
+        forEach(stream, pixels, PixelTruth{a}, 256);
 }
 
 void seedGroundTruth(Stream& stream, const SeedGroundTruthArguments& a)

@@ -23,6 +23,11 @@ struct GroundTruthArguments {
     const RaySample* samples = nullptr;
     int stateCount = 0, sampleCount = 0, resolution = 0;
     double slopeExtent = 0;
+    /// More scenes that differ from `scene` in colours and textures alone, [variantCount,
+    /// scene.count]; each fills one lane after output.firstLane, and output.channels is 1. They
+    /// share the search for hits.
+    const Primitive* variants = nullptr;
+    int variantCount = 0;
     GroundTruthOutput output;
 };
 

@@ -117,11 +117,26 @@ VERGENCE_HD Real cubeHit(const Primitive& cube, const Ray<Real>& ray, int& axisH
     return t > kNearest<Real> ? t : Real(-1);
 }
 
-/// Whether the checkerboard is white at the outward unit normal (x, y, z). Poles at ±y.
+/// A point of a surface, as textures and the head lamp need it.
 template <class Real>
-VERGENCE_HD bool checkerIsWhite(Texture texture, Real scale, Real x, Real y, Real z)
+struct SurfacePoint {
+    Real relative[3]; ///< from the centre of the primitive, mm
+    Real normal[3];
+    Real longitude, latitude; ///< of the normal, poles at ±y; only where a checkerboard is painted
+};
+
+template <class Real>
+VERGENCE_HD void measureAngles(SurfacePoint<Real>& point)
 {
-    const Real longitude = std::atan2(z, x), latitude = std::atan2(y, std::sqrt(x * x + z * z));
+    const Real x = point.normal[0], y = point.normal[1], z = point.normal[2];
+    point.longitude = std::atan2(z, x);
+    point.latitude = std::atan2(y, std::sqrt(x * x + z * z));
+}
+
+/// Whether the checkerboard is white.
+template <class Real>
+VERGENCE_HD bool checkerIsWhite(Texture texture, Real scale, Real longitude, Real latitude)
+{
     const Real pi = kPi<Real>;
     Real row, column;
     if (texture == Texture::CheckerSeed) {
@@ -154,46 +169,62 @@ VERGENCE_HD bool letterIsWhite(Texture texture, Real scale, Real radius, Real x,
     return u < thin || v < thin;
 }
 
-template <class Real>
-VERGENCE_HD void shade(const Primitive& primitive, const Ray<Real>& ray, int axisHit, bool lambert,
-                       Hit<Real>& hit)
+VERGENCE_HD bool isChecker(Texture texture)
 {
-    Real normal[3] = {0, 0, 0}, relative[3];
+    return texture == Texture::CheckerSeed || texture == Texture::CheckerEqualAngle;
+}
+
+template <class Real>
+VERGENCE_HD SurfacePoint<Real> surfaceAt(const Primitive& primitive, const Ray<Real>& ray, Real t,
+                                         int axisHit)
+{
+    SurfacePoint<Real> point;
     Real length = 0;
     for (int axis = 0; axis < 3; ++axis) {
-        relative[axis] =
-            ray.origin[axis] + hit.t * ray.direction[axis] - Real(primitive.center[axis]);
-        length += relative[axis] * relative[axis];
-        hit.color[axis] = primitive.color[axis];
+        point.relative[axis] =
+            ray.origin[axis] + t * ray.direction[axis] - Real(primitive.center[axis]);
+        length += point.relative[axis] * point.relative[axis];
     }
     length = std::sqrt(length);
-    for (int axis = 0; axis < 3; ++axis)
-        normal[axis] = primitive.kind == PrimitiveKind::Sphere ? relative[axis] / length
-                                                               : Real(axis == axisHit);
-    if (primitive.texture == Texture::CheckerSeed ||
-        primitive.texture == Texture::CheckerEqualAngle) {
-        const float value = checkerIsWhite(primitive.texture, Real(primitive.textureScale),
-                                           normal[0], normal[1], normal[2])
-                                ? 1.0f
-                                : 0.0f;
-        for (int axis = 0; axis < 3; ++axis)
-            hit.color[axis] *= value;
-    } else if (primitive.texture != Texture::Plain &&
-               letterIsWhite(primitive.texture, Real(primitive.textureScale), Real(primitive.size),
-                             relative[0], relative[1], relative[2])) {
-        for (int axis = 0; axis < 3; ++axis)
-            hit.color[axis] = 1.0f;
+    for (int axis = 0; axis < 3; ++axis) {
+        point.normal[axis] = primitive.kind == PrimitiveKind::Sphere ? point.relative[axis] / length
+                                                                     : Real(axis == axisHit);
     }
-    if (lambert) {
-        Real cosine = 0, squared = 0;
-        for (int axis = 0; axis < 3; ++axis) {
-            cosine += normal[axis] * ray.direction[axis];
-            squared += ray.direction[axis] * ray.direction[axis];
-        }
-        const float light = static_cast<float>(std::abs(cosine) / std::sqrt(squared));
-        for (int axis = 0; axis < 3; ++axis)
-            hit.color[axis] *= light;
+    if (isChecker(primitive.texture))
+        measureAngles(point);
+    return point;
+}
+
+/// Colour of the surface without light.
+template <class Real>
+VERGENCE_HD void paint(const Primitive& primitive, const SurfacePoint<Real>& point, float* rgb)
+{
+    float value = 1.0f;
+    bool white = false;
+    const Real scale = Real(primitive.textureScale);
+    if (isChecker(primitive.texture)) {
+        value =
+            checkerIsWhite(primitive.texture, scale, point.longitude, point.latitude) ? 1.0f : 0.0f;
+    } else if (primitive.texture != Texture::Plain) {
+        white = letterIsWhite(primitive.texture, scale, Real(primitive.size), point.relative[0],
+                              point.relative[1], point.relative[2]);
     }
+    for (int channel = 0; channel < 3; ++channel)
+        rgb[channel] = white ? 1.0f : primitive.color[channel] * value;
+}
+
+/// Light of a lamp at the head on the surface; 1 where there is none.
+template <class Real>
+VERGENCE_HD float lightOn(const SurfacePoint<Real>& point, const Ray<Real>& ray, bool lambert)
+{
+    if (!lambert)
+        return 1.0f;
+    Real cosine = 0, squared = 0;
+    for (int axis = 0; axis < 3; ++axis) {
+        cosine += point.normal[axis] * ray.direction[axis];
+        squared += ray.direction[axis] * ray.direction[axis];
+    }
+    return static_cast<float>(std::abs(cosine) / std::sqrt(squared));
 }
 
 /// Position in the picture: column and row with pixel centres at whole numbers, for slopes (tx, ty)
@@ -278,28 +309,43 @@ VERGENCE_HD void heightFieldHit(const SceneView& scene, const Ray<Real>& ray, Hi
 
 } // namespace scene_detail
 
+/// Index of the nearest primitive, or −1; fills `t` and the axis of the face.
+template <class Real>
+VERGENCE_HD int nearestPrimitive(const SceneView& scene, const Ray<Real>& ray, Real& t,
+                                 int& axisHit)
+{
+    int nearest = -1;
+    for (int i = 0; i < scene.count; ++i) {
+        const Primitive& primitive = scene.primitives[i];
+        int axis = 0;
+        const Real candidate = primitive.kind == PrimitiveKind::Sphere
+                                   ? scene_detail::sphereHit(primitive, ray)
+                                   : scene_detail::cubeHit(primitive, ray, axis);
+        if (candidate > 0 && (nearest < 0 || candidate < t)) {
+            nearest = i;
+            t = candidate;
+            axisHit = axis;
+        }
+    }
+    return nearest;
+}
+
 /// Nearest hit of a ray with the scene. The height field needs rays whose direction has z = 1 and
 /// whose origin has z = 0.
 template <class Real>
 VERGENCE_HD Hit<Real> intersect(const SceneView& scene, const Ray<Real>& ray)
 {
     Hit<Real> hit;
-    int nearest = -1, axisHit = 0;
-    for (int i = 0; i < scene.count; ++i) {
-        const Primitive& primitive = scene.primitives[i];
-        int axis = 0;
-        const Real t = primitive.kind == PrimitiveKind::Sphere
-                           ? scene_detail::sphereHit(primitive, ray)
-                           : scene_detail::cubeHit(primitive, ray, axis);
-        if (t > 0 && (nearest < 0 || t < hit.t)) {
-            nearest = i;
-            hit.t = t;
-            axisHit = axis;
-        }
-    }
+    int axisHit = 0;
+    const int nearest = nearestPrimitive(scene, ray, hit.t, axisHit);
     if (nearest >= 0) {
         hit.isHit = true;
-        scene_detail::shade(scene.primitives[nearest], ray, axisHit, scene.lambert, hit);
+        const Primitive& primitive = scene.primitives[nearest];
+        const auto point = scene_detail::surfaceAt(primitive, ray, hit.t, axisHit);
+        scene_detail::paint(primitive, point, hit.color);
+        const float light = scene_detail::lightOn(point, ray, scene.lambert);
+        for (float& channel : hit.color)
+            channel *= light;
     } else if (scene.color) {
         scene_detail::heightFieldHit(scene, ray, hit);
     }
