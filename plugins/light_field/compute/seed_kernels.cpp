@@ -1,6 +1,7 @@
 #include "plugins/light_field/compute/seed_kernels.h"
 
 #include "core/compute/launch.h"
+#include "plugins/light_field/compute/partial_sums.h"
 #include "plugins/light_field/compute/table_math.h"
 #if !defined(__CUDACC__)
 #include "plugins/light_field/compute/update_run.h"
@@ -109,46 +110,6 @@ struct AdjointChunk {
     }
 };
 
-struct PartialSum {
-    const double* partial;
-    int stride, offset;
-    VERGENCE_HD double operator()(Index chunk) const { return partial[chunk * stride + offset]; }
-};
-
-struct ReadSums {
-    const TexelSums* partial;
-    VERGENCE_HD TexelSums operator()(Index i) const { return partial[i]; }
-};
-
-struct AddSums {
-    VERGENCE_HD TexelSums operator()(TexelSums a, const TexelSums& b) const
-    {
-        a.add(b);
-        return a;
-    }
-};
-
-/// Device memory for the time of a call.
-struct Temporary {
-    Stream& stream;
-    std::size_t bytes;
-    void* data;
-
-    Temporary(Stream& on, std::size_t size)
-        : stream(on),
-          bytes(size),
-          data(on.device().allocate(size))
-    {
-    }
-    ~Temporary()
-    {
-        stream.synchronize();
-        stream.device().deallocate(data, bytes);
-    }
-    Temporary(const Temporary&) = delete;
-    Temporary& operator=(const Temporary&) = delete;
-};
-
 void trace(Stream& stream, const SeedTraceArguments& a)
 {
     const Index w = a.optics.resolution;
@@ -158,8 +119,8 @@ void trace(Stream& stream, const SeedTraceArguments& a)
 void forward(Stream& stream, const SeedForwardArguments& a)
 {
     const Index chunks = (a.matrix.rows + kChunk - 1) / kChunk;
-    const Temporary memory(stream, static_cast<std::size_t>(chunks * 2 * a.lanes) * sizeof(double));
-    auto* partial = static_cast<double*>(memory.data);
+    const Temporary<double> memory(stream, chunks * 2 * a.lanes);
+    double* partial = memory.data();
     if (a.target && a.subsetCount > 1)
         stream.fillBytes(a.residual, 0,
                          static_cast<std::size_t>(a.matrix.rows * a.lanes) * sizeof(float));
@@ -168,19 +129,20 @@ void forward(Stream& stream, const SeedForwardArguments& a)
         forEach(stream, chunks, ForwardChunk<lanes()>{a, partial}, grain);
     });
     for (int i = 0; a.target && i < 2 * a.lanes; ++i)
-        reduceInto(stream, chunks, PartialSum{partial, 2 * a.lanes, i}, Plus{}, 0.0, a.sums + i);
+        reduceInto(stream, chunks, ReadPartialSum{partial, 2 * a.lanes, i}, Plus{}, 0.0,
+                   a.sums + i);
 }
 
 void adjoint(Stream& stream, const SeedAdjointArguments& a)
 {
     const Index chunks = (a.matrix.rows + kChunk - 1) / kChunk;
-    const Temporary memory(stream, static_cast<std::size_t>(chunks) * sizeof(TexelSums));
-    auto* partial = static_cast<TexelSums*>(memory.data);
+    const Temporary<TexelSums> memory(stream, chunks);
+    TexelSums* partial = memory.data();
     const Index grain = 1 + a.tileRays / kChunk;
     withLanes(a.lanes, [&](auto lanes) {
         forEach(stream, chunks, AdjointChunk<lanes()>{a, partial}, grain);
     });
-    reduceInto(stream, chunks, ReadSums{partial}, AddSums{}, TexelSums{}, a.sums);
+    reduceInto(stream, chunks, ReadTexelSums{partial}, AddTexelSums{}, TexelSums{}, a.sums);
 }
 
 struct ScatterTexel {

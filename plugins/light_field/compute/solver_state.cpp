@@ -81,21 +81,8 @@ Solver::State::State(Stream& stream, std::shared_ptr<const LinearOperator> op, T
       targets(std::move(given)),
       settings(wanted)
 {
-    expects(linear != nullptr && linear->elementType() == DType::F32,
-            "solver: an operator of type F32 is needed");
-    expects(targets.radiance.rank() == 4 && targets.states() == linear->states() &&
-                targets.resolution() == linear->resolution(),
-            "solver: the targets must have the states and the resolution of the operator");
-    expects(settings.iterations >= 1 && settings.subsets >= 1,
-            "solver: iterations and subsets must be at least 1");
-    expects(settings.smoothness >= 0 && settings.roiWeight >= 0 && settings.backgroundWeight >= 0,
-            "solver: weights must not be negative");
+    checkArguments();
     lanes = targets.lanes();
-    const Index texels = static_cast<Index>(linear->planes()) * linear->panelResolution() *
-                         linear->panelResolution();
-    expects(settings.smoothness == 0 || (linear->unknowns() == texels && !isSirt(settings.kind) &&
-                                         settings.kind != SolverKind::Cg),
-            "solver: smoothness needs the physical profile and pga, adam or adamw");
     const auto& device = linear->device();
     const Shape unknowns{linear->unknowns(), lanes};
     x = Tensor::empty(device, unknowns);
@@ -112,6 +99,32 @@ Solver::State::State(Stream& stream, std::shared_ptr<const LinearOperator> op, T
     images = Tensor::zeros(stream, device, targets.radiance.shape());
     residual = Tensor::zeros(stream, device, targets.radiance.shape());
     reset(stream);
+    makeWeights(stream);
+    makeDiagonals(stream);
+    stream.synchronize();
+}
+
+void Solver::State::checkArguments() const
+{
+    expects(linear != nullptr && linear->elementType() == DType::F32,
+            "solver: an operator of type F32 is needed");
+    expects(targets.radiance.rank() == 4 && targets.states() == linear->states() &&
+                targets.resolution() == linear->resolution(),
+            "solver: the targets must have the states and the resolution of the operator");
+    expects(settings.iterations >= 1 && settings.subsets >= 1,
+            "solver: iterations and subsets must be at least 1");
+    expects(settings.smoothness >= 0 && settings.roiWeight >= 0 && settings.backgroundWeight >= 0,
+            "solver: weights must not be negative");
+    const Index texels = static_cast<Index>(linear->planes()) * linear->panelResolution() *
+                         linear->panelResolution();
+    expects(settings.smoothness == 0 || (linear->unknowns() == texels && !isSirt(settings.kind) &&
+                                         settings.kind != SolverKind::Cg),
+            "solver: smoothness needs the physical profile and pga, adam or adamw");
+}
+
+void Solver::State::makeWeights(Stream& stream)
+{
+    const auto& device = linear->device();
     if (isSirt(settings.kind)) {
         const Tensor rows = linear->rowSums(stream);
         weights = Tensor::empty(device, {linear->measurements()});
@@ -126,6 +139,11 @@ Solver::State::State(Stream& stream, std::shared_ptr<const LinearOperator> op, T
         arguments.count = linear->measurements();
         weightKernel(stream, arguments);
     }
+}
+
+void Solver::State::makeDiagonals(Stream& stream)
+{
+    const auto& device = linear->device();
     const bool needsMajoriser = settings.kind == SolverKind::Pga || settings.kind == SolverKind::Cg;
     diagonal = needsMajoriser ? linear->majoriser(stream, weights) : linear->columnSums(stream);
     if (settings.smoothness > 0) {
@@ -149,7 +167,6 @@ Solver::State::State(Stream& stream, std::shared_ptr<const LinearOperator> op, T
                 Tensor::fromHost<float>(stream, device, {linear->unknowns()}, values));
         }
     }
-    stream.synchronize();
 }
 
 void Solver::State::reset(Stream& stream)

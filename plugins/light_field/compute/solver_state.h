@@ -26,6 +26,9 @@ struct Solver::State {
     Pass orderedSubsets(Stream& stream);
     Pass cg(Stream& stream);
 
+    void checkArguments() const;
+    void makeWeights(Stream& stream);
+    void makeDiagonals(Stream& stream);
     void reset(Stream& stream);
     void startCg(Stream& stream);
     void smoothness(Stream& stream, const Tensor& point, TexelUpdate& update);

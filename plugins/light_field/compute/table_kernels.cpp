@@ -1,4 +1,5 @@
 #include "core/compute/launch.h"
+#include "plugins/light_field/compute/partial_sums.h"
 #include "plugins/light_field/compute/table_math.h"
 
 namespace vergence::light_field {
@@ -136,32 +137,17 @@ struct AdjointTexels {
     }
 };
 
-struct ReadSums {
-    const TexelSums* partial;
-    VERGENCE_HD TexelSums operator()(Index i) const { return partial[i]; }
-};
-
-struct AddSums {
-    VERGENCE_HD TexelSums operator()(TexelSums a, const TexelSums& b) const
-    {
-        a.add(b);
-        return a;
-    }
-};
-
 template <class Real>
 void adjointPlain(Stream& stream, const AdjointArguments<Real>& a)
 {
     const Index r = a.tables.panel, texels = a.tables.planes * r * r,
                 chunks = (texels + kSumChunk - 1) / kSumChunk;
-    const std::size_t bytes = static_cast<std::size_t>(chunks) * sizeof(TexelSums);
-    auto* partial = static_cast<TexelSums*>(stream.device().allocate(bytes));
+    const Temporary<TexelSums> memory(stream, chunks);
+    TexelSums* partial = memory.data();
     withLanes(a.lanes, [&](auto lanes) {
         forEach(stream, chunks, AdjointTexels<Real, lanes()>{a, partial, texels}, 4);
     });
-    reduceInto(stream, chunks, ReadSums{partial}, AddSums{}, TexelSums{}, a.sums);
-    stream.synchronize();
-    stream.device().deallocate(partial, bytes);
+    reduceInto(stream, chunks, ReadTexelSums{partial}, AddTexelSums{}, TexelSums{}, a.sums);
 }
 
 void buildTablesFloat(Stream& stream, const BuildArguments& a, const TableView<float>& tables)

@@ -6,6 +6,7 @@
 // hand: the texture unit's 8-bit weights would break the adjoint identity.
 
 #include "core/compute/launch.h"
+#include "plugins/light_field/compute/partial_sums.h"
 #include "plugins/light_field/compute/table_math.h"
 
 namespace vergence::light_field {
@@ -150,45 +151,6 @@ __global__ void __launch_bounds__(kTileThreads)
         partial[block] = total;
 }
 
-struct TilePartial {
-    const double* partial;
-    int stride, offset;
-    VERGENCE_HD double operator()(Index block) const { return partial[block * stride + offset]; }
-};
-
-struct TileSums {
-    const TexelSums* partial;
-    VERGENCE_HD TexelSums operator()(Index i) const { return partial[i]; }
-};
-
-struct AddTileSums {
-    VERGENCE_HD TexelSums operator()(TexelSums a, const TexelSums& b) const
-    {
-        a.add(b);
-        return a;
-    }
-};
-
-/// Device memory for the time of a call.
-class Temporary {
-public:
-    Temporary(Stream& stream, std::size_t bytes)
-        : m_stream(stream),
-          m_bytes(bytes),
-          m_data(stream.device().allocate(bytes))
-    {
-    }
-    ~Temporary() { m_stream.device().deallocate(m_data, m_bytes); }
-    Temporary(const Temporary&) = delete;
-    Temporary& operator=(const Temporary&) = delete;
-    void* data() const { return m_data; }
-
-private:
-    Stream& m_stream;
-    std::size_t m_bytes;
-    void* m_data;
-};
-
 dim3 tileGrid(int side, int layers)
 {
     const auto tiles = static_cast<unsigned>((side + kTile - 1) / kTile);
@@ -201,8 +163,8 @@ void runForward(Stream& stream, const ForwardArguments<float>& a)
     const TableView<float>& t = a.tables;
     const dim3 grid = tileGrid(t.resolution, t.states);
     const Index blocks = static_cast<Index>(grid.x) * grid.y * grid.z;
-    const Temporary memory(stream, static_cast<std::size_t>(blocks * 2 * L) * sizeof(double));
-    auto* partial = static_cast<double*>(memory.data());
+    const Temporary<double> memory(stream, blocks * 2 * L);
+    double* partial = memory.data();
     if (a.target && a.rows.count > 1) {
         const Index values = static_cast<Index>(t.states) * t.resolution * t.resolution * L;
         stream.fillBytes(a.residual, 0, static_cast<std::size_t>(values) * sizeof(float));
@@ -211,8 +173,7 @@ void runForward(Stream& stream, const ForwardArguments<float>& a)
         <<<grid, dim3(kTile, kTile), 0, static_cast<cudaStream_t>(stream.native())>>>(a, partial);
     checkLaunch(stream, "light_field.forwardTiles");
     for (int i = 0; a.target && i < 2 * L; ++i)
-        reduceInto(stream, blocks, TilePartial{partial, 2 * L, i}, Plus{}, 0.0, a.sums + i);
-    stream.synchronize();
+        reduceInto(stream, blocks, ReadPartialSum{partial, 2 * L, i}, Plus{}, 0.0, a.sums + i);
 }
 
 template <int L>
@@ -220,13 +181,12 @@ void runAdjoint(Stream& stream, const AdjointArguments<float>& a)
 {
     const dim3 grid = tileGrid(a.tables.panel, a.tables.planes);
     const Index blocks = static_cast<Index>(grid.x) * grid.y * grid.z;
-    const Temporary memory(stream, static_cast<std::size_t>(blocks) * sizeof(TexelSums));
-    auto* partial = static_cast<TexelSums*>(memory.data());
+    const Temporary<TexelSums> memory(stream, blocks);
+    TexelSums* partial = memory.data();
     adjointTile<L>
         <<<grid, dim3(kTile, kTile), 0, static_cast<cudaStream_t>(stream.native())>>>(a, partial);
     checkLaunch(stream, "light_field.adjointTiles");
-    reduceInto(stream, blocks, TileSums{partial}, AddTileSums{}, TexelSums{}, a.sums);
-    stream.synchronize();
+    reduceInto(stream, blocks, ReadTexelSums{partial}, AddTexelSums{}, TexelSums{}, a.sums);
 }
 
 } // namespace

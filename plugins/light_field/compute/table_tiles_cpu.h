@@ -6,10 +6,9 @@
 // then a pixel column is two loads, a blend, a mask and an addition, and nothing is gathered.
 
 #include <algorithm>
-#include <atomic>
-#include <thread>
 
 #include "core/compute/launch.h"
+#include "plugins/light_field/compute/slot_pool.h"
 #include "plugins/light_field/compute/table_math.h"
 #include "plugins/light_field/compute/update_run.h"
 
@@ -256,30 +255,6 @@ struct BundleResidual {
             }
         }
     }
-};
-
-/// Strips of memory for as many threads as run at once. A task holds one while it works; which one
-/// does not matter.
-class SlotPool {
-public:
-    explicit SlotPool(int count) : m_count(std::min(count, kMost)) {}
-
-    int take()
-    {
-        for (;;) {
-            for (int i = 0; i < m_count; ++i) {
-                if (!m_taken[i].test_and_set(std::memory_order_acquire))
-                    return i;
-            }
-            std::this_thread::yield();
-        }
-    }
-    void give(int slot) { m_taken[slot].clear(std::memory_order_release); }
-
-private:
-    static constexpr int kMost = 64;
-    std::atomic_flag m_taken[kMost] = {};
-    int m_count;
 };
 
 /// One strip of texel columns of one plane: all rays that touch it, then the update of its texels.
