@@ -1,5 +1,7 @@
 #include "core/view/frame_channel.h"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -23,7 +25,7 @@ static_assert(Word::is_always_lock_free && sizeof(Word) == 8,
               "the ring is shared between processes");
 
 constexpr std::uint64_t kMagic = 0x31474E4952475256; // "VRGRING1", little endian
-constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kVersion = 2;
 constexpr std::uint64_t kSlots = 3;
 
 /// First page of the ring. `newest` counts finished frames; frame k lies in slot k % kSlots, 0
@@ -37,10 +39,39 @@ constexpr std::size_t kHeaderBytes = 4096;
 /// odd while the slot is being written: a reader that sees the same even value before and after its
 /// copy has one whole frame.
 struct SlotHeader {
-    Word lock, sequence, step, format, width, height, layers, streamBytes, metaBytes, pixelBytes;
+    Word lock, sequence, step, format, width, height, layers, streamBytes, metaBytes, pixelBytes,
+        isShared;
 };
 constexpr std::size_t kSlotHeaderBytes = 128;
 static_assert(sizeof(SlotHeader) <= kSlotHeaderBytes);
+
+/// SharedPixels as they travel through the ring.
+struct PackedShared {
+    std::array<char, 64> uuid;
+    std::array<std::byte, 64> memoryHandle, eventHandle;
+    std::uint64_t offset;
+};
+
+PackedShared packed(const SharedPixels& shared)
+{
+    PackedShared result{};
+    expects(shared.deviceUuid.size() < result.uuid.size(), "FrameRingWriter: the device's UUID is too long");
+    std::copy(shared.deviceUuid.begin(), shared.deviceUuid.end(), result.uuid.begin());
+    result.memoryHandle = shared.memoryHandle;
+    result.eventHandle = shared.eventHandle;
+    result.offset = shared.offset;
+    return result;
+}
+
+SharedPixels unpacked(const PackedShared& stored)
+{
+    SharedPixels shared;
+    shared.deviceUuid.assign(stored.uuid.begin(), std::find(stored.uuid.begin(), stored.uuid.end(), '\0'));
+    shared.memoryHandle = stored.memoryHandle;
+    shared.eventHandle = stored.eventHandle;
+    shared.offset = stored.offset;
+    return shared;
+}
 
 constexpr std::size_t wholeWords(std::size_t bytes)
 {
@@ -256,6 +287,18 @@ void FrameRingWriter::write(const FrameInfo& info, std::span<const std::byte> pi
 {
     expects(pixels.size() == info.pixelBytes(),
             "FrameRingWriter: pixel bytes differ from the frame's size");
+    writePayload(info, pixels, false);
+}
+
+void FrameRingWriter::write(const FrameInfo& info, const SharedPixels& shared)
+{
+    const PackedShared payload = packed(shared);
+    writePayload(info, std::as_bytes(std::span(&payload, 1)), true);
+}
+
+void FrameRingWriter::writePayload(const FrameInfo& info, std::span<const std::byte> pixels,
+                                   bool isShared)
+{
     const std::size_t streamBytes = wholeWords(info.stream.size()),
                       metaBytes = wholeWords(info.meta.size());
     expects(streamBytes + metaBytes + pixels.size() <= m_impl->slotBytes,
@@ -276,6 +319,7 @@ void FrameRingWriter::write(const FrameInfo& info, std::span<const std::byte> pi
     put(slot.streamBytes, info.stream.size());
     put(slot.metaBytes, info.meta.size());
     put(slot.pixelBytes, pixels.size());
+    put(slot.isShared, isShared ? 1 : 0);
     Word* data = Mapping::data(slot);
     copyIn(data, info.stream.data(), info.stream.size());
     copyIn(data + streamBytes / 8, info.meta.data(), info.meta.size());
@@ -323,6 +367,7 @@ FrameRingReader::Impl::Attempt FrameRingReader::Impl::read(std::uint64_t seen, F
     info.layers = take32(slot.layers);
     const std::uint64_t stream = take(slot.streamBytes), meta = take(slot.metaBytes),
                         pixels = take(slot.pixelBytes);
+    const bool isShared = take(slot.isShared) == 1;
     // Sizes are believed only after the lock says that they belong together, and only where they
     // fit.
     if (slot.lock.load(std::memory_order_relaxed) != before)
@@ -331,15 +376,19 @@ FrameRingReader::Impl::Attempt FrameRingReader::Impl::read(std::uint64_t seen, F
     if (info.sequence <= seen || info.width > kLargest || info.height > kLargest ||
         info.layers > kLargest || info.format > PixelFormat::R32F || stream > slotBytes ||
         meta > slotBytes || pixels > slotBytes ||
-        wholeWords(stream) + wholeWords(meta) + pixels > slotBytes || pixels != info.pixelBytes())
+        wholeWords(stream) + wholeWords(meta) + pixels > slotBytes ||
+        pixels != (isShared ? sizeof(PackedShared) : info.pixelBytes()))
         return Attempt::NothingNew;
     info.stream.resize(stream);
     info.meta.resize(meta);
-    frame.pixels.resize(pixels);
+    frame.pixels.resize(isShared ? 0 : pixels);
+    PackedShared shared{};
     const Word* data = Mapping::data(slot);
     copyOut(info.stream.data(), data, stream);
     copyOut(info.meta.data(), data + wholeWords(stream) / 8, meta);
-    copyOut(frame.pixels.data(), data + (wholeWords(stream) + wholeWords(meta)) / 8, pixels);
+    copyOut(isShared ? static_cast<void*>(&shared) : frame.pixels.data(),
+            data + (wholeWords(stream) + wholeWords(meta)) / 8, pixels);
+    frame.shared = isShared ? std::optional(unpacked(shared)) : std::nullopt;
     return slot.lock.load(std::memory_order_relaxed) == before ? Attempt::Done : Attempt::Overtaken;
 }
 

@@ -25,10 +25,13 @@ public:
     const std::string& name() const { return m_name; }
     std::size_t slotBytes() const;
     void write(const FrameInfo& info, std::span<const std::byte> pixels);  ///< throws ContractError where it does not fit
+    /// A frame whose pixels lie in device memory; only where they lie is written.
+    void write(const FrameInfo& info, const SharedPixels& shared);
 
 private:
     struct Impl;
     FrameRingWriter(std::string name, std::unique_ptr<Impl> impl);
+    void writePayload(const FrameInfo& info, std::span<const std::byte> payload, bool isShared);
 
     std::string m_name;
     std::unique_ptr<Impl> m_impl;

@@ -69,14 +69,29 @@ void FramePublisher::publish(FrameInfo info, std::span<const std::byte> pixels)
     if (!ring)
         return;
     ring->write(info, pixels); // outside the lock: nobody waits for a copy
+    notify(info, *ring);
+}
+
+void FramePublisher::publishShared(FrameInfo info, const SharedPixels& shared)
+{
+    expects(!info.stream.empty(), "FramePublisher: a frame needs the name of its stream");
+    expects(info.meta.size() <= kLargestMeta, "FramePublisher: at most 256 KiB of meta");
+    if (const auto ring = ringFor(info)) {
+        ring->write(info, shared);
+        notify(info, *ring);
+    }
+}
+
+void FramePublisher::notify(const FrameInfo& info, const FrameRingWriter& ring)
+{
     const std::lock_guard lock(m_mutex);
     for (FrameNotice& notice : m_notices) {
         if (notice.stream == info.stream) {
-            notice = {info.stream, ring->name(), info.sequence};
+            notice = {info.stream, ring.name(), info.sequence};
             return;
         }
     }
-    m_notices.push_back({info.stream, ring->name(), info.sequence});
+    m_notices.push_back({info.stream, ring.name(), info.sequence});
 }
 
 /// The ring of the frame's stream, made or replaced where it is too small; fills in the sequence.

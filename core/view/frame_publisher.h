@@ -33,10 +33,15 @@ public:
     /// RGBA8 from linear RGB floats [H, W, C] (C = 1 or 3, values clamped to [0, 1]), sRGB-encoded.
     void publishLinear(const std::string& stream, std::span<const float> pixels, int width, int height, int channels,
                        std::int64_t step, std::string meta = {});
+    /// Publishes a frame that lies in device memory (Device::createSharedSlots). Only where wantsShared() says so.
+    void publishShared(FrameInfo info, const SharedPixels& shared);
     void publishDiagram(const std::string& stream, const std::string& diagramJson, std::int64_t step);
 
     bool isWatched() const { return m_isWatched; }   ///< somebody listens; skip expensive previews otherwise
     void setWatched(bool watched) { m_isWatched = watched; }
+    /// Every viewer that watches can open device memory; frames on a device need not go through the host.
+    bool wantsShared() const { return m_wantsShared; }
+    void setWantsShared(bool wants) { m_wantsShared = wants; }
     std::vector<FrameNotice> drainNotices();
     /// Copy of the newest frame of a stream (for time-lapses and --preview files); empty pixels where none.
     Frame newest(const std::string& stream);
@@ -45,9 +50,10 @@ public:
 private:
     struct StreamState;
     std::shared_ptr<FrameRingWriter> ringFor(FrameInfo& info);
+    void notify(const FrameInfo& info, const FrameRingWriter& ring);
 
     std::string m_prefix;
-    std::atomic<bool> m_isWatched{false};
+    std::atomic<bool> m_isWatched{false}, m_wantsShared{false};
     mutable std::mutex m_mutex;
     std::map<std::string, std::unique_ptr<StreamState>> m_streams;
     std::vector<FrameNotice> m_notices;

@@ -235,58 +235,69 @@ Tensor Viewer::enabledPlanes(Stream& stream, const ViewSource& source) const
     return planes;
 }
 
+/// What the eye sees: the last residual pass where it shows this very state, else rendered. [W, W, L].
+Tensor Viewer::seenView(RunContext& context, const ViewSource& source)
+{
+    const bool isSeed = source.item->config.isSeedProfile();
+    if (!source.views.isEmpty() && showsNominalState(source) && (showsAllPlanes() || isSeed))
+        return source.views.slice(nominalState(source.geometry->training));
+    if (isSeed)
+        return seedView(context.stream(), source);
+    return rendererFor(context, source).render(context.stream(), enabledPlanes(context.stream(), source), eyeFor(source));
+}
+
 /// The eye view and, where somebody looks at them, the target of the same eye and their difference.
 void Viewer::publishEye(RunContext& context, const ViewSource& source)
 {
     Stream& stream = context.stream();
     const SweepItem& item = *source.item;
-    const bool isSeed = item.config.isSeedProfile();
     const int side = source.geometry->optics.renderResolution, channels = item.channels;
     const EyeState eye = eyeFor(source);
-    const nlohmann::json meta = {{"encoding", "srgb"}, {"caption", item.label + ", " + eyeCaption(eye, isSeed)}};
+    const std::string meta =
+        nlohmann::json{{"encoding", "srgb"}, {"caption", item.label + ", " + eyeCaption(eye, item.config.isSeedProfile())}}.dump();
 
-    const bool nominal = showsNominalState(source);
-    const int state = nominalState(source.geometry->training);
-    std::vector<float> view;
-    if (!source.views.isEmpty() && nominal && (showsAllPlanes() || isSeed))
-        view = interleaved(stream, source.views, state, channels);
-    else if (isSeed)
-        view = seedView(stream, source);
-    else
-        view = interleaved(stream, rendererFor(context, source).render(stream, enabledPlanes(stream, source), eye), 0, channels);
-    context.frames().publishLinear("eye_view", view, side, side, channels, context.step(), meta.dump());
-    if (!wants("target") && !wants("error"))
+    const Tensor view = seenView(context, source);
+    const bool comparesWithTarget = wants("target") || wants("error");
+    const bool shared = m_deviceFrames.publish(context, "eye_view", view, channels, meta);
+    if (shared && !comparesWithTarget)
+        return;
+    const std::vector<float> seen = interleaved(stream, view, 0, channels);
+    if (!shared)
+        context.frames().publishLinear("eye_view", seen, side, side, channels, context.step(), meta);
+    if (!comparesWithTarget)
         return;
 
-    const std::vector<float> target = nominal ? interleaved(stream, source.targets->training.radiance, state, channels)
-                                              : renderedTarget(context, source, eye);
-    context.frames().publishLinear("target", target, side, side, channels, context.step(), meta.dump());
+    const Tensor truth = showsNominalState(source)
+                             ? source.targets->training.radiance.slice(nominalState(source.geometry->training))
+                             : renderedTarget(context, source, eye);
+    const std::vector<float> target = interleaved(stream, truth, 0, channels);
+    if (!m_deviceFrames.publish(context, "target", truth, channels, meta))
+        context.frames().publishLinear("target", target, side, side, channels, context.step(), meta);
     std::vector<float> error(static_cast<std::size_t>(side) * side);
     for (std::size_t i = 0; i < error.size(); ++i) {
         for (int c = 0; c < channels; ++c)
-            error[i] += (view[i * channels + c] - target[i * channels + c]) / static_cast<float>(channels);
+            error[i] += (seen[i * channels + c] - target[i * channels + c]) / static_cast<float>(channels);
     }
     publishFloats(context, "error", error, side, side, 1, {{"map", "signed"}, {"scale", 0.25}, {"caption", item.label}});
 }
 
-std::vector<float> Viewer::seedView(Stream& stream, const ViewSource& source) const
+Tensor Viewer::seedView(Stream& stream, const ViewSource& source) const
 {
     const LinearOperator& op = *source.geometry->solving;
     const Tensor planes = enabledPlanes(stream, source);
     const int side = op.resolution();
     Tensor images = Tensor::empty(planes.device(), {1, side, side, planes.extent(3)});
     op.forward(stream, op.gatherPlanes(stream, planes), images);
-    return interleaved(stream, images, 0, source.item->channels);
+    return images.slice(0);
 }
 
-std::vector<float> Viewer::renderedTarget(RunContext& context, const ViewSource& source, const EyeState& eye) const
+Tensor Viewer::renderedTarget(RunContext& context, const ViewSource& source, const EyeState& eye) const
 {
     const SweepItem& item = *source.item;
     const std::array<LaneScene, 1> scenes = {LaneScene{item.scene, item.channels}};
     const std::array<EyeState, 1> states = {eye};
-    const Targets truth = renderTargets(context.stream(), context.device(), source.geometry->optics, states,
-                                        item.config.raysPerPixel, scenes);
-    return interleaved(context.stream(), truth.radiance, 0, item.channels);
+    return renderTargets(context.stream(), context.device(), source.geometry->optics, states, item.config.raysPerPixel, scenes)
+        .radiance.slice(0);
 }
 
 void Viewer::publishPlanes(RunContext& context, const ViewSource& source)

@@ -10,6 +10,7 @@
 #include "core/run/run_context.h"
 #include "core/view/view_input.h"
 #include "plugins/light_field/compute/eye_view.h"
+#include "plugins/light_field/device_frames.h"
 #include "plugins/light_field/optics_diagram.h"
 #include "plugins/light_field/problem.h"
 
@@ -54,8 +55,9 @@ private:
     EyeRenderer& rendererFor(RunContext& context, const ViewSource& source);
     Tensor enabledPlanes(Stream& stream, const ViewSource& source) const;
     void publishEye(RunContext& context, const ViewSource& source);
-    std::vector<float> seedView(Stream& stream, const ViewSource& source) const;
-    std::vector<float> renderedTarget(RunContext& context, const ViewSource& source, const EyeState& eye) const;
+    Tensor seenView(RunContext& context, const ViewSource& source);
+    Tensor seedView(Stream& stream, const ViewSource& source) const;
+    Tensor renderedTarget(RunContext& context, const ViewSource& source, const EyeState& eye) const;
     void publishPlanes(RunContext& context, const ViewSource& source);
     void publishContributions(RunContext& context, const ViewSource& source);
     void publishOptics(RunContext& context, const ViewSource& source);
@@ -70,6 +72,7 @@ private:
     Moved m_moved{true, true, true, true, true};  ///< all at first
     std::shared_ptr<Geometry> m_rendererGeometry;
     std::unique_ptr<EyeRenderer> m_renderer;
+    DeviceFrames m_deviceFrames;
 };
 
 }  // namespace vergence::light_field

@@ -56,6 +56,35 @@ private Q_SLOTS:
         QCOMPARE(frame->info.stream, info.stream);
     }
 
+    void framesInDeviceMemoryTravelAsHandles()
+    {
+        FramePublisher publisher(prefix());
+        FrameInfo info;
+        info.stream = "eye";
+        info.width = info.height = 512;
+        SharedPixels shared;
+        shared.deviceUuid = "GPU-0123";
+        shared.memoryHandle[3] = std::byte{7};
+        shared.eventHandle[63] = std::byte{9};
+        shared.offset = 1u << 20;
+        publisher.publishShared(info, shared);
+        const auto notices = publisher.drainNotices();
+        QCOMPARE(notices.size(), std::size_t{1});
+        FrameRingReader reader(notices[0].ring);
+        const auto frame = reader.readNewest(0);
+        QVERIFY(frame && frame->shared && frame->pixels.empty());
+        QCOMPARE(frame->info.width, 512u);
+        QCOMPARE(frame->shared->deviceUuid, std::string("GPU-0123"));
+        QVERIFY(frame->shared->memoryHandle == shared.memoryHandle);
+        QVERIFY(frame->shared->eventHandle == shared.eventHandle);
+        QCOMPARE(frame->shared->offset, std::uint64_t{1u << 20});
+
+        const auto pixels = pixelsFor(info, 8, 4, 7); // back to host memory in the same ring
+        publisher.publish(info, pixels);
+        const auto next = reader.readNewest(1);
+        QVERIFY(next && !next->shared && next->pixels == pixels);
+    }
+
     void streamsCountForThemselves()
     {
         FramePublisher publisher(prefix());
