@@ -14,7 +14,12 @@ RunClient::RunClient(RunFolder folder, QObject* parent)
 {
 }
 
-RunClient::~RunClient() = default;
+RunClient::~RunClient()
+{
+    // A socket that closes in its destructor must not wake what is half gone.
+    m_impl->link.disconnect(this);
+    m_impl->process.disconnect(this);
+}
 
 void RunClient::start(const QString& executable, const QStringList& arguments)
 {

@@ -35,6 +35,11 @@ WorkerLink::WorkerLink(std::function<void(const nlohmann::json&)> onMessage, QOb
     m_pendingTimer.setInterval(kCheckMilliseconds);
 }
 
+WorkerLink::~WorkerLink()
+{
+    m_socket.disconnect(this);
+}
+
 void WorkerLink::connectTo(const QString& socketName)
 {
     if (m_socket.state() != QLocalSocket::UnconnectedState)

@@ -24,6 +24,7 @@ class WorkerLink : public QObject {
 public:
     explicit WorkerLink(std::function<void(const nlohmann::json&)> onMessage,
                         QObject* parent = nullptr);
+    ~WorkerLink() override;
 
     void connectTo(const QString& socketName);
     void close();

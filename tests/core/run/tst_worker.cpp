@@ -1,0 +1,282 @@
+#include <csignal>
+
+#include <QLocalSocket>
+#include <QProcess>
+#include <QTest>
+
+#include "core/artifact/checkpoint.h"
+#include "core/artifact/manifest.h"
+#include "core/base/file.h"
+#include "core/run/protocol.h"
+#include "tests/core/run/worker_bench.h"
+
+using namespace vergence;
+using namespace vergence::testing;
+using nlohmann::json;
+
+class TestWorker : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void exitCodesTellTheCause_data();
+    void exitCodesTellTheCause();
+    void firstSignalSavesAndStops_data();
+    void firstSignalSavesAndStops();
+    void secondSignalEndsAHangingRun();
+    void stoppedRunResumesToTheSameNumbers();
+    void killedRunResumesToTheSameNumbers();
+    void everyRequestIsAcknowledged();
+    void nonsenseOnTheSocketIsSurvived();
+    void systemSeriesAndPeaksAreRecorded();
+    void jsonLinesAreProtocolMessages();
+    void socketIsPrivateAndRemovedAtTheEnd();
+
+private:
+    /// Starts a worker and waits until it steps; returns its status.
+    static RunStatus startAndStep(WorkerBench& bench, QProcess& process,
+                                  const QStringList& arguments, std::int64_t step = 1);
+};
+
+RunStatus TestWorker::startAndStep(WorkerBench& bench, QProcess& process,
+                                   const QStringList& arguments, std::int64_t step)
+{
+    process.start(bench.executable(), arguments);
+    RunStatus status;
+    const bool isStepping = QTest::qWaitFor(
+        [&] {
+            std::error_code ignored;
+            if (!std::filesystem::exists(bench.folder().status(), ignored))
+                return false;
+            status = readStatus(bench.folder());
+            return status.step >= step && status.pid == process.processId() &&
+                   !status.socket.empty();
+        },
+        20'000);
+    if (!isStepping)
+        qWarning("no step: %s", process.readAllStandardError().constData());
+    return status;
+}
+
+void TestWorker::exitCodesTellTheCause_data()
+{
+    QTest::addColumn<QString>("setting");
+    QTest::addColumn<int>("code");
+    QTest::addColumn<QString>("state");
+    QTest::newRow("success") << "seed=1" << 0 << "Completed";
+    QTest::newRow("out of memory") << "bad_alloc_at=3" << 5 << "Failed";
+    QTest::newRow("not a number") << "nan_at=3" << 1 << "Failed";
+    QTest::newRow("segmentation fault") << "segv_at=3" << 139 << "";
+    QTest::newRow("abort") << "abort_at=3" << 134 << "";
+}
+
+void TestWorker::exitCodesTellTheCause()
+{
+    QFETCH(QString, setting);
+    QFETCH(int, code);
+    QFETCH(QString, state);
+    WorkerBench bench;
+    QCOMPARE(bench.runAlone(bench.arguments({"steps=10", setting.toStdString()})), code);
+    if (!state.isEmpty())
+        QCOMPARE(QString::fromStdString(readStatus(bench.folder()).state), state);
+}
+
+void TestWorker::firstSignalSavesAndStops_data()
+{
+    QTest::addColumn<int>("signal");
+    QTest::newRow("SIGINT") << SIGINT;
+    QTest::newRow("SIGTERM") << SIGTERM;
+}
+
+void TestWorker::firstSignalSavesAndStops()
+{
+    QFETCH(int, signal);
+    WorkerBench bench;
+    QProcess process;
+    startAndStep(bench, process, bench.arguments({"steps=1000000"}));
+    ::kill(static_cast<pid_t>(process.processId()), signal);
+    QVERIFY(process.waitForFinished(10'000));
+    QCOMPARE(process.exitStatus(), QProcess::NormalExit);
+    QCOMPARE(process.exitCode(), 128 + signal);
+    const RunStatus status = readStatus(bench.folder());
+    QCOMPARE(status.state, std::string("Stopped"));
+    QCOMPARE(status.exitCode, std::optional(128 + signal));
+    QCOMPARE(loadNewestCheckpoint(bench.folder())->step, status.step);
+}
+
+void TestWorker::secondSignalEndsAHangingRun()
+{
+    WorkerBench bench;
+    QProcess process;
+    startAndStep(bench, process, bench.arguments({"steps=100", "hang_at=5"}), 5);
+    ::kill(static_cast<pid_t>(process.processId()), SIGINT);
+    QTRY_COMPARE_WITH_TIMEOUT(readStatus(bench.folder()).state, std::string("Stopping"), 10'000);
+    ::kill(static_cast<pid_t>(process.processId()), SIGINT);
+    QVERIFY(process.waitForFinished(10'000));
+    QCOMPARE(process.exitCode(), 130);
+}
+
+void TestWorker::stoppedRunResumesToTheSameNumbers()
+{
+    WorkerBench whole;
+    QCOMPARE(whole.runAlone(whole.arguments({"steps=2000"})), 0);
+    const auto expected = whole.curve();
+    WorkerBench bench;
+    QProcess process;
+    startAndStep(bench, process, bench.arguments({"steps=2000"}), 50);
+    ::kill(static_cast<pid_t>(process.processId()), SIGINT);
+    QVERIFY(process.waitForFinished(10'000));
+    QVERIFY(bench.curve().size() < expected.size());
+    QCOMPARE(bench.runAlone(bench.resumeArguments()), 0);
+    QCOMPARE(bench.curve(), expected);
+}
+
+void TestWorker::killedRunResumesToTheSameNumbers()
+{
+    WorkerBench whole;
+    QCOMPARE(whole.runAlone(whole.arguments({"steps=2000"})), 0);
+    const auto expected = whole.curve();
+    WorkerBench bench;
+    QProcess process;
+    startAndStep(bench, process,
+                 bench.arguments({"steps=2000"},
+                                 {QStringLiteral("--checkpoint-steps"), QStringLiteral("100")}),
+                 250);
+    process.kill();
+    QVERIFY(process.waitForFinished(10'000));
+    QVERIFY(!listCheckpoints(bench.folder()).empty());
+    QCOMPARE(bench.runAlone(bench.resumeArguments()), 0);
+    QCOMPARE(bench.curve(), expected);
+}
+
+namespace {
+
+/// A bare client that counts acknowledgements by id.
+struct BareClient {
+    QLocalSocket socket;
+    LineSplitter splitter;
+    std::vector<json> messages;
+
+    bool connectTo(const std::string& name)
+    {
+        socket.connectToServer(QString::fromStdString(name));
+        return socket.waitForConnected(5000);
+    }
+    void send(const std::string& bytes)
+    {
+        socket.write(bytes.data(), static_cast<qint64>(bytes.size()));
+    }
+    bool hears(const std::function<bool(const json&)>& wanted)
+    {
+        return QTest::qWaitFor(
+            [&] {
+                const QByteArray bytes = socket.readAll();
+                for (const std::string& line :
+                     splitter.feed({bytes.constData(), static_cast<std::size_t>(bytes.size())}))
+                    messages.push_back(parseMessage(line, Direction::FromWorker).message);
+                return std::ranges::any_of(messages, wanted);
+            },
+            5000);
+    }
+    bool isAcknowledged(std::uint64_t id, bool accepted)
+    {
+        return hears([&](const json& m) {
+            return m.is_object() && m.at("type") == "ack" && m.at("id") == id &&
+                   m.at("accepted") == accepted;
+        });
+    }
+};
+
+} // namespace
+
+void TestWorker::everyRequestIsAcknowledged()
+{
+    WorkerBench bench;
+    QProcess process;
+    const RunStatus status = startAndStep(bench, process, bench.arguments({"steps=1000000"}));
+    BareClient client;
+    QVERIFY(client.connectTo(status.socket));
+    QVERIFY(client.hears([](const json& m) { return m.at("type") == "hello"; }));
+    client.send(serialise({{"type", "ping"}, {"id", 1}}));
+    QVERIFY(client.isAcknowledged(1, true));
+    client.send(serialise({{"type", "resume"}, {"id", 2}}));
+    QVERIFY(client.isAcknowledged(2, false));
+    client.send(serialise({{"type", "set"}, {"id", 3}, {"key", "rate"}, {"value", "2.5"}}));
+    QVERIFY(client.isAcknowledged(3, true));
+    client.send(serialise({{"type", "set"}, {"id", 4}, {"key", "rate"}, {"value", "1000"}}));
+    QVERIFY(client.isAcknowledged(4, false));
+    client.send(serialise({{"type", "watch"}, {"id", 5}, {"watched", true}}));
+    QVERIFY(client.hears([](const json& m) { return m.at("type") == "frame"; }));
+    client.send(serialise({{"type", "checkpoint"}, {"id", 6}}));
+    QVERIFY(client.hears([](const json& m) { return m.at("type") == "checkpoint"; }));
+    client.send(serialise({{"type", "pause"}, {"id", 7}}));
+    QVERIFY(client.hears(
+        [](const json& m) { return m.at("type") == "state" && m.at("state") == "Paused"; }));
+    client.send(serialise({{"type", "kill_after"}, {"id", 8}, {"seconds", 20}}));
+    QVERIFY(client.hears([](const json& m) { return m.at("type") == "done"; }));
+    QTRY_COMPARE_WITH_TIMEOUT(process.state(), QProcess::NotRunning, 10'000);
+    QCOMPARE(process.exitCode(), 0);
+    QVERIFY(client.isAcknowledged(8, true));
+}
+
+void TestWorker::nonsenseOnTheSocketIsSurvived()
+{
+    WorkerBench bench;
+    QProcess process;
+    const RunStatus status = startAndStep(bench, process, bench.arguments({"steps=1000000"}));
+    BareClient client;
+    QVERIFY(client.connectTo(status.socket));
+    client.send("nonsense\n{\"type\":\"pause\"}\n[[[[\n\xff\xfe\n");
+    client.send(std::string(5 << 20, '['));
+    client.send("\n" + serialise({{"type", "ping"}, {"id", 9}}));
+    QVERIFY(client.isAcknowledged(9, true));
+    client.send(serialise({{"type", "stop"}, {"id", 10}}));
+    QTRY_COMPARE_WITH_TIMEOUT(process.state(), QProcess::NotRunning, 10'000);
+    QCOMPARE(process.exitCode(), 0);
+}
+
+void TestWorker::systemSeriesAndPeaksAreRecorded()
+{
+    WorkerBench bench;
+    QCOMPARE(bench.runAlone(bench.arguments({"steps=30", "step_ms=100"})), 0);
+    const MetricStore store =
+        MetricStore::fromCsv(readFile(bench.folder().metrics()), "metrics.csv");
+    for (const char* name : {"system/cpu_percent", "system/ram_mib"})
+        QVERIFY2(store.find(name) != nullptr && store.find(name)->size() >= 2, name);
+    QVERIFY(readManifest(bench.folder()).at("resources").at("peak_rss_mib").get<double>() > 1);
+}
+
+void TestWorker::jsonLinesAreProtocolMessages()
+{
+    WorkerBench bench;
+    QProcess process;
+    process.start(bench.executable(), bench.arguments({"steps=20"}, {QStringLiteral("--json")}));
+    QVERIFY(process.waitForFinished(10'000));
+    const QList<QByteArray> lines = process.readAllStandardOutput().trimmed().split('\n');
+    QVERIFY(lines.size() > 5);
+    bool hasDone = false;
+    for (const QByteArray& line : lines) {
+        const ParsedMessage parsed = parseMessage(line.toStdString(), Direction::FromWorker);
+        QVERIFY2(parsed.isGood(), (parsed.refusal + ": " + line.toStdString()).c_str());
+        hasDone = hasDone || parsed.message.at("type") == "done";
+    }
+    QVERIFY(hasDone);
+}
+
+void TestWorker::socketIsPrivateAndRemovedAtTheEnd()
+{
+    WorkerBench bench;
+    QProcess process;
+    const RunStatus status = startAndStep(bench, process, bench.arguments({"steps=1000000"}));
+    QVERIFY(status.socket.size() < 100);
+    const auto folder = std::filesystem::path(status.socket).parent_path();
+    using std::filesystem::perms;
+    QVERIFY((std::filesystem::status(folder).permissions() &
+             (perms::group_all | perms::others_all)) == perms::none);
+    QVERIFY((std::filesystem::status(status.socket).permissions() &
+             (perms::group_all | perms::others_all)) == perms::none);
+    process.terminate();
+    QVERIFY(process.waitForFinished(10'000));
+    QVERIFY(!std::filesystem::exists(status.socket));
+}
+
+QTEST_GUILESS_MAIN(TestWorker)
+#include "tst_worker.moc"
