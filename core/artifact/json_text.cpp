@@ -14,6 +14,8 @@ nlohmann::json parseJson(std::string_view text, const std::string& source)
         // The library's own type must not leave this folder: callers know InputError alone.
         throw InputError(
             fmt::format("Cannot read {}: not valid JSON at byte {}.", source, error.byte));
+    } catch (const nlohmann::json::exception&) {
+        throw InputError(fmt::format("Cannot read {}: it holds a number out of range.", source));
     }
 }
 

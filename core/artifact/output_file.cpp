@@ -30,7 +30,7 @@ OutputFile::~OutputFile()
 
 void OutputFile::write(std::string_view bytes)
 {
-    if (std::fwrite(bytes.data(), 1, bytes.size(), m_stream) != bytes.size())
+    if (!bytes.empty() && std::fwrite(bytes.data(), 1, bytes.size(), m_stream) != bytes.size())
         throwCannotWrite(m_target, errno);
 }
 

@@ -69,6 +69,8 @@ json parseStrictly(std::string_view text, const std::string& source)
             std::string_view(error.what()).find("UTF-8") != std::string_view::npos;
         fail(source, fmt::format("its header is not valid {} at byte {}",
                                  encoding ? "UTF-8" : "JSON", error.byte));
+    } catch (const json::exception&) {
+        fail(source, "its header holds a number out of range");
     }
     if (!watch.duplicate().empty())
         fail(source, fmt::format("its header has the key `{}` twice", watch.duplicate()));

@@ -115,6 +115,8 @@ private Q_SLOTS:
         QTest::addColumn<QString>("part");
         QTest::newRow("torn") << "{\"state\": \"Run"
                               << "not valid JSON";
+        QTest::newRow("range") << "{\"step\": 1e999}"
+                               << "out of range";
         QTest::newRow("array") << "[]"
                                << "not a JSON object";
         QTest::newRow("no state") << "{}"

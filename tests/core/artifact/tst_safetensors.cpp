@@ -1,4 +1,6 @@
 #include <cstring>
+#include <limits>
+#include <random>
 
 #include <QtTest>
 
@@ -131,6 +133,7 @@ private Q_SLOTS:
         add("space before", fileOf(" {}", 0), "does not start with `{`");
         add("torn JSON", fileOf("{\"w\": ", 0), "not valid JSON");
         add("not UTF-8", fileOf("{\"\xff\": {}}", 0), "not valid UTF-8");
+        add("number out of range", fileOf("{\"w\": 1e999}", 0), "a number out of range");
         add("after the end", fileOf("{}x", 0), "not valid JSON");
         add("deep", fileOf("{\"w\": {\"shape\": [[[[[[1]]]]]]}}", 0), "nested too deeply");
         add("duplicate tensor",
@@ -211,6 +214,28 @@ private Q_SLOTS:
         QCOMPARE(parse(whole).tensors.size(), std::size_t{1});
         for (std::size_t length = 0; length < whole.size(); ++length)
             VERGENCE_THROWS(InputError, "x.safetensors", parse(whole.substr(0, length)));
+    }
+
+    void randomDamageIsReadOrRefused()
+    {
+        const std::string whole =
+            fileOf("{\"w\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"
+                   "\"v\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[8,11]}}",
+                   11);
+        std::mt19937 random(11);
+        int refused = 0;
+        constexpr int kCases = 20'000;
+        for (int i = 0; i < kCases; ++i) {
+            std::string bytes = whole;
+            for (unsigned changes = 1 + random() % 3; changes > 0; --changes)
+                bytes[random() % bytes.size()] = static_cast<char>(random());
+            try {
+                parse(bytes);
+            } catch (const InputError&) {
+                ++refused;
+            }
+        }
+        QVERIFY(refused > kCases / 2 && refused < kCases);
     }
 
     void missingFileIsNamed()
