@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <thread>
 
 #include <fcntl.h>
@@ -112,7 +113,7 @@ private Q_SLOTS:
         info.stream = "optics";
         info.sequence = 1;
         info.meta = R"({"lines": []})";
-        writer.write(info, {});
+        writer.write(info, std::span<const std::byte>());
         const auto read = FrameRingReader(writer.name()).readNewest(0);
         QVERIFY(read && read->pixels.empty());
         QCOMPARE(read->info.meta, info.meta);
