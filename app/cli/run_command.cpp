@@ -76,6 +76,7 @@ RunSettings makeSettings(const RunOptions& options, const ConfigSource& source,
                            {"build", source.plugin.build},
                            {"sha256", sha256OfFile(source.plugin.path)}};
     settings.command = session.command;
+    settings.streams = source.lab->streams();
     settings.resumes = options.resumes;
     settings.lingerSeconds = options.linger;
     settings.checkpointSeconds = options.checkpointSeconds;

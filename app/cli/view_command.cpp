@@ -44,6 +44,7 @@ int view(const ViewOptions& options, const Session& session)
     settings.pluginVersion = source.plugin.version;
     settings.preset = source.preset;
     settings.command = session.command;
+    settings.streams = source.lab->streams();
     settings.resumes = true;
     settings.exploresOnly = true;
     settings.lingerSeconds = options.linger;

@@ -82,7 +82,9 @@ void ControllerContext::declareControls(const std::vector<ViewControl>& controls
 
 void ControllerContext::declareStreams(const std::vector<StreamDecl>& streams)
 {
-    m_services.outbox.setStreams(streamsToJson(streams));
+    std::vector<StreamDecl> all = m_services.streams;
+    all.insert(all.end(), streams.begin(), streams.end());
+    m_services.outbox.setStreams(streamsToJson(all));
 }
 
 void ControllerContext::warn(const std::string& id, const std::string& sentence)

@@ -41,7 +41,8 @@ struct RunController::Impl {
           artifacts(settings.folder),
           frames(ringPrefix()),
           manifest(settings, initial, device->info()),
-          context({device, artifacts, frames, metrics, outbox, control, settings.exploresOnly},
+          context({device, artifacts, frames, metrics, outbox, control, settings.exploresOnly,
+                   settings.streams},
                   std::move(initial), settings.previewIntervalSeconds),
           loop(std::move(run), {settings, control, outbox, metrics, journal, artifacts, frames,
                                 manifest, status, context})
@@ -91,6 +92,8 @@ RunController::RunController(std::unique_ptr<Run> run, Config config,
     expects(device != nullptr, "RunController: needs a device");
     m_impl = std::make_unique<Impl>(std::move(run), std::move(config), std::move(device),
                                     std::move(settings));
+    if (!m_impl->settings.streams.empty())
+        m_impl->outbox.setStreams(streamsToJson(m_impl->settings.streams));
 }
 
 RunController::~RunController()

@@ -24,6 +24,7 @@ struct RunSettings {
     RunFolder folder;
     std::string plugin, pluginVersion, preset;
     nlohmann::json pluginInfo;        ///< for the manifest
+    std::vector<StreamDecl> streams;  ///< what the plugin declares; a run may add its own
     std::vector<std::string> command; ///< the command line, for the manifest
     bool resumes = false;             ///< load the newest checkpoint
     bool exploresOnly = false;        ///< load, serve view input, step no more
