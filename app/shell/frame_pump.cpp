@@ -67,6 +67,7 @@ FramePump::FramePump(RunClient& client, ViewPanel& panel, QObject* parent)
     connect(&client, &RunClient::viewDeclared, this, &FramePump::declare);
     connect(&panel, &ViewPanel::viewInputChanged, &client, &RunClient::setView);
     connect(&panel, &ViewPanel::visibleStreamsChanged, &m_timer, qOverload<>(&QTimer::start));
+    connect(&panel, &ViewPanel::visibleStreamsChanged, this, &FramePump::tellVisible);
     declare();
 }
 
@@ -79,10 +80,23 @@ void FramePump::declare()
     m_panel.setControls(m_client.controls());
 }
 
+/// Streams that nobody sees need not be rendered by the run.
+void FramePump::tellVisible()
+{
+    std::string list;
+    for (const std::string& stream : m_panel.visibleStreams())
+        list += (list.empty() ? "" : ",") + stream;
+    ViewInput input;
+    input.texts["visible"] = list;
+    m_client.setView(input);
+}
+
 void FramePump::setVisible(bool visible)
 {
     m_isVisible = visible;
     m_client.setWatched(visible);
+    if (visible)
+        tellVisible();
     if (visible)
         m_timer.start();
     else

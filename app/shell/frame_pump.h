@@ -32,6 +32,7 @@ Q_SIGNALS:
 
 private:
     void declare();
+    void tellVisible();
     void fetch();
     void keepFirst(const Frame& frame);
 

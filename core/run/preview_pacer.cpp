@@ -6,8 +6,8 @@ namespace vergence {
 
 namespace {
 
-constexpr double kShare = 0.01;        // of run time that previews may cost
-constexpr double kLongestInterval = 2; // s; a preview that changes less often looks stuck
+constexpr double kShare = 0.05;        // of run time that previews may cost while somebody watches
+constexpr double kLongestInterval = 1; // s; a preview that changes less often looks stuck
 constexpr double kMemory = 0.1;        // weight of the newest step in the running mean
 
 } // namespace

@@ -3,8 +3,8 @@
 namespace vergence {
 
 /// Decides in which steps previews are made: only while somebody watches, at most once per
-/// interval, and so seldom that the extra time they cost stays near one percent of the run (but at
-/// least every two seconds). Run thread only.
+/// interval, and so seldom that the extra time they cost stays near five percent of the run (but at
+/// least every second). Run thread only.
 class PreviewPacer {
 public:
     explicit PreviewPacer(double intervalSeconds)

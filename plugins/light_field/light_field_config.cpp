@@ -26,20 +26,20 @@ void addScene(Builder& b)
     b.add("sweep", &C::sweep).choices({"boards", "scenes", "parameter", "image"}).help(
         "What is solved one after the other: checkerboards of growing fineness, built-in scenes, one board for several "
         "values of a parameter, or a picture with depth.");
-    b.add("boards", &C::boards).range(2, 500).count(1, 200).help(
+    b.add("boards", &C::boards).title("Boards n").range(2, 500).count(1, 200).help(
         "Nominal checkerboard sizes n. Equal cell sizes floor(1000/n) are the same board and are solved once. A parameter "
         "sweep uses the first.");
-    b.add("checker_mapping", &C::checkerMapping).choices({"seed", "equal_angle"}).advanced().help(
+    b.add("checker_mapping", &C::checkerMapping).title("Checker mapping").choices({"seed", "equal_angle"}).advanced().help(
         "seed: cells of floor(1000/n) steps, twice as wide as high. equal_angle: exactly n × 2n square cells.");
-    b.add("sphere_distance", &C::sphereDistance).range(60, 2000).unit("mm").help("Eye to the centre of the board's sphere.");
+    b.add("sphere_distance", &C::sphereDistance).title("Sphere distance").range(60, 2000).unit("mm").help("Eye to the centre of the board's sphere.");
     b.add("sphere_radius", &C::sphereRadius).range(1, 500).unit("mm").help("Radius of the board's sphere.");
     b.add("scenes", &C::scenes).visibleIf("sweep=scenes").count(1, 64).help(
         "Built-in scenes: basic, complex, stick_figure, layered, office, nature, spherical_checkerboard, textured_basic, "
         "and the rich ones with the ending _plus.");
-    b.add("sweep_key", &C::sweepKey).visibleIf("sweep=parameter").help("Parameter that a parameter sweep varies.");
-    b.add("sweep_values", &C::sweepValues).visibleIf("sweep=parameter").count(1, 100).help("Its values.");
-    b.add("color_image", &C::colorImage).visibleIf("sweep=image").help("PNG or JPEG photograph, sRGB.");
-    b.add("depth_image", &C::depthImage).visibleIf("sweep=image").help(
+    b.add("sweep_key", &C::sweepKey).title("Parameter to vary").visibleIf("sweep=parameter").help("Parameter that a parameter sweep varies.");
+    b.add("sweep_values", &C::sweepValues).title("Its values").visibleIf("sweep=parameter").count(1, 100).help("Its values.");
+    b.add("color_image", &C::colorImage).title("Photograph").visibleIf("sweep=image").help("PNG or JPEG photograph, sRGB.");
+    b.add("depth_image", &C::depthImage).title("Depth image").visibleIf("sweep=image").help(
         "PNG of the same size; 0 means nothing there, the brightest value lies at depth_image_near.");
     b.add("depth_image_near", &C::depthImageNear).visibleIf("sweep=image").range(60, 10000).unit("mm").help(
         "Distance of the brightest depth value.");
@@ -60,40 +60,40 @@ void addEye(Builder& b)
     b.add("retina_distance", &C::retinaDistance).range(15, 30).unit("mm").advanced().help("Eye lens to retina.");
     b.add("retina_size", &C::retinaSize).range(2, 40).unit("mm").help("Side of the simulated square of retina; sets the field.");
     b.add("eye_focal", &C::eyeFocal).range(10, 100).unit("mm").visibleIf("profile=seed").help("Eye lens of the seed profile.");
-    b.add("render_res", &C::renderRes).range(16, 2048).unit("px").help("Pixels per side of an eye view.");
-    b.add("acc_range", &C::accRange).choices({"auto", "manual"}).help(
+    b.add("render_res", &C::renderRes).title("Render resolution W").range(16, 2048).unit("px").help("Pixels per side of an eye view.");
+    b.add("acc_range", &C::accRange).title("Accommodations").choices({"auto", "manual"}).help(
         "auto: accommodations cover the visible depths of the scene. manual: acc_near to acc_far.");
-    b.add("acc_count", &C::accCount).range(1, 15).help("Accommodations of the training set, uniform in dioptres.");
-    b.add("acc_near", &C::accNear).range(0, 15).unit("D").visibleIf("acc_range=manual").help("Strongest accommodation.");
-    b.add("acc_far", &C::accFar).range(0, 15).unit("D").visibleIf("acc_range=manual").help("Weakest accommodation.");
-    b.add("eye_count", &C::eyeCount).range(1, 33).help("Eye positions of the training set: the centre and a circle around it.");
-    b.add("eyebox_radius", &C::eyeboxRadius).range(0, 5).unit("mm").help("Radius of that circle.");
+    b.add("acc_count", &C::accCount).title("Accommodation count").range(1, 15).help("Accommodations of the training set, uniform in dioptres.");
+    b.add("acc_near", &C::accNear).title("Nearest accommodation").range(0, 15).unit("D").visibleIf("acc_range=manual").help("Strongest accommodation.");
+    b.add("acc_far", &C::accFar).title("Farthest accommodation").range(0, 15).unit("D").visibleIf("acc_range=manual").help("Weakest accommodation.");
+    b.add("eye_count", &C::eyeCount).title("Eye positions").range(1, 33).help("Eye positions of the training set: the centre and a circle around it.");
+    b.add("eyebox_radius", &C::eyeboxRadius).title("Eye-box radius").range(0, 5).unit("mm").help("Radius of that circle.");
 }
 
 void addOptics(Builder& b)
 {
     b.group("optics");
-    b.add("tunable_z", &C::tunableZ).range(5, 200).unit("mm").help("Eye to the focus-tunable lens.");
-    b.add("tunable_aperture", &C::tunableAperture).range(0, 60).unit("mm").help("Its clear diameter; 0 is unlimited.");
-    b.add("planes", &C::planes).range(1, 32).help("Panel images per frame, one focal length each.");
-    b.add("plane_spacing", &C::planeSpacing).choices({"depth", "auto", "linear", "list"}).help(
+    b.add("tunable_z", &C::tunableZ).title("Tunable lens z").range(5, 200).unit("mm").help("Eye to the focus-tunable lens.");
+    b.add("tunable_aperture", &C::tunableAperture).title("Tunable lens aperture").range(0, 60).unit("mm").help("Its clear diameter; 0 is unlimited.");
+    b.add("planes", &C::planes).title("Planes K").range(1, 32).help("Panel images per frame, one focal length each.");
+    b.add("plane_spacing", &C::planeSpacing).title("Plane spacing").choices({"depth", "auto", "linear", "list"}).help(
         "How focal lengths are chosen: uniform in dioptres from depth_near to depth_far, the same over the scene's depths "
         "padded by 0.45 D, linear from focal_first to focal_last, or the list focal_lengths.");
-    b.add("depth_near", &C::depthNear).range(60, 100000).unit("mm").visibleIf("plane_spacing=depth").help("Nearest plane.");
-    b.add("depth_far", &C::depthFar).range(60, 100000).unit("mm").visibleIf("plane_spacing=depth").help("Farthest plane.");
-    b.add("focal_first", &C::focalFirst).range(5, 1000).unit("mm").visibleIf("plane_spacing=linear").help("First focal length.");
-    b.add("focal_last", &C::focalLast).range(5, 1000).unit("mm").visibleIf("plane_spacing=linear").help("Last focal length.");
+    b.add("depth_near", &C::depthNear).title("Nearest plane").range(60, 100000).unit("mm").visibleIf("plane_spacing=depth").help("Nearest plane.");
+    b.add("depth_far", &C::depthFar).title("Farthest plane").range(60, 100000).unit("mm").visibleIf("plane_spacing=depth").help("Farthest plane.");
+    b.add("focal_first", &C::focalFirst).title("First focal length").range(5, 1000).unit("mm").visibleIf("plane_spacing=linear").help("First focal length.");
+    b.add("focal_last", &C::focalLast).title("Last focal length").range(5, 1000).unit("mm").visibleIf("plane_spacing=linear").help("Last focal length.");
     b.add("focal_lengths", &C::focalLengths).range(5, 1000).count(0, 32).unit("mm").visibleIf("plane_spacing=list").help(
         "One focal length per plane.");
-    b.add("mla_z", &C::mlaZ).range(6, 400).unit("mm").help("Eye to the microlens array; beyond the tunable lens.");
-    b.add("mla_pitch", &C::mlaPitch).range(0.05, 2).unit("mm").help("Distance between lenslet centres.");
-    b.add("mla_focal", &C::mlaFocal).range(0.2, 20).unit("mm").help("Focal length of a lenslet.");
-    b.add("mla_shape", &C::mlaShape).choices({"circle", "square"}).help("Circular lenslets pass π/4 of the light.");
-    b.add("mla_count", &C::mlaCount).range(0, 1001).help("Lenslets per side, odd; 0 is unlimited.");
-    b.add("panel_gap", &C::panelGap).range(0.1, 20).unit("mm").help("Microlens array to panel.");
+    b.add("mla_z", &C::mlaZ).title("Lenslets z").range(6, 400).unit("mm").help("Eye to the microlens array; beyond the tunable lens.");
+    b.add("mla_pitch", &C::mlaPitch).title("Lenslet pitch").range(0.05, 2).unit("mm").help("Distance between lenslet centres.");
+    b.add("mla_focal", &C::mlaFocal).title("Lenslet focal length").range(0.2, 20).unit("mm").help("Focal length of a lenslet.");
+    b.add("mla_shape", &C::mlaShape).title("Lenslet shape").choices({"circle", "square"}).help("Circular lenslets pass π/4 of the light.");
+    b.add("mla_count", &C::mlaCount).title("Lenslets per side").range(0, 1001).help("Lenslets per side, odd; 0 is unlimited.");
+    b.add("panel_gap", &C::panelGap).title("Lenslet–panel gap").range(0.1, 20).unit("mm").help("Microlens array to panel.");
     b.add("panel_size", &C::panelSize).range(2, 100).unit("mm").help("Side of the panel.");
-    b.add("panel_res", &C::panelRes).range(16, 4096).unit("px").help("Texels per side of the panel.");
-    b.add("headroom", &C::headroom).range(1, 32).help(
+    b.add("panel_res", &C::panelRes).title("Panel resolution R").range(16, 4096).unit("px").help("Texels per side of the panel.");
+    b.add("headroom", &C::headroom).title("Headroom H").range(1, 32).help(
         "Sum of the plane weights: panel peak over target white. As many as planes reproduces a plain sum.");
     b.add("baffles", &C::baffles).advanced().help("Reject rays that cross into the field of a neighbouring lenslet.");
 }
@@ -101,10 +101,10 @@ void addOptics(Builder& b)
 void addSolver(Builder& b)
 {
     b.group("sampling");
-    b.add("rays_per_pixel", &C::raysPerPixel).range(1, 256).help("Samples over the pupil and the pixel while optimising.");
-    b.add("gt_rays", &C::gtRays).range(0, 1024).advanced().help("Samples of the targets; 0 takes rays_per_pixel.");
-    b.add("eval_rays", &C::evalRays).range(16, 256).help("Samples of the held-out evaluation; another pattern than training.");
-    b.add("tile_rays", &C::tileRays).range(256, 1e6).unit("rays").advanced().logarithmic().help(
+    b.add("rays_per_pixel", &C::raysPerPixel).title("Rays per pixel M").range(1, 256).help("Samples over the pupil and the pixel while optimising.");
+    b.add("gt_rays", &C::gtRays).title("Target rays").range(0, 1024).advanced().help("Samples of the targets; 0 takes rays_per_pixel.");
+    b.add("eval_rays", &C::evalRays).title("Held-out rays").range(16, 256).help("Samples of the held-out evaluation; another pattern than training.");
+    b.add("tile_rays", &C::tileRays).title("Tile").range(256, 1e6).unit("rays").advanced().logarithmic().help(
         "Rays one piece of work covers; changes speed, never a result.");
 
     b.group("solver");
@@ -117,11 +117,11 @@ void addSolver(Builder& b)
     b.add("subsets", &C::subsets).range(1, 64).visibleIf("solver=os_sirt").help("Row subsets of one epoch.");
     b.add("tolerance", &C::tolerance).range(0, 0.1).advanced().logarithmic().help(
         "Stop when the relative loss change stays below for 5 iterations; 0 never stops early.");
-    b.add("init", &C::init).choices({"black", "mid_grey", "direct", "previous"}).help("Texels to start from.");
+    b.add("init", &C::init).title("Start from").choices({"black", "mid_grey", "direct", "previous"}).help("Texels to start from.");
     b.add("smoothness", &C::smoothness).range(0, 1).logarithmic().help("Weight of the squared gradient of the panel images.");
-    b.add("roi_weight", &C::roiWeight).range(0, 10).help("Weight of pixels that see the scene.");
-    b.add("bg_weight", &C::bgWeight).range(0, 10).help("Weight of all other pixels.");
-    b.add("heldout_every", &C::heldoutEvery).range(1, 10000).advanced().help("Iterations between held-out evaluations.");
+    b.add("roi_weight", &C::roiWeight).title("Weight of the scene").range(0, 10).help("Weight of pixels that see the scene.");
+    b.add("bg_weight", &C::bgWeight).title("Weight of the background").range(0, 10).help("Weight of all other pixels.");
+    b.add("heldout_every", &C::heldoutEvery).title("Held-out interval").range(1, 10000).advanced().help("Iterations between held-out evaluations.");
 }
 
 void addOutput(Builder& b)
@@ -130,8 +130,8 @@ void addOutput(Builder& b)
     b.add("output", &C::output).choices({"minimal", "full"}).help(
         "minimal: losses, planes, eye view, target. full: also eye views of every plane and the sweeps of focus and eye "
         "position.");
-    b.add("gif_board", &C::gifBoard).range(0, 500).help("Board whose focus sweep is written in minimal output too; 0 for none.");
-    b.add("raw_export", &C::rawExport).advanced().help("Write value · 255 without sRGB encoding, as the original did.");
+    b.add("gif_board", &C::gifBoard).title("Focus sweep of board").range(0, 500).help("Board whose focus sweep is written in minimal output too; 0 for none.");
+    b.add("raw_export", &C::rawExport).title("Unencoded export").advanced().help("Write value · 255 without sRGB encoding, as the original did.");
 }
 
 Builder builder()

@@ -371,7 +371,7 @@ ViewSource LightFieldRun::viewSource(RunContext& context)
     source.targets = &prepared.targets;
     if (m_solver) {
         source.planes = m_solver->planes(context.stream());
-        if (m_current.iterations > 0)
+        if (m_current.iterations > 1)  // the first residual pass shows the start, usually black
             source.views = m_solver->preview();
         source.weight = [this, &context] { return m_solver->seenWeight(context.stream()); };
     }
