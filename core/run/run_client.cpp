@@ -1,6 +1,7 @@
 #include "core/run/run_client.h"
 
 #include <csignal>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
@@ -23,15 +24,16 @@ RunClient::~RunClient()
 
 void RunClient::start(const QString& executable, const QStringList& arguments)
 {
-    expects(!m_impl->process.isRunning(), "RunClient::start: a worker of this run is alive");
     Impl& impl = *m_impl;
-    impl.link.close();
-    impl.link.clearRequests();
+    expects(!impl.process.isRunning() || isFinal(impl.state),
+            "RunClient::start: a worker of this run is alive");
     impl.isExploring = arguments.value(0) == QStringLiteral("view");
     impl.lastProblem.clear();
     impl.lostHeartbeat = -1;
+    impl.pendingStart = Impl::Command{executable, arguments};
     if (!impl.isExploring) {
         impl.isStarting = true;
+        impl.startedPid = 0;
         impl.history.restart();
         impl.status.problem.clear();
         impl.status.problemId.clear();
@@ -39,9 +41,20 @@ void RunClient::start(const QString& executable, const QStringList& arguments)
         impl.status.socket.clear();
         impl.setState(RunState::Starting);
     }
-    impl.process.start(executable, arguments, impl.folder);
-    impl.startedPid = impl.process.processId();
-    impl.schedule();
+    if (!impl.process.isRunning())
+        impl.launch();
+    else if (impl.link.isConnected()) // an earlier worker still shows its results: it makes way
+        impl.link.request("stop");
+}
+
+void RunClient::Impl::launch()
+{
+    link.close(); // while the start is pending, so that nobody judges the earlier worker again
+    link.clearRequests();
+    const Command command = *std::exchange(pendingStart, std::nullopt);
+    process.start(command.executable, command.arguments, folder);
+    startedPid = process.processId();
+    schedule();
 }
 
 void RunClient::attach()

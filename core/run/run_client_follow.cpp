@@ -87,7 +87,12 @@ RunClient::Impl::Impl(RunClient& client, RunFolder runFolder)
     slices.setSingleShot(true);
     connect(&watch, &QTimer::timeout, &client, [this] { follow(); });
     connect(&slices, &QTimer::timeout, &client, [this] { readHistory(); });
-    connect(&process, &WorkerProcess::ended, &client, [this] { follow(); });
+    connect(&process, &WorkerProcess::ended, &client, [this] {
+        if (pendingStart)
+            launch();
+        else
+            follow();
+    });
     connect(&link, &WorkerLink::connected, &client, [this] {
         if (isWatched)
             link.request("watch", {{"watched", true}});
@@ -107,6 +112,8 @@ RunClient::Impl::Impl(RunClient& client, RunFolder runFolder)
 
 void RunClient::Impl::follow()
 {
+    if (pendingStart)
+        return;
     adoptWorkerLog(folder);
     readStatusFile();
     if (!link.isConnected() && !link.isConnecting())

@@ -24,6 +24,7 @@ struct RunClient::Impl {
     // following
     void follow();
     void schedule();
+    void launch();
     void readStatusFile();
     void adopt(const RunStatus& fromFile);
     void tryConnect();
@@ -75,7 +76,12 @@ struct RunClient::Impl {
     bool isStarting = false;  ///< files are of an earlier worker until the new one has spoken
     bool isWatched = false;
     int startedPid = 0;
-    double lostHeartbeat = -1; ///< the heartbeat that was judged lost
+    struct Command {
+        QString executable;
+        QStringList arguments;
+    };
+    std::optional<Command> pendingStart; ///< waits for the end of an earlier worker
+    double lostHeartbeat = -1;           ///< the heartbeat that was judged lost
 };
 
 } // namespace vergence

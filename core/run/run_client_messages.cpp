@@ -31,6 +31,8 @@ std::string textOf(const json& message, const char* key)
 
 void RunClient::Impl::hear(const json& message)
 {
+    if (pendingStart)
+        return; // of a worker that is on its way out
     const auto& type = message.at("type").get_ref<const std::string&>();
     if (type == "hello") {
         hearHello(message);

@@ -340,15 +340,18 @@ std::vector<nlohmann::json> RunController::poll()
     }
     if (impl.writtenState != impl.control.state())
         impl.writeStatusNow();
-    if (const std::int64_t step = impl.context.step(); step != impl.sentStep) {
-        impl.sentStep = step;
-        messages.push_back({{"type", "progress"},
-                            {"step", step},
-                            {"total", impl.loop.totalSteps()},
-                            {"wall_s", impl.metrics.wallSeconds()}});
-    }
     messages.insert(messages.end(), std::make_move_iterator(batch.messages.begin()),
                     std::make_move_iterator(batch.messages.end()));
+    if (const std::int64_t step = impl.context.step(); step != impl.sentStep) {
+        impl.sentStep = step;
+        // Behind the states of the batch, which name older steps, but not behind the last word.
+        const bool hasLastWord = !messages.empty() && messages.back().at("type") == "done";
+        messages.insert(messages.end() - (hasLastWord ? 1 : 0),
+                        nlohmann::json{{"type", "progress"},
+                                       {"step", step},
+                                       {"total", impl.loop.totalSteps()},
+                                       {"wall_s", impl.metrics.wallSeconds()}});
+    }
     return messages;
 }
 

@@ -35,6 +35,7 @@ private Q_SLOTS:
     void finishedRunIsReadFromFiles();
     void exploringShowsPicturesOfAFinishedRun();
     void extendKeepsOneCurve();
+    void resumeSendsALingeringWorkerAway();
     void logIsCompleteAndOnce();
     void fiveHundredRandomRequests();
 };
@@ -340,13 +341,28 @@ void TestRunClient::extendKeepsOneCurve()
     RunClient client(bench.folder());
     client.start(bench.executable(), bench.arguments({"steps=100"}));
     QVERIFY(reaches(client, RunState::Completed));
-    QTRY_VERIFY_WITH_TIMEOUT(!isWorkerAlive(readStatus(bench.folder())), 10'000);
-    QTRY_VERIFY(!client.isConnected());
     client.start(bench.executable(),
                  bench.resumeArguments({QStringLiteral("--set"), QStringLiteral("steps=150")}));
     QCOMPARE(nameOf(client.state()), std::string("Starting"));
     QVERIFY(reaches(client, RunState::Completed));
     QCOMPARE(bench.curve(), whole.curve());
+    QTRY_COMPARE(WorkerBench::curveOf(client).size(), std::size_t{150});
+}
+
+void TestRunClient::resumeSendsALingeringWorkerAway()
+{
+    WorkerBench bench;
+    RunClient client(bench.folder());
+    client.setWatched(true);
+    client.start(bench.executable(), bench.arguments({"steps=100"}, {QStringLiteral("--linger"),
+                                                                     QStringLiteral("600")}));
+    QVERIFY(reaches(client, RunState::Completed));
+    QVERIFY(client.isConnected());
+    client.start(bench.executable(),
+                 bench.resumeArguments({QStringLiteral("--set"), QStringLiteral("steps=150")}));
+    QCOMPARE(nameOf(client.state()), std::string("Starting"));
+    QVERIFY(reaches(client, RunState::Completed));
+    QCOMPARE(client.status().step, std::int64_t{150});
     QTRY_COMPARE(WorkerBench::curveOf(client).size(), std::size_t{150});
 }
 

@@ -42,6 +42,7 @@ private Q_SLOTS:
     void exploringChangesNothing();
     void lingersWhileSomebodyWatches();
     void signalCodeIsKept();
+    void progressFollowsTheStatesOfItsBatch();
     void lateClientHearsWhatItMissed();
     void framesAreDueOnlyWhenWatched();
     void destructorEndsAPausedRun();
@@ -404,7 +405,7 @@ void TestRunController::failuresHaveCodesAndCards()
 void TestRunController::timeLimitSavesAndEndsWith124()
 {
     ControllerBench bench;
-    bench.settings.timeLimitSeconds = 0.05;
+    bench.settings.timeLimitSeconds = 0.5;
     bench.start(1'000'000);
     QVERIFY(bench.ends());
     QCOMPARE(bench.controller().exitCode(), ExitCode::TimeLimit);
@@ -537,6 +538,23 @@ void TestRunController::signalCodeIsKept()
     QVERIFY(bench.ends());
     QCOMPARE(bench.controller().exitCode(), ExitCode::Interrupted);
     QCOMPARE(readStatus(bench.folder()).exitCode, std::optional(130));
+}
+
+void TestRunController::progressFollowsTheStatesOfItsBatch()
+{
+    ControllerBench bench;
+    std::atomic<bool> isHeld{false};
+    bench.script.inStep = [&](RunContext& context) {
+        isHeld = context.step() == 3;
+        while (isHeld && !context.stopRequested())
+            std::this_thread::yield();
+    };
+    RunController& controller = bench.start(5);
+    QVERIFY(QTest::qWaitFor([&] { return isHeld.load(); }));
+    std::int64_t step = -1; // as a client keeps it: the newest message wins
+    for (const json& message : controller.poll())
+        step = message.value("step", step);
+    QCOMPARE(step, std::int64_t{3});
 }
 
 void TestRunController::lateClientHearsWhatItMissed()

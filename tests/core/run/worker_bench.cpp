@@ -1,5 +1,6 @@
 #include "tests/core/run/worker_bench.h"
 
+#include <csignal>
 #include <sstream>
 
 #include <QProcess>
@@ -23,6 +24,16 @@ WorkerBench::WorkerBench() : m_root(m_directory.path().toStdString())
                              "XDG_RUNTIME_DIR"})
         qputenv(name, QByteArray::fromStdString(m_root + "/" + name));
     std::filesystem::create_directories(m_root + "/XDG_RUNTIME_DIR");
+}
+
+WorkerBench::~WorkerBench()
+{
+    std::error_code ignored;
+    if (!std::filesystem::exists(folder().status(), ignored))
+        return;
+    const RunStatus status = readStatus(folder());
+    if (isWorkerAlive(status) && status.pid > 1)
+        ::kill(status.pid, SIGKILL);
 }
 
 QString WorkerBench::executable() const

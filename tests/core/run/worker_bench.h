@@ -15,6 +15,7 @@ namespace vergence::testing {
 class WorkerBench {
 public:
     WorkerBench();
+    ~WorkerBench(); ///< ends a worker that a failed test left
 
     RunFolder folder() const { return {m_root + "/runs/Übung é 空 (1)"}; }
     QString executable() const;
