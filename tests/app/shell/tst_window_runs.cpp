@@ -47,9 +47,9 @@ private Q_SLOTS:
     }
     void aCrashIsACardAndResumes()
     {
+        StudioSettings().setCheckpointSeconds(1);
         GuiHarness gui;
         QVERIFY(gui.waitForPlugins());
-        StudioSettings settings;
         const QString run = gui.start(
             "chaos", "[run]\nsteps = 60\nstep_ms = 60\n[chaos]\nsegv_at = 45\nonly_once = true\n");
         QVERIFY(!run.isEmpty());
