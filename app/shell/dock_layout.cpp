@@ -39,7 +39,7 @@ Arrangement arrangementOf(const QString& layout)
              "devicesDock", "problemsDock"},
             0.2,
             0.27,
-            0.36};
+            0.33};
 }
 
 } // namespace

@@ -1,5 +1,7 @@
 #include "app/shell/error_catalogue.h"
 
+#include <algorithm>
+
 #include <QCoreApplication>
 #include <QRegularExpression>
 
@@ -49,12 +51,14 @@ QString safetySentence(std::optional<std::int64_t> checkpoint)
 
 QString whatHappened(const QString& id, const RunEntry& run, std::optional<std::int64_t> checkpoint)
 {
+    // The last heartbeat may be older than the last checkpoint.
+    const std::int64_t reached = std::max(run.step, checkpoint.value_or(0));
     if (id == "E-CRASH") {
         const QString cause = run.exitCode && *run.exitCode > 128
                                   ? tr("The worker stopped with signal %1 at step %2.")
                                         .arg(*run.exitCode - 128)
-                                        .arg(run.step)
-                                  : tr("The worker stopped at step %1.").arg(run.step);
+                                        .arg(reached)
+                                  : tr("The worker stopped at step %1.").arg(reached);
         return cause + " " + safetySentence(checkpoint);
     }
     if (id == "E-LOST")
@@ -81,15 +85,13 @@ QString whatHappened(const QString& id, const RunEntry& run, std::optional<std::
 
 QString whyOf(const QString& id, const RunEntry& run)
 {
-    if (!run.problem.isEmpty())
-        return run.problem;
+    // What the client itself says of these two repeats the first sentence of the card.
     if (id == "E-CRASH")
         return tr("Why, as far as we know: a fault in the plugin or in a library below it. The "
-                  "window and other "
-                  "runs are not affected.");
+                  "window and other runs are not affected.");
     if (id == "E-LOST")
         return tr("Why, as far as we know: the computer restarted or the worker was killed.");
-    return {};
+    return run.problem;
 }
 
 std::vector<CardContent::Button> buttonsFor(const QString& id,
@@ -138,7 +140,7 @@ std::optional<CardContent> cardForRun(const RunEntry& run, const QStringList& la
     card.why = whyOf(id, run);
     card.buttons = buttonsFor(id, checkpoint);
     card.details = tr("%1 · %2 · %3 · device %4\n").arg(id, run.id, stateText(run), run.device) +
-                   lastLines.join('\n');
+                   (run.problem.isEmpty() ? QString() : run.problem + "\n") + lastLines.join('\n');
     return card;
 }
 

@@ -1,5 +1,7 @@
 #include "app/shell/frame_pump.h"
 
+#include <algorithm>
+
 #include <QComboBox>
 
 #include "app/viewport/view_panel.h"
@@ -71,9 +73,28 @@ FramePump::FramePump(RunClient& client, ViewPanel& panel, QObject* parent)
     declare();
 }
 
-void FramePump::declare()
+void FramePump::setPluginStreams(std::vector<StreamDecl> streams)
+{
+    m_pluginStreams = std::move(streams);
+    declare();
+}
+
+std::vector<StreamDecl> FramePump::allStreams() const
 {
     std::vector<StreamDecl> streams = m_client.streams();
+    for (const StreamDecl& stream : m_pluginStreams) {
+        const bool isDeclared =
+            std::any_of(streams.begin(), streams.end(),
+                        [&stream](const StreamDecl& other) { return other.id == stream.id; });
+        if (!isDeclared)
+            streams.push_back(stream);
+    }
+    return streams;
+}
+
+void FramePump::declare()
+{
+    std::vector<StreamDecl> streams = allStreams();
     if (m_comparesStart)
         addStarts(streams, m_first);
     m_panel.setStreams(streams);
@@ -107,7 +128,7 @@ void FramePump::keepFirst(const Frame& frame)
 {
     if (m_first.contains(frame.info.stream))
         return;
-    for (const StreamDecl& stream : m_client.streams())
+    for (const StreamDecl& stream : allStreams())
         if (stream.id == frame.info.stream && isPicture(stream.kind))
             m_first.emplace(frame.info.stream, frame);
 }

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include <QObject>
 #include <QSet>
@@ -20,6 +21,8 @@ class FramePump : public QObject {
     Q_OBJECT
 public:
     FramePump(RunClient& client, ViewPanel& panel, QObject* parent = nullptr);
+    /// Streams that the plugin always has, beside those the run declares.
+    void setPluginStreams(std::vector<StreamDecl> streams);
     /// The view is shown or hidden; while hidden nothing is fetched.
     void setVisible(bool visible);
     /// Offers the first frame of each visible picture beside its newest one and switches to
@@ -36,9 +39,12 @@ private:
     void fetch();
     void keepFirst(const Frame& frame);
 
+    std::vector<StreamDecl> allStreams() const;
+
     RunClient& m_client;
     ViewPanel& m_panel;
     QTimer m_timer;
+    std::vector<StreamDecl> m_pluginStreams;
     std::map<std::string, std::uint64_t> m_seen;
     QSet<QString> m_dirty;
     std::map<std::string, Frame> m_first; ///< of every picture stream since the run started

@@ -78,6 +78,7 @@ private:
     void connectSetup();
     void connectPanels();
     void connectRuns();
+    void describeView(RunView& view);
     void takeCatalog();
     void takeSession(const QString& id);
     void takeRunState(const QString& id, RunState state);

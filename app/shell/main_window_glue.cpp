@@ -137,11 +137,15 @@ void MainWindow::connectRuns()
                 });
         if (auto uploader = m_previewPath.makeUploader())
             view->panel().setUploader(std::move(uploader));
-        const RunEntry* run = m_runs.find(view->runId());
-        const PluginInfo* plugin = run == nullptr ? nullptr : m_catalog.find(run->plugin);
-        if (plugin != nullptr && plugin->headline() != nullptr)
-            view->setHeadline(QString::fromStdString(plugin->headline()->name));
+        describeView(*view);
     });
+}
+
+void MainWindow::describeView(RunView& view)
+{
+    const RunEntry* run = m_runs.find(view.runId());
+    if (const PluginInfo* info = run == nullptr ? nullptr : m_catalog.find(run->plugin))
+        view.setPlugin(*info);
 }
 
 void MainWindow::takeCatalog()
@@ -155,6 +159,8 @@ void MainWindow::takeCatalog()
     }
     m_charts->setDeclarations(declarations);
     m_runs.setHeadlines(std::move(headlines));
+    for (int i = 0; i < m_tabs->count(); ++i)
+        describeView(*static_cast<RunView*>(m_tabs->widget(i)));
     for (const QString& file : std::exchange(m_options.files, {}))
         if (!QFileInfo(file).isDir())
             openPath(file);

@@ -85,8 +85,7 @@ PluginManager::PluginManager(ProbeCatalog& catalog, QWidget* parent)
     auto* splitter = new QSplitter(Qt::Vertical, this);
     splitter->addWidget(m_table);
     splitter->addWidget(area);
-    splitter->setStretchFactor(0, 3);
-    splitter->setStretchFactor(1, 2);
+    splitter->setSizes({280, 220});
     auto* column = new QVBoxLayout(this);
     column->addWidget(splitter, 1);
     column->addWidget(makeButtons());

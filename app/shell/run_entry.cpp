@@ -4,6 +4,8 @@
 
 #include <QCoreApplication>
 #include <QDateTime>
+#include <QLocale>
+#include <QRegularExpression>
 
 #include "core/artifact/manifest.h"
 #include "core/base/clock.h"
@@ -97,13 +99,14 @@ RunEntry loadRunEntry(const RunFolder& folder)
     RunEntry entry;
     entry.folder = folder;
     entry.id = QString::fromStdString(folder.id());
-    entry.name = entry.id;
+    entry.name = defaultName(entry.id, {}, {});
     entry.isLoaded = true;
     double heartbeat = 0;
     try {
         const RunStatus status = readStatus(folder);
         heartbeat = status.heartbeat;
         readState(status, entry);
+        entry.name = defaultName(entry.id, entry.plugin, entry.preset);
         readLabels(entry);
     } catch (const Error& error) {
         entry.state = RunState::Lost;
@@ -131,6 +134,23 @@ std::optional<double> bestFromManifest(const RunFolder& folder, const HeadlineMe
     } catch (const std::exception&) {
         return std::nullopt;
     }
+}
+
+QString defaultName(const QString& id, const QString& plugin, const QString& preset)
+{
+    static const QRegularExpression form(
+        "^(\\d{4}-\\d\\d-\\d\\dT\\d\\d-\\d\\d-\\d\\dZ)-(.+)-[0-9a-f]{4,}$");
+    const auto match = form.match(id);
+    if (!match.hasMatch())
+        return id;
+    QDateTime made = QDateTime::fromString(match.captured(1), "yyyy-MM-dd'T'HH-mm-ss'Z'");
+    made.setTimeSpec(Qt::UTC);
+    const QDateTime local = made.toLocalTime();
+    const bool isToday = local.date() == QDate::currentDate();
+    const QString what = plugin.isEmpty() ? match.captured(2) : plugin;
+    return QString("%1 %2").arg(
+        preset.isEmpty() ? what : what + " " + preset,
+        QLocale().toString(local, isToday ? "HH:mm:ss" : "d MMM yyyy HH:mm"));
 }
 
 void saveLabels(const RunEntry& entry)

@@ -50,6 +50,10 @@ std::optional<double> bestFromManifest(const RunFolder& folder, const HeadlineMe
 /// Name and tags that people gave, kept in `labels.json` of the run folder. Throws OutputError.
 void saveLabels(const RunEntry& entry);
 
+/// What a run is called until somebody names it: plugin, preset and when it was made, from the
+/// folder's name.
+QString defaultName(const QString& id, const QString& plugin, const QString& preset);
+
 /// "3 s", "2:41", "1:02:03".
 QString durationText(double seconds);
 /// Four significant digits, without a needless exponent.

@@ -54,7 +54,7 @@ QVariant RunListModel::text(const RunEntry& entry, int column) const
 {
     switch (column) {
     case State:
-        return stateText(entry);
+        return entry.isLoaded ? QString::fromStdString(nameOf(entry.state)) : QString();
     case Name:
         return entry.name;
     case BestMetric:
@@ -103,8 +103,9 @@ QVariant RunListModel::data(const QModelIndex& index, int role) const
         return sortKey(entry, column);
     case Qt::ToolTipRole:
         return column == BestMetric && entry.best ? entry.bestName
-               : entry.problem.isEmpty()          ? entry.id
-                                                  : entry.id + "\n" + entry.problem;
+               : entry.problem.isEmpty()
+                   ? entry.id
+                   : entry.id + "\n" + stateText(entry) + "\n" + entry.problem;
     case Qt::CheckStateRole:
         return column == State ? QVariant(entry.isCharted ? Qt::Checked : Qt::Unchecked)
                                : QVariant();

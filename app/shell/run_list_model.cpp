@@ -83,7 +83,8 @@ void RunListModel::takeFolders(const std::vector<RunFolder>& folders)
         }
         auto entry = std::make_unique<RunEntry>();
         entry->folder = folder;
-        entry->id = entry->name = QString::fromStdString(folder.id());
+        entry->id = QString::fromStdString(folder.id());
+        entry->name = defaultName(entry->id, {}, {});
         next.push_back(std::move(entry));
     }
     // Runs that were just started or opened from elsewhere are not in this folder's list and stay
@@ -168,7 +169,8 @@ RunEntry& RunListModel::insertFront(RunEntry entry)
     return *m_entries.front();
 }
 
-QString RunListModel::addFolder(const RunFolder& folder, const QString& name)
+QString RunListModel::addFolder(const RunFolder& folder, const QString& plugin,
+                                const QString& preset)
 {
     const QString id = QString::fromStdString(folder.id());
     if (find(id) != nullptr)
@@ -178,12 +180,13 @@ QString RunListModel::addFolder(const RunFolder& folder, const QString& name)
         entry = loadRunEntry(folder);
     } else {
         entry.folder = folder;
-        entry.id = entry.name = id;
+        entry.id = id;
+        entry.plugin = plugin;
+        entry.preset = preset;
+        entry.name = defaultName(id, plugin, preset);
         entry.state = RunState::Starting;
         entry.isLoaded = true;
     }
-    if (!name.isEmpty())
-        entry.name = name;
     insertFront(std::move(entry));
     return id;
 }

@@ -38,7 +38,8 @@ public:
     /// added by addFolder().
     RunSession* session(const QString& id);
     /// Lists a run that is about to start, or one from elsewhere; returns its id.
-    QString addFolder(const RunFolder& folder, const QString& name = {});
+    QString addFolder(const RunFolder& folder, const QString& plugin = {},
+                      const QString& preset = {});
     void removeRow(const QString& id);
     void setCharted(const QString& id, bool charted);
     std::vector<QString> chartedIds() const;

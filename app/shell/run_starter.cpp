@@ -39,7 +39,7 @@ QString RunStarter::start(const RunDraft& draft)
                           ". Choose another one in the preferences.");
     const QString plugin = draft.plugin.isEmpty() ? draft.title() : draft.plugin;
     const RunFolder folder{newRunPath(parent, plugin)};
-    const QString id = m_runs.addFolder(folder, {});
+    const QString id = m_runs.addFolder(folder, plugin, draft.preset);
     launch(id, arguments(draft, QString::fromStdString(folder.root.string())));
     return id;
 }

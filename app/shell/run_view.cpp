@@ -44,10 +44,19 @@ RunView::RunView(RunListModel& runs, const QString& runId, QWidget* parent)
             });
     connect(&m_session.client(), &RunClient::progressChanged, this, &RunView::showMessage);
     connect(&m_session, &RunSession::problemAdded, this, [this](const RunProblem& problem) {
+        const RunEntry* run = m_runs.find(m_id);
+        if (run == nullptr || !isLive(run->state))
+            return; // the card of the state says it already
         if (const auto card = cardForProblem(problem.id, problem.sentence))
             addCard(*card);
     });
     takeState(m_runs.find(m_id)->state);
+}
+
+void RunView::setPlugin(const PluginInfo& plugin)
+{
+    m_pump->setPluginStreams(plugin.streams);
+    m_metrics = plugin.metrics;
 }
 
 void RunView::takeState(RunState state)
@@ -63,7 +72,7 @@ void RunView::takeState(RunState state)
     const bool hasJustEnded =
         m_sawLive && (state == RunState::Completed || state == RunState::Stopped);
     if (hasJustEnded)
-        m_success->showResult(successSentence(*run, m_session.client().metrics(), m_headline));
+        m_success->showResult(successSentence(*run, m_session.client().metrics(), m_metrics));
     if (const auto card = cardForRun(*run, lastLogLines())) {
         clearCards();
         addCard(*card);

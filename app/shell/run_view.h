@@ -4,6 +4,7 @@
 
 #include "app/shell/error_card.h"
 #include "app/shell/frame_pump.h"
+#include "app/shell/plugin_info.h"
 #include "app/shell/run_list_model.h"
 #include "app/viewport/view_panel.h"
 
@@ -22,8 +23,8 @@ public:
     const QString& runId() const { return m_id; }
     ViewPanel& panel() { return *m_panel; }
     FramePump& pump() { return *m_pump; }
-    /// Series named in the success bar.
-    void setHeadline(const QString& series) { m_headline = series; }
+    /// Streams of the plugin, and what its series are called.
+    void setPlugin(const PluginInfo& plugin);
     void addCard(const CardContent& content);
     void clearCards();
 
@@ -42,7 +43,8 @@ private:
     QStringList lastLogLines() const;
 
     RunListModel& m_runs;
-    QString m_id, m_headline;
+    QString m_id;
+    std::vector<MetricDecl> m_metrics;
     RunSession& m_session;
     QVBoxLayout* m_cards;
     SuccessBar* m_success;

@@ -72,7 +72,7 @@ RunsPanel::RunsPanel(RunListModel& runs, QWidget* parent) : QWidget(parent), m_r
     m_view->setModel(&m_filter);
     m_view->setSortingEnabled(true);
     m_view->sortByColumn(-1, Qt::AscendingOrder); // newest first, as the model has them
-    const int widths[] = {130, 190, 90, 90, 80, 90, 80};
+    const int widths[] = {125, 180, 90, 90, 80, 90, 80};
     for (int column = 0; column < RunListModel::ColumnCount; ++column)
         m_view->header()->resizeSection(column, widths[column]);
     auto* column = new QVBoxLayout(this);

@@ -12,20 +12,21 @@ namespace vergence {
 
 namespace {
 
-const Series* telling(const MetricStore& metrics, const QString& headline, std::string& name)
+/// The series that says best how a run went: a loss, else the headline. Null where nothing fits.
+const MetricDecl* telling(const MetricStore& metrics, const std::vector<MetricDecl>& declared)
 {
-    std::vector<std::string> candidates = metrics.names();
-    candidates.insert(candidates.begin(), headline.toStdString());
-    for (const std::string& candidate : candidates) {
-        const bool isLoss =
-            candidate == headline.toStdString() || candidate.find("loss") != std::string::npos;
-        const Series* series = isLoss ? metrics.find(candidate) : nullptr;
-        if (series != nullptr && series->size() > 1) {
-            name = candidate;
-            return series;
-        }
+    const MetricDecl* chosen = nullptr;
+    for (const MetricDecl& metric : declared) {
+        const Series* series = metrics.find(metric.name);
+        if (series == nullptr || series->size() < 2)
+            continue;
+        if (metric.name == "train/loss")
+            return &metric;
+        const bool isLoss = metric.name.find("loss") != std::string::npos;
+        if (isLoss || (metric.isHeadline && chosen == nullptr))
+            chosen = &metric;
     }
-    return nullptr;
+    return chosen;
 }
 
 } // namespace
@@ -70,10 +71,11 @@ void SuccessBar::showResult(const QString& sentence)
     show();
 }
 
-QString successSentence(const RunEntry& run, const MetricStore& metrics, const QString& headline)
+QString successSentence(const RunEntry& run, const MetricStore& metrics,
+                        const std::vector<MetricDecl>& declared)
 {
-    std::string name;
-    const Series* series = telling(metrics, headline, name);
+    const MetricDecl* metric = telling(metrics, declared);
+    const Series* series = metric == nullptr ? nullptr : metrics.find(metric->name);
     double seconds = run.seconds.value_or(0);
     if (series != nullptr)
         seconds = std::max(seconds, series->walls().back());
@@ -82,9 +84,10 @@ QString successSentence(const RunEntry& run, const MetricStore& metrics, const Q
                              : SuccessBar::tr("Done in %1.").arg(durationText(seconds));
     if (series == nullptr)
         return done;
+    const std::string& title = metric->title.empty() ? metric->name : metric->title;
     return done + " " +
            SuccessBar::tr("%1 %2 → %3.")
-               .arg(QString::fromStdString(name), figureText(series->values().front()),
+               .arg(QString::fromStdString(title), figureText(series->values().front()),
                     figureText(series->values().back()));
 }
 

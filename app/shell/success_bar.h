@@ -3,6 +3,7 @@
 #include <QFrame>
 
 #include "app/shell/run_list_model.h"
+#include "core/metrics/metric_decl.h"
 
 class QLabel;
 class QPushButton;
@@ -26,8 +27,9 @@ private:
     QLabel* m_sentence;
 };
 
-/// The sentence of a finished run: duration, and the headline (or any "loss") series from its first
-/// to its last value.
-QString successSentence(const RunEntry& run, const MetricStore& metrics, const QString& headline);
+/// The sentence of a finished run: duration, and its loss (or else its headline series) from the
+/// first to the last value.
+QString successSentence(const RunEntry& run, const MetricStore& metrics,
+                        const std::vector<MetricDecl>& declared);
 
 } // namespace vergence

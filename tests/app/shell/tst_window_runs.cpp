@@ -37,12 +37,15 @@ private Q_SLOTS:
         QCOMPARE(gui.window().docks().current(), QString("Train"));
         const QString run = gui.window().currentRun();
         QVERIFY(!run.isEmpty());
+        QVERIFY(gui.waitState(run, RunState::Running));
+        const auto frames = [&] { return gui.window().views().current()->pump().framesShown(); };
+        QTRY_VERIFY_WITH_TIMEOUT(frames() >= 3, 60'000);
+        gui.shoot("demo_running");
         QVERIFY(gui.waitState(run, RunState::Completed, 120'000));
         QTRY_VERIFY(gui.find<QWidget>("successBar")->isVisible());
         const QString sentence = gui.find<QLabel>("successSentence")->text();
         QVERIFY2(sentence.startsWith("Done in"), qPrintable(sentence));
         QVERIFY2(sentence.contains("→"), qPrintable(sentence));
-        QTRY_VERIFY(gui.window().views().current()->pump().framesShown() >= 1);
         gui.shoot("demo_done");
     }
     void aCrashIsACardAndResumes()
