@@ -5,13 +5,14 @@
 #include <QAbstractSeries>
 #include <QCategoryAxis>
 #include <QChart>
+#include <QGraphicsLayout>
 
 #include "app/charts/chart_colours.h"
 
 namespace vergence {
 namespace {
 
-constexpr double kPixelsPerTickX = 55, kPixelsPerTickY = 32;
+constexpr double kPixelsPerTickX = 55, kPixelsPerTickY = 24;
 
 Range logarithms(Range range)
 {
@@ -68,6 +69,7 @@ void ChartAxes::putTicks(QCategoryAxis* axis, std::vector<Tick>& present, std::v
     for (const Tick& tick : ticks)
         axis->append(tick.label, tick.position);
     axis->setRange(range.from, range.to);
+    m_chart->layout()->invalidate(); // the new labels may be wider
     present = std::move(ticks);
 }
 

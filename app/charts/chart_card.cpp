@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include <QChart>
+#include <QGraphicsLayout>
 #include <QHBoxLayout>
 #include <QKeyEvent>
 #include <QLabel>
@@ -23,8 +25,25 @@ namespace {
 
 constexpr float kBandOpacity = 0.35F;
 constexpr int kSmoothlyDrawn = 3000;   // points up to which lines are antialiased
-constexpr int kSinglyDrawn = 40;       // points of a curve up to which each one is marked
 constexpr std::size_t kManyCurves = 4; // above, a column is two pixels wide
+constexpr int kHeaderSpacing = 6, kTitleMinimumWidth = 40;
+
+/// The part of a name before "/", as a heading; empty where the title says it already.
+QString groupOf(const QString& id, const QString& title)
+{
+    QString group = id.contains(u'/') ? id.section(u'/', 0, 0) : QString();
+    const auto letters = [](const QString& text) {
+        QString kept;
+        std::copy_if(text.begin(), text.end(), std::back_inserter(kept),
+                     [](QChar c) { return c.isLetterOrNumber(); });
+        return kept.toLower();
+    };
+    if (group.isEmpty() || letters(title).startsWith(letters(group)))
+        return {};
+    group.replace(u'_', u' ');
+    group[0] = group[0].toUpper();
+    return group;
+}
 
 QList<QPointF> toPlot(std::vector<QPointF> points, const ChartAxes& axes)
 {
@@ -43,6 +62,7 @@ ChartCard::ChartCard(const QString& id, QWidget* parent)
       m_view(new ChartView(m_chart, this)),
       m_axes(std::make_unique<ChartAxes>(m_chart)),
       m_overlay(std::make_unique<ChartOverlay>(m_chart)),
+      m_groupLabel(new QLabel(this)),
       m_titleLabel(new QLabel(this)),
       m_valueLabel(new QLabel(this)),
       m_legend(new QLabel(this)),
@@ -55,7 +75,8 @@ ChartCard::ChartCard(const QString& id, QWidget* parent)
     setAutoFillBackground(true);
     setBackgroundRole(QPalette::Base);
     m_chart->legend()->hide();
-    m_chart->setMargins(QMargins(2, 2, 10, 0));
+    m_chart->setMargins(QMargins(2, 5, 10, 0));
+    m_chart->layout()->setContentsMargins(0, 0, 0, 0);
     m_chart->setBackgroundRoundness(0);
     m_chart->setAnimationOptions(QChart::NoAnimation);
     m_chart->setAcceptHoverEvents(false);
@@ -72,7 +93,8 @@ void ChartCard::buildHeader()
     column->setContentsMargins(4, 2, 2, 2);
     column->setSpacing(0);
     auto* header = new QHBoxLayout;
-    header->setSpacing(6);
+    header->setSpacing(kHeaderSpacing);
+    header->addWidget(m_groupLabel);
     header->addWidget(m_titleLabel);
     header->addWidget(m_valueLabel);
     header->addStretch(1);
@@ -81,6 +103,8 @@ void ChartCard::buildHeader()
     column->addWidget(m_legend);
     column->addWidget(m_view, 1);
     column->addWidget(m_note);
+    for (QLabel* label : {m_groupLabel, m_titleLabel, m_valueLabel})
+        label->setMinimumWidth(1); // a long title must not make the card wider
     QFont bold = m_titleLabel->font();
     bold.setBold(true);
     m_titleLabel->setFont(bold);
@@ -142,8 +166,10 @@ void ChartCard::setTitle(const QString& title, const QString& unit)
 {
     m_title = title;
     m_unit = unit;
-    m_titleLabel->setText(unit.isEmpty() ? title : tr("%1 (%2)").arg(title, unit));
-    m_titleLabel->setToolTip(m_id);
+    const bool isTableId = m_id.startsWith(QLatin1String("table/"));
+    m_groupLabel->setText(isTableId ? QString() : groupOf(m_id, title));
+    m_titleLabel->setToolTip(tr("%1: %2").arg(m_id, m_title));
+    fitHeader();
     m_pin->setAccessibleName(tr("Pin %1").arg(title));
     setAccessibleName(tr("Chart of %1").arg(title));
     m_view->setAccessibleName(tr("Chart of %1").arg(title));
@@ -167,8 +193,40 @@ void ChartCard::setSources(Sources sources)
     markDirty();
 }
 
+QString ChartCard::fullTitle() const
+{
+    const bool isSaid = m_unit.isEmpty() || !m_valueLabel->text().isEmpty();
+    return isSaid ? m_title : tr("%1 (%2)").arg(m_title, m_unit);
+}
+
+void ChartCard::fitHeader()
+{
+    const auto widthOf = [](const QLabel* label, const QString& text) {
+        return text.isEmpty() ? 0 : label->fontMetrics().horizontalAdvance(text) + kHeaderSpacing;
+    };
+    const QMargins margins = layout()->contentsMargins();
+    int room = contentsRect().width() - margins.left() - margins.right() -
+               m_pin->sizeHint().width() - kHeaderSpacing -
+               widthOf(m_valueLabel, m_valueLabel->text());
+    const int group = widthOf(m_groupLabel, m_groupLabel->text());
+    const bool hasGroup = group > 0 && group + widthOf(m_titleLabel, fullTitle()) <= room;
+    m_groupLabel->setVisible(hasGroup);
+    if (hasGroup)
+        room -= group;
+    m_titleLabel->setText(m_titleLabel->fontMetrics().elidedText(
+        fullTitle(), Qt::ElideRight, std::max(room - kHeaderSpacing, kTitleMinimumWidth)));
+}
+
+void ChartCard::resizeEvent(QResizeEvent* event)
+{
+    QFrame::resizeEvent(event);
+    fitHeader();
+}
+
 ChartCard::Sources ChartCard::takeSources()
 {
+    m_chart->removeAllSeries();
+    m_curves.clear(); // a curve is never without its source
     return std::exchange(m_sources, {});
 }
 
@@ -180,6 +238,11 @@ bool ChartCard::isTable() const
 bool ChartCard::isPinned() const
 {
     return m_pin->isChecked();
+}
+
+QWidget* ChartCard::pinButton() const
+{
+    return m_pin;
 }
 
 void ChartCard::setDark(bool dark)
@@ -220,7 +283,8 @@ void ChartCard::redraw(const ChartSettings& settings, Range x, std::optional<Ran
     int drawn = 0;
     for (std::size_t i = 0; i < m_curves.size(); ++i) {
         drawn += static_cast<int>(curves[i].band.size() + curves[i].line.size());
-        m_curves[i].line->setPointsVisible(curves[i].line.size() <= kSinglyDrawn);
+        // Rows of a table can be clicked, and a single point has no line.
+        m_curves[i].line->setPointsVisible(isTable() || curves[i].line.size() == 1);
         m_curves[i].band->replace(toPlot(std::move(curves[i].band), *m_axes));
         m_curves[i].line->replace(toPlot(std::move(curves[i].line), *m_axes));
     }
@@ -241,7 +305,8 @@ void ChartCard::showFacts(bool isLeftOut)
 {
     m_note->setVisible(isLeftOut);
     const auto last = m_sources.size() == 1 ? m_sources.front()->last() : std::nullopt;
-    m_valueLabel->setText(last ? valueText(*last) : QString());
+    m_valueLabel->setText(last ? (valueText(*last) + u' ' + m_unit).trimmed() : QString());
+    fitHeader();
     m_legend->setVisible(m_sources.size() > 1);
     if (m_sources.size() > 1)
         m_legend->setText(legendHtml());
@@ -298,6 +363,7 @@ void ChartCard::restyle()
     QPalette quiet = palette();
     quiet.setColor(QPalette::WindowText, quietTextColour(palette()));
     m_note->setPalette(quiet);
+    m_groupLabel->setPalette(quiet);
     for (std::size_t i = 0; i < m_curves.size(); ++i) {
         QColor colour = readableColour(m_sources[i]->colour, base);
         m_curves[i].line->setPen(QPen(colour, 1));

@@ -38,6 +38,7 @@ public:
     Sources takeSources();
     bool isTable() const;
     bool isPinned() const;
+    QWidget* pinButton() const;
     void setDark(bool dark);
 
     void markDirty() { m_isDirty = true; }
@@ -70,6 +71,7 @@ protected:
     void focusOutEvent(QFocusEvent* event) override;
     void changeEvent(QEvent* event) override;
     void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
     struct Curve {
@@ -80,6 +82,8 @@ private:
     void connectView();
     void restyle();
     void showFacts(bool leftOut);
+    void fitHeader();
+    QString fullTitle() const; // with the unit, unless it stands behind the newest value
     QString legendHtml() const;
     QString crossHtml(double x) const;
     void zoomAround(double x, double factor);
@@ -96,6 +100,7 @@ private:
     ChartView* m_view;
     std::unique_ptr<ChartAxes> m_axes;
     std::unique_ptr<ChartOverlay> m_overlay;
+    QLabel* m_groupLabel;
     QLabel* m_titleLabel;
     QLabel* m_valueLabel;
     QLabel* m_legend;

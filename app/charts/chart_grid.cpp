@@ -1,48 +1,28 @@
 #include "app/charts/chart_grid.h"
 
 #include <algorithm>
-#include <map>
-#include <utility>
 
 #include <QGridLayout>
-#include <QHBoxLayout>
 #include <QKeyEvent>
-#include <QLabel>
-#include <QVBoxLayout>
+#include <QScrollBar>
 
 #include "app/charts/chart_card.h"
 
 namespace vergence {
 namespace {
 
-constexpr int kCardHeight = 190, kCardMinimumWidth = 150, kSpacing = 4;
-
-/// Where a card belongs: rank of its group, then the group's name.
-std::pair<int, QString> groupOf(const ChartCard& card)
-{
-    if (card.isPinned())
-        return {0, ChartGrid::tr("Pinned")};
-    if (card.isTable())
-        return {2, ChartGrid::tr("Tables")};
-    const QString prefix = card.id().contains(u'/') ? card.id().section(u'/', 0, 0) : QString();
-    if (prefix == QLatin1String("system"))
-        return {3, ChartGrid::tr("System")};
-    QString title = prefix.isEmpty() ? ChartGrid::tr("General") : prefix;
-    title.replace(u'_', u' ');
-    title[0] = title[0].toUpper();
-    return {1, title};
-}
+constexpr int kCardHeight = 156, kCardMinimumWidth = 150, kAutoWidth = 240, kSpacing = 4;
 
 } // namespace
 
 ChartGrid::ChartGrid(QWidget* parent)
     : QScrollArea(parent),
       m_content(new QWidget),
-      m_column(new QVBoxLayout(m_content))
+      m_grid(new QGridLayout(m_content))
 {
     m_content->setObjectName(QStringLiteral("chartGrid"));
-    m_column->setContentsMargins(4, 2, 4, 4);
-    m_column->setSpacing(4);
+    m_grid->setContentsMargins(kSpacing, 2, kSpacing, kSpacing);
+    m_grid->setSpacing(kSpacing);
     setWidget(m_content);
     setWidgetResizable(true);
     setFrameShape(QFrame::NoFrame);
@@ -52,60 +32,48 @@ ChartGrid::ChartGrid(QWidget* parent)
 
 void ChartGrid::arrange(const std::vector<ChartCard*>& cards, int columns)
 {
-    for (ChartCard* card : cards) // out of the old groups before these go
-        card->setParent(m_content);
-    for (QWidget* band : std::exchange(m_bands, {}))
-        delete band;
-
-    std::map<std::pair<int, QString>, std::vector<ChartCard*>> groups;
-    for (ChartCard* card : cards)
-        groups[groupOf(*card)].push_back(card);
-    QHBoxLayout* band = nullptr;
-    int room = 0; // columns that are left in the band: small groups stand side by side
-    for (auto& [key, members] : groups) {
-        const int count = static_cast<int>(members.size());
-        if (count > room) {
-            auto* box = new QWidget(m_content);
-            band = new QHBoxLayout(box);
-            band->setContentsMargins(0, 0, 0, 0);
-            band->setSpacing(kSpacing);
-            m_bands.push_back(box);
-            m_column->addWidget(box, std::max(1, (count + columns - 1) / columns));
-            box->show();
-            room = columns;
-        }
-        const int rows = (count + columns - 1) / columns, used = (count + rows - 1) / rows;
-        band->addWidget(makeGroup(key.second, members, used), used);
-        room = rows > 1 ? 0 : room - used;
-    }
+    m_cards = cards;
+    m_wanted = columns;
+    place(columns > 0 ? columns : columnsThatFit());
 }
 
-QWidget* ChartGrid::makeGroup(const QString& name, std::vector<ChartCard*>& members, int columns)
+int ChartGrid::columnsThatFit() const
 {
-    auto* box = new QWidget(m_content);
-    auto* grid = new QGridLayout(box);
-    grid->setContentsMargins(0, 0, 0, 0);
-    grid->setSpacing(kSpacing);
-    auto* title = new QLabel(name, box);
-    QFont bold = title->font();
-    bold.setBold(true);
-    title->setFont(bold);
-    grid->addWidget(title, 0, 0, 1, columns);
-    std::sort(members.begin(), members.end(),
-              [](const ChartCard* a, const ChartCard* b) { return a->id() < b->id(); });
-    int place = 0;
-    for (ChartCard* card : members) {
-        card->setMinimumHeight(kCardHeight);
-        card->setMinimumWidth(kCardMinimumWidth);
-        grid->addWidget(card, 1 + place / columns, place % columns);
+    // The scroll bar counts whether it is shown or not, or else it could come and go for ever.
+    const int room = width() - verticalScrollBar()->sizeHint().width() - kSpacing;
+    const int most = std::max(1, static_cast<int>(m_cards.size()));
+    return std::clamp(room / (kAutoWidth + kSpacing), 1, most);
+}
+
+void ChartGrid::place(int columns)
+{
+    m_columns = columns;
+    while (QLayoutItem* item = m_grid->takeAt(0))
+        delete item;
+    const int count = static_cast<int>(m_cards.size()), rows = (count + columns - 1) / columns;
+    QWidget* before = nullptr;
+    for (int i = 0; i < count; ++i) {
+        ChartCard* card = m_cards[static_cast<std::size_t>(i)];
+        card->setMinimumSize(kCardMinimumWidth, kCardHeight);
+        m_grid->addWidget(card, i / columns, i % columns);
         card->show();
-        ++place;
+        if (before != nullptr) // the Tab key goes the way that the eye goes
+            setTabOrder(before, card);
+        setTabOrder(card, card->pinButton());
+        before = card->pinButton();
     }
-    for (int i = 0; i < columns; ++i)
-        grid->setColumnStretch(i, 1);
-    for (int row = 1; row < grid->rowCount(); ++row)
-        grid->setRowStretch(row, 1);
-    return box;
+    // A layout keeps the rows and columns that it once had.
+    for (int column = 0; column < m_grid->columnCount(); ++column)
+        m_grid->setColumnStretch(column, column < columns ? 1 : 0);
+    for (int row = 0; row < m_grid->rowCount(); ++row)
+        m_grid->setRowStretch(row, row < rows ? 1 : 0);
+}
+
+void ChartGrid::resizeEvent(QResizeEvent* event)
+{
+    QScrollArea::resizeEvent(event);
+    if (m_wanted == 0 && columnsThatFit() != m_columns)
+        place(columnsThatFit());
 }
 
 void ChartGrid::keyPressEvent(QKeyEvent* event)

@@ -4,33 +4,36 @@
 
 #include <QScrollArea>
 
-class QLabel;
-class QVBoxLayout;
+class QGridLayout;
 
 namespace vergence {
 
 class ChartCard;
 
-/// Cards in columns, grouped by the part of their name before "/": pinned cards first, tables after
-/// the series, the computer's own series ("system/…") last.
+/// Cards in columns of equal width, row by row.
 class ChartGrid : public QScrollArea {
     Q_OBJECT
 public:
     explicit ChartGrid(QWidget* parent);
 
     QWidget* content() const { return m_content; }
-    /// Puts these cards, children of content(), into their places.
+    /// Puts these cards, children of content(), into their places; as many columns as fit where
+    /// `columns` is 0. The cards must live until the next call.
     void arrange(const std::vector<ChartCard*>& cards, int columns);
 
 protected:
     void keyPressEvent(QKeyEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
-    QWidget* makeGroup(const QString& name, std::vector<ChartCard*>& members, int columns);
+    int columnsThatFit() const;
+    void place(int columns);
 
     QWidget* m_content;
-    QVBoxLayout* m_column;
-    std::vector<QWidget*> m_bands;
+    QGridLayout* m_grid;
+    std::vector<ChartCard*> m_cards;
+    int m_wanted = 0; // columns; 0 for as many as fit
+    int m_columns = 0;
 };
 
 } // namespace vergence

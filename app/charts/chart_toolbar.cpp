@@ -59,14 +59,15 @@ ChartToolbar::ChartToolbar(QWidget* parent)
     auto* columns = new QComboBox(this);
     columns->setObjectName(QStringLiteral("chartColumns"));
     columns->setAccessibleName(tr("Columns of charts"));
-    columns->setToolTip(columns->accessibleName());
+    columns->setToolTip(tr("Columns of charts; Auto takes as many as fit"));
     columns->setFocusPolicy(Qt::StrongFocus);
+    columns->addItem(tr("Auto columns"), 0);
     for (int count = 1; count <= 3; ++count)
         columns->addItem(count == 1 ? tr("1 column") : tr("%1 columns").arg(count), count);
-    columns->setCurrentIndex(m_settings.columns - 1);
+    columns->setCurrentIndex(m_settings.columns);
     addWidget(columns);
     connect(columns, &QComboBox::currentIndexChanged, this, [this](int index) {
-        m_settings.columns = index + 1;
+        m_settings.columns = index;
         Q_EMIT columnsChanged(m_settings.columns);
     });
     addExport();

@@ -1,7 +1,7 @@
 #include "app/charts/charts_panel.h"
 
 #include <algorithm>
-#include <cmath>
+#include <iterator>
 #include <set>
 
 #include <QKeyEvent>
@@ -10,6 +10,7 @@
 #include <QStackedWidget>
 #include <QTableView>
 
+#include "app/charts/card_order.h"
 #include "app/charts/chart_colours.h"
 #include "app/charts/chart_grid.h"
 #include "app/charts/chart_table.h"
@@ -39,13 +40,6 @@ QString tableCardId(const ChartTable& table)
     return QStringLiteral("table/") + table.id;
 }
 
-bool hasNumbers(const ChartTable& table, std::size_t column)
-{
-    return std::any_of(table.rows.begin(), table.rows.end(), [&](const std::vector<double>& row) {
-        return column < row.size() && std::isfinite(row[column]);
-    });
-}
-
 } // namespace
 
 ChartsPanel::Impl::Impl(ChartsPanel* owner) : panel(owner)
@@ -56,14 +50,6 @@ ChartsPanel::Impl::Impl(ChartsPanel* owner) : panel(owner)
 }
 
 ChartsPanel::Impl::~Impl() = default;
-
-std::vector<ChartCard*> ChartsPanel::Impl::allCards() const
-{
-    std::vector<ChartCard*> all;
-    for (const auto& [id, card] : cards)
-        all.push_back(card);
-    return all;
-}
 
 ChartCard* ChartsPanel::Impl::cardFor(const QString& id)
 {
@@ -168,7 +154,7 @@ void ChartsPanel::Impl::syncTables()
         ChartCard* card = cardFor(tableCardId(table));
         ChartCard::Sources sources;
         for (qsizetype column = 1; column < table.columns.size(); ++column) {
-            if (!hasNumbers(table, static_cast<std::size_t>(column)))
+            if (!hasCurve(table, static_cast<std::size_t>(column)))
                 continue;
             auto source = std::make_unique<TableSource>(table, static_cast<std::size_t>(column));
             source->colour = columnColour(static_cast<int>(sources.size()));
@@ -183,7 +169,11 @@ void ChartsPanel::Impl::syncTables()
 
 void ChartsPanel::Impl::arrange()
 {
-    grid->arrange(allCards(), toolbar->settings().columns);
+    ordered.clear();
+    for (const auto& [id, card] : cards)
+        ordered.push_back(card);
+    ordered = inOrder(std::move(ordered), declarations);
+    grid->arrange(ordered, toolbar->settings().columns);
     markAllDirty();
 }
 
@@ -196,7 +186,7 @@ ChartsPanel::~ChartsPanel()
 {
     QObject::disconnect(m_impl->grid->verticalScrollBar(), nullptr, this, nullptr);
     m_impl->tableModel->setSources({}, 0);
-    for (ChartCard* card : m_impl->allCards())
+    for (const auto& [id, card] : m_impl->cards)
         delete card;
     m_impl->cards.clear();
 }
@@ -205,7 +195,7 @@ void ChartsPanel::setDeclarations(const std::vector<MetricDecl>& metrics)
 {
     m_impl->declarations = metrics;
     m_impl->syncSeries();
-    m_impl->markAllDirty();
+    m_impl->arrange();
 }
 
 void ChartsPanel::setRuns(const std::vector<ChartedRun>& runs)
@@ -220,7 +210,8 @@ void ChartsPanel::setRuns(const std::vector<ChartedRun>& runs)
 
 void ChartsPanel::setTables(const std::vector<ChartTable>& tables)
 {
-    m_impl->tables = tables;
+    m_impl->tables.clear();
+    std::copy_if(tables.begin(), tables.end(), std::back_inserter(m_impl->tables), hasAnyCurve);
     m_impl->syncSeries();
     m_impl->syncTables();
     m_impl->arrange();

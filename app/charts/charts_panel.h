@@ -28,18 +28,19 @@ struct ChartTable {
     std::vector<std::vector<double>> rows; ///< NaN where there is no number
 };
 
-/// Grid of charts (`chartGrid`), one card per series name over all charted runs, grouped by the
-/// part before "/". Toolbar: X axis, smoothing, outliers, log Y, linked cross-hair, follow, zoom
-/// back and forward, columns, export. Drawn by Qt Charts with replace() and at most 2 points per
-/// pixel column.
+/// Grid of charts (`chartGrid`), one card per series name over all charted runs, in the order of
+/// the declarations; the part of a name before "/" stands in front of the title. Toolbar: X axis,
+/// smoothing, outliers, log Y, linked cross-hair, follow, zoom back and forward, columns, export.
+/// Drawn by Qt Charts with replace() and at most 2 points per pixel column.
 class ChartsPanel : public QWidget {
     Q_OBJECT
 public:
     explicit ChartsPanel(QWidget* parent = nullptr);
     ~ChartsPanel() override;
 
-    void setDeclarations(const std::vector<MetricDecl>& metrics); ///< titles, units, better-is
+    void setDeclarations(const std::vector<MetricDecl>& metrics); ///< titles, units, order
     void setRuns(const std::vector<ChartedRun>& runs);
+    /// Tables without a column of numbers over an abscissa of numbers get no card.
     void setTables(const std::vector<ChartTable>& tables);
     /// New points have come; cards whose series grew are redrawn, at most 30 times a second and
     /// only while visible.

@@ -22,7 +22,7 @@ struct ChartSettings {
     bool isLogY = false;
     bool isFollowing = false; ///< a zoomed X range moves on with the newest point
     bool isLinked = true;     ///< the cross-hair of one chart stands in all
-    int columns = 3;          ///< of cards, 1 to 3
+    int columns = 0;          ///< of cards, 1 to 3; 0 for as many as fit
 };
 
 /// Points of one curve, thinned out for drawing, in data units and ordered by x.

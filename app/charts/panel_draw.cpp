@@ -62,7 +62,7 @@ void ChartsPanel::Impl::tick()
         tableModel->refresh();
     QElapsedTimer watch;
     watch.start();
-    const std::vector<ChartCard*> all = allCards();
+    const std::vector<ChartCard*>& all = ordered;
     bool isLeft = false;
     std::size_t last = nextCard;
     for (std::size_t i = 0; i < all.size(); ++i) {

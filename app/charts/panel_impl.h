@@ -53,13 +53,13 @@ struct ChartsPanel::Impl {
     void draw(ChartCard& card);
     Range fullRange() const;
     void markAllDirty();
-    std::vector<ChartCard*> allCards() const;
 
     ChartsPanel* panel;
     std::vector<MetricDecl> declarations;
     std::vector<ChartedRun> runs;
     std::vector<ChartTable> tables;
     std::map<QString, ChartCard*> cards; // by id
+    std::vector<ChartCard*> ordered;     // as they are shown
     ChartCard* current = nullptr;        // used last
     ZoomStack zooms;
     ChartCard* zoomedCard = nullptr; // whose gesture the newest zoom is part of

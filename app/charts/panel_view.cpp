@@ -202,7 +202,7 @@ void ChartsPanel::Impl::exportAs(const QString& format, bool ofAll)
 {
     ChartCard* card = ofAll ? nullptr : current;
     if (!ofAll && card == nullptr && !cards.empty())
-        card = cards.begin()->second;
+        card = ordered.front();
     if (cards.empty())
         return;
     if (format == QLatin1String("copy")) {
@@ -232,7 +232,7 @@ void ChartsPanel::Impl::exportAs(const QString& format, bool ofAll)
 void ChartsPanel::Impl::write(const QString& format, ChartCard* card, const QString& path)
 {
     QByteArray bytes;
-    const std::vector<ChartCard*> chosen = card == nullptr ? allCards() : std::vector{card};
+    const std::vector<ChartCard*> chosen = card == nullptr ? ordered : std::vector{card};
     if (format == QLatin1String("csv")) {
         bytes = chartsAsCsv(chosen, exportView());
     } else if (format == QLatin1String("json")) {

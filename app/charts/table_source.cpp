@@ -61,4 +61,19 @@ std::optional<double> TableSource::last() const
     return m_points.empty() ? std::nullopt : std::optional(m_points.back().y());
 }
 
+bool hasCurve(const ChartTable& table, std::size_t column)
+{
+    return std::any_of(table.rows.begin(), table.rows.end(), [&](const std::vector<double>& row) {
+        return column < row.size() && std::isfinite(row[0]) && std::isfinite(row[column]);
+    });
+}
+
+bool hasAnyCurve(const ChartTable& table)
+{
+    for (qsizetype column = 1; column < table.columns.size(); ++column)
+        if (hasCurve(table, static_cast<std::size_t>(column)))
+            return true;
+    return false;
+}
+
 } // namespace vergence

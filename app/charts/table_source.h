@@ -31,4 +31,10 @@ private:
     std::vector<std::size_t> m_rows;
 };
 
+/// Whether a column has a number in a row whose abscissa is a number too.
+bool hasCurve(const ChartTable& table, std::size_t column);
+
+/// False for tables of text (a list of figures), which are no charts.
+bool hasAnyCurve(const ChartTable& table);
+
 } // namespace vergence

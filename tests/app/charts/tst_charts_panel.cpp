@@ -65,7 +65,7 @@ class TestChartsPanel : public QObject {
 private Q_SLOTS:
     void init();
     void cleanup();
-    void everySeriesHasACardInItsGroup();
+    void everySeriesHasACardInTheDeclaredOrder();
     void emptySaysWhatItWaitsFor();
     void backReturnsTheExactRange();
     void wheelZoomsAtTheCursor();
@@ -80,11 +80,14 @@ private Q_SLOTS:
     void csvHoldsEveryRawPoint();
     void jsonAndPicturesAreWritten();
     void sweepRowsCanBeClicked();
+    void tablesOfTextAreNoCharts();
+    void asManyColumnsAsFit();
     void pinsGoFirst();
     void runsCanLeave();
     void drawnPointsAreBounded();
     void controlsHaveNames();
     void pictures();
+    void dockPictures();
 
 private:
     ChartCard* card(const char* id) const
@@ -96,8 +99,25 @@ private:
     {
         return m_panel->findChild<QAction*>(QLatin1String(name));
     }
+    /// Whether the first card stands higher, or in the same row further left.
+    bool isBefore(const char* first, const char* second) const
+    {
+        const QPoint a = card(first)->pos(), b = card(second)->pos();
+        return a.y() != b.y() ? a.y() < b.y() : a.x() < b.x();
+    }
     bool isDrawn(const char* id) const { return card(id) != nullptr && !card(id)->isDirty(); }
     QByteArray exported(const char* name);
+    /// Whether nothing was drawn anew in some rounds of the event loop.
+    bool isSettled() const
+    {
+        for (int round = 0; round < 20; ++round) {
+            QCoreApplication::processEvents(QEventLoop::AllEvents, 10);
+            for (const ChartCard* one : m_panel->findChildren<ChartCard*>())
+                if (one->isDirty() && !one->visibleRegion().isEmpty())
+                    return false;
+        }
+        return true;
+    }
     void box(const char* id, double left, double top, double right, double bottom) const;
 
     std::unique_ptr<ChartsPanel> m_panel;
@@ -141,7 +161,7 @@ void TestChartsPanel::box(const char* id, double left, double top, double right,
     QTest::mouseRelease(target, Qt::LeftButton, {}, at(right, bottom));
 }
 
-void TestChartsPanel::everySeriesHasACardInItsGroup()
+void TestChartsPanel::everySeriesHasACardInTheDeclaredOrder()
 {
     for (const char* id : {"train/loss", "train/psnr", "eval/error", "system/gpu_memory"})
         QVERIFY2(card(id) != nullptr, id);
@@ -150,9 +170,14 @@ void TestChartsPanel::everySeriesHasACardInItsGroup()
     QCOMPARE(card("system/gpu_memory")->title(), QStringLiteral("Gpu memory"));
     QCOMPARE(m_panel->pointCount(QStringLiteral("train/loss")), 3500);
     QCOMPARE(card("train/loss")->sources().size(), std::size_t(2));
-    const auto top = [&](const char* id) { return card(id)->mapTo(m_panel.get(), QPoint()).y(); };
-    QVERIFY(top("system/gpu_memory") > top("train/loss"));
-    QVERIFY(top("system/gpu_memory") > top("eval/error"));
+    QVERIFY(isBefore("train/loss", "train/psnr"));
+    QVERIFY(isBefore("train/psnr", "eval/error"));
+    QVERIFY(isBefore("eval/error", "system/gpu_memory"));
+    m_panel->setDeclarations({{"eval/error", "Error", "", MetricDecl::Better::Lower, false},
+                              {"train/psnr", "PSNR", "dB", MetricDecl::Better::Higher, false},
+                              {"train/loss", "Loss", "", MetricDecl::Better::Lower, true}});
+    QTRY_VERIFY(isBefore("eval/error", "train/loss"));
+    QVERIFY(isBefore("train/loss", "train/psnr")); // the headline comes second
 }
 
 void TestChartsPanel::emptySaysWhatItWaitsFor()
@@ -391,13 +416,41 @@ void TestChartsPanel::sweepRowsCanBeClicked()
     QCOMPARE(activated[0][1].toInt(), 0);
 }
 
+void TestChartsPanel::tablesOfTextAreNoCharts()
+{
+    const ChartTable health{"health", "Health", {"figure", "value"}, {{kNaN, 0.5}, {kNaN, kNaN}}};
+    const ChartTable words{"words", "Words", {"step", "text"}, {{1, kNaN}, {2, kNaN}}};
+    const ChartTable sweep{"sweep", "Sweep", {"board", "mtf"}, {{26, 0.8}, {32, 0.5}}};
+    m_panel->setTables({health, sweep, words});
+    QVERIFY(card("table/health") == nullptr && card("table/words") == nullptr);
+    QCOMPARE(card("table/sweep")->sources().size(), std::size_t(1));
+    m_panel->setTables({health});
+    QTRY_VERIFY(card("table/sweep") == nullptr);
+}
+
+void TestChartsPanel::asManyColumnsAsFit()
+{
+    const auto isOneRow = [&](const char* last) {
+        return card("train/loss")->y() == card(last)->y() && card(last)->x() > 0;
+    };
+    m_panel->resize(800, 230);
+    QTRY_VERIFY(isOneRow("eval/error") && !isOneRow("system/gpu_memory"));
+    QVERIFY(card("train/loss")->width() >= 240);
+    QVERIFY(card("train/loss")->height() <= 200); // whole without scrolling
+    m_panel->resize(1200, 230);
+    QTRY_VERIFY(isOneRow("system/gpu_memory"));
+    m_panel->resize(300, 500);
+    QTRY_VERIFY(!isOneRow("train/psnr"));
+    m_panel->findChild<QComboBox*>(QStringLiteral("chartColumns"))->setCurrentIndex(2);
+    QTRY_VERIFY(isOneRow("train/psnr") && !isOneRow("eval/error"));
+}
+
 void TestChartsPanel::pinsGoFirst()
 {
     QTest::mouseClick(
         card("system/gpu_memory")->findChild<QToolButton*>(QStringLiteral("chartPin")),
         Qt::LeftButton);
-    const auto top = [&](const char* id) { return card(id)->mapTo(m_panel.get(), QPoint()).y(); };
-    QTRY_VERIFY(top("system/gpu_memory") < top("train/loss"));
+    QTRY_VERIFY(isBefore("system/gpu_memory", "train/loss"));
 }
 
 void TestChartsPanel::runsCanLeave()
@@ -457,6 +510,7 @@ void TestChartsPanel::pictures()
         QTest::mouseMove(view("train/loss")->viewport(),
                          view("train/loss")->chart()->plotArea().center().toPoint());
         QTRY_VERIFY(isDrawn("train/loss"));
+        QTRY_VERIFY(isSettled());
         QVERIFY(m_panel->grab().save(folder + QStringLiteral("/charts") + end));
         action("chartLogY")->setChecked(true);
         m_panel->setTables({{"sweep",
@@ -467,10 +521,59 @@ void TestChartsPanel::pictures()
         m_panel->resize(900, 800);
         QTRY_VERIFY(isDrawn("train/loss") && isDrawn("table/sweep") &&
                     isDrawn("system/gpu_memory"));
+        QTRY_VERIFY(isSettled());
         QVERIFY(m_panel->grab().save(folder + QStringLiteral("/charts_tall") + end));
         m_panel->findChild<QComboBox*>(QStringLiteral("chartAxis"))->setCurrentIndex(0);
         action("chartLogY")->setChecked(false);
         m_panel->setTables({});
+    }
+    QApplication::setPalette(light);
+    m_panel->setRuns({});
+}
+
+/// The same at the sizes of a dock, with the series that a lab reports.
+void TestChartsPanel::dockPictures()
+{
+    const QString folder = qEnvironmentVariable("VERGENCE_PICTURES");
+    if (folder.isEmpty())
+        QSKIP("VERGENCE_PICTURES names no folder");
+    const char* names[] = {"train/loss",          "train/psnr",      "heldout/psnr_roi",
+                           "train/gradient_norm", "texels/at_zero",  "texels/at_one",
+                           "time/forward_ms",     "time/adjoint_ms", "time/rays_per_s",
+                           "sweep/psnr_roi",      "system/cpu",      "system/gpu_memory",
+                           "extra/memory_bytes",  "system/ram"};
+    const double scales[] = {0.06, 30, 25, 1e-4, 0.02, 0.3, 12, 30, 2.4e7, 26, 80, 2.5, 3e9, 8};
+    MetricStore store;
+    std::vector<MetricPoint> points;
+    for (int i = 0; i < 258; ++i)
+        for (int k = 0; k < 14; ++k)
+            if (k % 3 != 2 || i % 10 == 0)
+                points.push_back({i, i * 0.05, names[k],
+                                  scales[k] * (0.1 + std::exp(-i / 60.0)) *
+                                      (1 + 0.04 * std::sin(i * (k + 1.7)))});
+    store.append(points);
+    m_panel->setDeclarations(
+        {{"train/loss", "Loss (mse)", "", MetricDecl::Better::Lower, false},
+         {"train/psnr", "Training PSNR, whole frame", "dB", MetricDecl::Better::Higher, false},
+         {"heldout/psnr_roi", "Held-out PSNR, ROI", "dB", MetricDecl::Better::Higher, true},
+         {"train/gradient_norm", "Gradient norm", "", MetricDecl::Better::Neither, false},
+         {"texels/at_zero", "Texels at 0", "", MetricDecl::Better::Neither, false}});
+    const QPalette light = QApplication::palette();
+    for (const bool isDark : {false, true}) {
+        QApplication::setPalette(isDark ? darkPalette() : light);
+        m_panel->setDarkPalette(isDark);
+        m_panel->setRuns({{"r", "run 1", QColor(0x00, 0x72, 0xb2), &store}});
+        for (const QSize& size : {QSize(800, 230), QSize(1200, 300), QSize(800, 760)}) {
+            m_panel->resize(size);
+            QTRY_VERIFY(isDrawn("train/loss") && isDrawn("heldout/psnr_roi"));
+            if (size.height() > 700)
+                QTRY_VERIFY(isDrawn("time/rays_per_s"));
+            QTRY_VERIFY(isSettled());
+            QVERIFY(m_panel->grab().save(QStringLiteral("%1/dock_%2_%3.png")
+                                             .arg(folder)
+                                             .arg(size.width() + size.height())
+                                             .arg(isDark ? "dark" : "light")));
+        }
     }
     QApplication::setPalette(light);
     m_panel->setRuns({});
