@@ -322,6 +322,12 @@ bool ConfigForm::event(QEvent* event)
     return QWidget::event(event);
 }
 
+void ConfigForm::resizeEvent(QResizeEvent* event)
+{
+    QWidget::resizeEvent(event);
+    m_impl->fitColumns();
+}
+
 void ConfigForm::keyPressEvent(QKeyEvent* event)
 {
     switch (formKey(event)) {

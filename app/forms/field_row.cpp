@@ -13,7 +13,7 @@
 namespace vergence {
 namespace {
 
-constexpr int kMarkWidth = 18;
+constexpr int kMarkWidth = 16, kGap = 5;
 
 QString titleOf(const Field& field)
 {
@@ -37,6 +37,7 @@ FieldRow::FieldRow(const Field& field, QWidget* parent)
       m_field(field),
       m_column(new QVBoxLayout(this)),
       m_line(new QHBoxLayout),
+      m_pair(new QHBoxLayout),
       m_label(new QLabel(titleOf(field), this)),
       m_editor(new FieldEditor(field, this)),
       m_unit(new QLabel(QString::fromStdString(field.unit), this)),
@@ -51,12 +52,18 @@ FieldRow::FieldRow(const Field& field, QWidget* parent)
     m_column->setContentsMargins(0, 1, 0, 1);
     m_column->setSpacing(1);
     m_column->addLayout(m_line);
-    m_line->setSpacing(5);
-    m_line->addWidget(m_label);
-    m_line->addWidget(m_editor->widget(), 1);
-    m_line->addWidget(m_unit);
+    m_line->setSpacing(kGap);
     m_line->addWidget(m_dot);
+    m_line->addLayout(m_pair, 1);
     m_line->addWidget(m_lock);
+    m_pair->setSpacing(kGap);
+    m_pair->addWidget(m_label);
+    auto* value = new QHBoxLayout;
+    value->setSpacing(kGap);
+    value->addWidget(m_editor->widget(), 1);
+    value->addWidget(m_unit);
+    m_pair->addLayout(value, 1);
+    m_unit->setVisible(!field.unit.empty());
 
     m_label->setBuddy(m_editor->input());
     m_label->setCursor(Qt::WhatsThisCursor);
@@ -68,12 +75,11 @@ FieldRow::FieldRow(const Field& field, QWidget* parent)
     m_dot->setAccessibleName(tr("Reset %1 to its default").arg(titleOf(field)));
     m_lock->setObjectName(QStringLiteral("fieldLock"));
     m_lock->setFixedWidth(kMarkWidth);
-    for (QWidget* mark : {static_cast<QWidget*>(m_dot), static_cast<QWidget*>(m_lock)}) {
-        QSizePolicy keep = mark->sizePolicy();
-        keep.setRetainSizeWhenHidden(true);
-        mark->setSizePolicy(keep);
-        mark->hide();
-    }
+    m_lock->hide();
+    QSizePolicy keep = m_dot->sizePolicy();
+    keep.setRetainSizeWhenHidden(true);
+    m_dot->setSizePolicy(keep);
+    m_dot->hide();
     connect(m_dot, &QToolButton::clicked, this, &FieldRow::resetRequested);
 
     const QString text = help();
@@ -84,9 +90,59 @@ FieldRow::FieldRow(const Field& field, QWidget* parent)
 
 void FieldRow::setColumns(int labelWidth, int unitWidth)
 {
-    m_label->setFixedWidth(labelWidth);
-    m_label->setWordWrap(m_label->fontMetrics().horizontalAdvance(m_label->text()) > labelWidth);
+    m_labelWidth = labelWidth;
     m_unit->setFixedWidth(unitWidth);
+    fitLabel();
+}
+
+void FieldRow::setStacked(bool stacked)
+{
+    m_pair->setDirection(stacked ? QBoxLayout::TopToBottom : QBoxLayout::LeftToRight);
+    m_pair->setSpacing(stacked ? 1 : kGap);
+    fitLabel();
+}
+
+void FieldRow::fitLabel()
+{
+    const bool isBeside = m_pair->direction() == QBoxLayout::LeftToRight;
+    m_label->setMinimumWidth(isBeside ? m_labelWidth : 0);
+    m_label->setMaximumWidth(isBeside ? m_labelWidth : QWIDGETSIZE_MAX);
+    m_label->setWordWrap(isBeside && labelWidthFor(m_field, m_label->fontMetrics()) > m_labelWidth);
+    if (m_problem != nullptr)
+        m_problem->setIndent(problemIndent());
+}
+
+int FieldRow::problemIndent() const
+{
+    return frameWidth() +
+           (m_pair->direction() == QBoxLayout::LeftToRight ? m_labelWidth + kGap : 0);
+}
+
+void FieldRow::reserveLock(bool reserved)
+{
+    QSizePolicy keep = m_lock->sizePolicy();
+    keep.setRetainSizeWhenHidden(reserved);
+    m_lock->setSizePolicy(keep);
+    m_line->invalidate(); // a hidden widget does not tell its layout
+}
+
+bool FieldRow::isLong() const
+{
+    switch (m_field.type) {
+    case FieldType::IntList:
+    case FieldType::FloatList:
+    case FieldType::StringList:
+    case FieldType::String:
+    case FieldType::Path:
+        return true;
+    default:
+        return false;
+    }
+}
+
+int FieldRow::frameWidth()
+{
+    return kMarkWidth + kGap;
 }
 
 void FieldRow::setChanged(bool changed)
@@ -123,12 +179,11 @@ void FieldRow::setProblem(const QString& sentence, bool isError)
         m_problem = new QLabel(this);
         m_problem->setWordWrap(true);
         m_problem->setObjectName(QStringLiteral("fieldProblem"));
-        m_problem->setIndent(m_label->width() + 5);
         m_column->addWidget(m_problem);
     }
     if (m_problem != nullptr) {
         m_problem->setText(sentence);
-        m_problem->setIndent(m_label->minimumWidth() + m_line->spacing());
+        m_problem->setIndent(problemIndent());
         m_problem->setVisible(!sentence.isEmpty());
     }
     restyle();

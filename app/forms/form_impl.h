@@ -34,6 +34,7 @@ struct ConfigForm::Impl {
     QWidget* makeFilterBar();
     void buildRows();
     void clearRows();
+    void fitColumns();
     void connectRow(FieldRow* row);
     void refreshRow(const Field& field);
     void refreshVisibility();
@@ -87,6 +88,7 @@ struct ConfigForm::Impl {
     FormFooter* footer = nullptr;
     std::vector<FormSection*> sections;
     std::map<std::string, FieldRow*> rows;
+    int titleWidth = 0, unitWidth = 0; // of the widest title and unit
 };
 
 } // namespace vergence

@@ -33,7 +33,7 @@ FormSection::FormSection(const QString& group, QWidget* parent)
     column->setSpacing(0);
     column->addWidget(m_header);
     column->addWidget(m_body);
-    m_column->setContentsMargins(10, 0, 0, 4);
+    m_column->setContentsMargins(0, 0, 0, 4);
     m_column->setSpacing(0);
 
     QFont bold = m_header->font();

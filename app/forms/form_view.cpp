@@ -20,7 +20,9 @@
 namespace vergence {
 namespace {
 
-constexpr int kLabelCharacters = 24; // wider titles are wrapped
+constexpr int kLabelCharacters = 24;  // wider titles are wrapped
+constexpr int kEditorCharacters = 24; // what a list or a path needs to be read
+constexpr int kRightMargin = 4;
 enum Level { Basic, All };
 
 } // namespace
@@ -34,6 +36,7 @@ void ConfigForm::Impl::buildFrame()
     column->addWidget(makeFilterBar());
 
     scroll = new QScrollArea(form);
+    scroll->setObjectName(QStringLiteral("configScroll"));
     scroll->setWidgetResizable(true);
     scroll->setFrameShape(QFrame::NoFrame);
     scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -95,11 +98,11 @@ void ConfigForm::Impl::buildRows()
 {
     auto* content = new QWidget;
     auto* column = new QVBoxLayout(content);
-    column->setContentsMargins(0, 0, 4, 0);
+    column->setContentsMargins(0, 0, kRightMargin, 0);
     column->setSpacing(2);
 
     const QFontMetrics metrics = form->fontMetrics();
-    int labelWidth = 0, unitWidth = 0;
+    titleWidth = unitWidth = 0;
     std::map<std::string, FormSection*> byGroup;
     for (const Field& field : draft.schema().fields()) {
         FormSection*& section = byGroup[field.group];
@@ -112,13 +115,11 @@ void ConfigForm::Impl::buildRows()
         section->addRow(row);
         rows[field.key] = row;
         connectRow(row);
-        labelWidth = std::max(labelWidth, FieldRow::labelWidthFor(field, metrics));
+        titleWidth = std::max(titleWidth, FieldRow::labelWidthFor(field, metrics));
         unitWidth =
             std::max(unitWidth, metrics.horizontalAdvance(QString::fromStdString(field.unit)));
     }
-    labelWidth = std::min(labelWidth, kLabelCharacters * metrics.averageCharWidth());
-    for (const auto& [key, row] : rows)
-        row->setColumns(labelWidth, unitWidth);
+    fitColumns();
 
     emptyNote = new QWidget(content);
     auto* note = new QVBoxLayout(emptyNote);
@@ -145,6 +146,22 @@ void ConfigForm::Impl::buildRows()
                      [this] { level->setCurrentIndex(All); });
     column->addStretch(1);
     scroll->setWidget(content);
+}
+
+void ConfigForm::Impl::fitColumns()
+{
+    // The scroll bar counts whether it is shown or not, so that rows do not jump with it.
+    const QMargins frame = form->layout()->contentsMargins();
+    const int room = form->width() - frame.left() - frame.right() - kRightMargin -
+                     scroll->verticalScrollBar()->sizeHint().width() - FieldRow::frameWidth();
+    const int most = kLabelCharacters * form->fontMetrics().averageCharWidth();
+    const int labelWidth = std::min({titleWidth, most, room * 2 / 5});
+    const int editorWidth = room - labelWidth - unitWidth;
+    const int wanted = form->fontMetrics().horizontalAdvance(u'0') * kEditorCharacters;
+    for (const auto& [key, row] : rows) {
+        row->setColumns(labelWidth, unitWidth);
+        row->setStacked(row->isLong() && editorWidth < wanted);
+    }
 }
 
 void ConfigForm::Impl::connectRow(FieldRow* row)
@@ -174,6 +191,7 @@ void ConfigForm::Impl::refreshRow(const Field& field)
     FieldRow* row = rows.at(field.key);
     row->editor().show(draft.state(field.key));
     row->setChanged(draft.differsFromDefault(field));
+    row->reserveLock(isFrozen);
     row->setLock(isFrozen && !field.isLive, frozenReason);
 }
 

@@ -124,6 +124,7 @@ private Q_SLOTS:
     void presetsAreMarkedWhenModified();
     void flagsAreWhatDiffersFromThePreset();
     void searchOpensSectionsAndClosesThem();
+    void narrowFormsKeepListsReadable();
     void basicHidesAdvancedSettings();
     void conditionsHideRows();
     void frozenLeavesLiveFieldsAlone();
@@ -401,6 +402,20 @@ void TestConfigForm::searchOpensSectionsAndClosesThem()
     QVERIFY(row("scene")->isVisible());
 }
 
+void TestConfigForm::narrowFormsKeepListsReadable()
+{
+    for (const int width : {290, 340, 420, 600}) {
+        m_form->resize(width, 700);
+        type("plane_distances", "26, 32, 38, 44, 52, 60");
+        QCoreApplication::processEvents();
+        auto* line = editor<QLineEdit>("plane_distances");
+        QVERIFY2(line->fontMetrics().horizontalAdvance(line->text()) + 10 < line->width(),
+                 qPrintable(QString::number(width)));
+        auto* content = part<QScrollArea>("configScroll");
+        QVERIFY(content->widget()->width() <= content->viewport()->width());
+    }
+}
+
 void TestConfigForm::basicHidesAdvancedSettings()
 {
     QVERIFY(!row("weight_2")->isVisible());
@@ -555,6 +570,15 @@ void TestConfigForm::pictures()
         QVERIFY(m_form->grab().save(folder +
                                     (isDark ? "/form_frozen_dark.png" : "/form_frozen_light.png")));
         m_form->setFrozen(false);
+    }
+    m_form->resize(290, 700);
+    m_form->setFrozen(false);
+    for (const bool isDark : {false, true}) {
+        QApplication::setPalette(isDark ? darkPalette() : light);
+        for (int round = 0; round < 10; ++round)
+            QCoreApplication::processEvents();
+        QVERIFY(m_form->grab().save(folder +
+                                    (isDark ? "/form_narrow_dark.png" : "/form_narrow_light.png")));
     }
     QApplication::setPalette(light);
 }
