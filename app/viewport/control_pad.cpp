@@ -11,7 +11,7 @@
 namespace vergence {
 namespace {
 
-constexpr int kSide = 104;
+constexpr int kSide = 74;
 
 QPointF point(const std::vector<double>& values)
 {
@@ -29,6 +29,7 @@ ControlPad::ControlPad(const ViewControl& control, QWidget* parent)
     expects(control.minimum.size() == 2 && control.maximum.size() == 2 && m_range.width() > 0 &&
                 m_range.height() > 0,
             "the pad '" + control.id + "' has two ranges that are not empty");
+    setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
     setFocusPolicy(Qt::StrongFocus);
     setCursor(Qt::CrossCursor);
     m_value = m_default;
@@ -52,7 +53,7 @@ QSize ControlPad::sizeHint() const
 
 QRectF ControlPad::field() const
 {
-    return QRectF(rect()).adjusted(6, 6, -6, -6);
+    return QRectF(rect()).adjusted(5, 5, -5, -5);
 }
 
 QPointF ControlPad::toWidget(QPointF value) const

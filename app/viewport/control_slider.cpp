@@ -15,7 +15,8 @@ namespace {
 
 constexpr int kSteps = 1000;
 constexpr int kFrameMilliseconds = 33; ///< 30 Hz
-constexpr double kSweepSeconds = 4;    ///< from one end to the other
+constexpr double kMarkRadius = 2;
+constexpr double kSweepSeconds = 4; ///< from one end to the other
 
 double entry(const std::vector<double>& values, double otherwise)
 {
@@ -82,13 +83,13 @@ void ControlSlider::advance()
 QSize ControlSlider::sizeHint() const
 {
     const QSize base = QSlider::sizeHint();
-    const int marks = m_control.marks.empty() ? 0 : fontMetrics().height() + 8;
-    return {std::max(180, base.width()), base.height() + marks};
+    const int marks = m_control.marks.empty() ? 0 : static_cast<int>(2 * kMarkRadius);
+    return {std::max(160, base.width()), base.height() + marks};
 }
 
 QSize ControlSlider::minimumSizeHint() const
 {
-    return {120, sizeHint().height()};
+    return {80, sizeHint().height()};
 }
 
 double ControlSlider::xOf(double value) const
@@ -103,26 +104,14 @@ void ControlSlider::paintEvent(QPaintEvent* event)
 {
     QSlider::paintEvent(event);
     QPainter painter(this);
-    painter.setPen(palette().color(QPalette::WindowText));
-    QFont small = font();
-    small.setPointSizeF(std::max(7.0, small.pointSizeF() * 0.85));
-    painter.setFont(small);
-    const QFontMetrics metrics(small);
-    double freeFrom = 0;
-    QString previous;
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(QPen(palette().color(QPalette::WindowText), 1));
     for (const ViewControl::Mark& mark : m_control.marks) {
-        const double x = xOf(entry(mark.at, m_low));
-        const int tickTop = height() - metrics.height() - 5;
-        painter.drawLine(QPointF(x, tickTop), QPointF(x, tickTop + 4));
-        const QString label = QString::fromStdString(mark.label);
-        const double textWidth = metrics.horizontalAdvance(label);
-        const double left = std::clamp(x - textWidth / 2, 0.0, std::max(0.0, width() - textWidth));
-        // Neighbouring marks of one kind share a label; labels never overlap.
-        if (left < freeFrom || label == previous)
-            continue;
-        painter.drawText(QPointF(left, height() - metrics.descent()), label);
-        freeFrom = left + textWidth + 6;
-        previous = label;
+        // Held-out marks are hollow, as on the pad; the tooltip says so.
+        const bool isHollow = mark.label != m_control.marks.front().label;
+        painter.setBrush(isHollow ? QBrush(Qt::NoBrush) : palette().brush(QPalette::WindowText));
+        painter.drawEllipse(QPointF(xOf(entry(mark.at, m_low)), height() - kMarkRadius - 1),
+                            kMarkRadius, kMarkRadius);
     }
 }
 

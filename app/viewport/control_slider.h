@@ -8,7 +8,7 @@
 
 namespace vergence {
 
-/// Slider over real numbers with labelled marks under the groove (`controls/<id>`). Double click
+/// Slider over real numbers with marks under the groove (`controls/<id>`). Double click
 /// resets, play goes back and forth over the range.
 class ControlSlider : public QSlider {
     Q_OBJECT

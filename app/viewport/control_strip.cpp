@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <QComboBox>
-#include <QGridLayout>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QToolButton>
@@ -11,11 +10,13 @@
 
 #include "app/viewport/control_pad.h"
 #include "app/viewport/control_slider.h"
+#include "app/viewport/flow_layout.h"
 
 namespace vergence {
 namespace {
 
-constexpr int kTogglesPerRow = 16;
+constexpr int kLegendLines = 2;                   ///< more would be higher than the pad
+constexpr int kChoiceWidth = 180;                 ///< at most, pixels
 constexpr char kToggleGroup[] = "togglesOfStrip"; ///< property that finds a group of toggles
 
 QString nameOf(const ViewControl& control)
@@ -35,13 +36,6 @@ QString withUnit(double value, const ViewControl& control)
                                 : number + QChar(0x202f) + QString::fromStdString(control.unit);
 }
 
-void describe(QWidget& widget, const ViewControl& control)
-{
-    widget.setObjectName(nameOf(control));
-    widget.setAccessibleName(titleOf(control));
-    widget.setToolTip(QString::fromStdString(control.help));
-}
-
 std::vector<double> states(const QWidget& group)
 {
     std::vector<double> values;
@@ -50,7 +44,8 @@ std::vector<double> states(const QWidget& group)
     return values;
 }
 
-QString padLegend(const ViewControl& control)
+/// What the filled and the hollow marks stand for, a line each.
+QString legendOf(const ViewControl& control)
 {
     QStringList labels;
     for (const ViewControl::Mark& mark : control.marks)
@@ -60,6 +55,39 @@ QString padLegend(const ViewControl& control)
     for (const QString& label : labels)
         lines << (lines.isEmpty() ? QStringLiteral("● ") : QStringLiteral("○ ")) + label;
     return lines.join(QLatin1Char('\n'));
+}
+
+void describe(QWidget& widget, const ViewControl& control)
+{
+    widget.setObjectName(nameOf(control));
+    widget.setAccessibleName(titleOf(control));
+    QStringList lines{QString::fromStdString(control.help), legendOf(control)};
+    lines.removeAll(QString());
+    widget.setToolTip(lines.join(QLatin1Char('\n')));
+}
+
+/// `title` in front of `field`.
+QWidget* labelled(QWidget* field, const ViewControl& control, QWidget* parent)
+{
+    auto* group = new QWidget(parent);
+    auto* layout = new QHBoxLayout(group);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(5);
+    auto* label = new QLabel(titleOf(control), group);
+    label->setBuddy(field);
+    label->setToolTip(QString::fromStdString(control.help));
+    layout->addWidget(label);
+    layout->addWidget(field);
+    return group;
+}
+
+QLabel* smallLabel(const QString& text, QWidget* parent)
+{
+    auto* label = new QLabel(text, parent);
+    QFont font = label->font();
+    font.setPointSizeF(std::max(7.0, font.pointSizeF() * 0.85));
+    label->setFont(font);
+    return label;
 }
 
 } // namespace
@@ -78,28 +106,35 @@ void ControlStrip::setControls(const std::vector<ViewControl>& controls)
     m_body = new QWidget(this);
     layout()->addWidget(m_body);
     auto* columns = new QHBoxLayout(m_body);
-    columns->setContentsMargins(8, 4, 8, 4);
-    columns->setSpacing(16);
-    auto* rows = new QGridLayout;
+    columns->setContentsMargins(8, 3, 8, 1);
+    columns->setSpacing(12);
+    auto* rows = new QVBoxLayout;
+    rows->setSpacing(2);
     columns->addLayout(rows, 1);
-    rows->setColumnStretch(1, 1);
+    auto* sliders = new FlowLayout(nullptr, 12);
+    auto* others = new FlowLayout(nullptr, 10);
+    rows->addLayout(sliders);
+    rows->addLayout(others);
+    rows->addStretch(1);
     for (const ViewControl& control : controls) {
-        if (control.kind == ViewControl::Kind::Pad) {
-            columns->addWidget(makePad(control));
-            continue;
-        }
-        QWidget* widget = control.kind == ViewControl::Kind::Slider    ? makeSlider(control)
-                          : control.kind == ViewControl::Kind::Toggles ? makeToggles(control)
-                                                                       : makeChoice(control);
-        const int row = rows->rowCount();
-        auto* label = new QLabel(titleOf(control), m_body);
-        label->setBuddy(widget);
-        label->setToolTip(QString::fromStdString(control.help));
-        rows->addWidget(label, row, 0);
-        rows->addWidget(widget, row, 1);
+        if (control.kind == ViewControl::Kind::Pad)
+            columns->addWidget(makePad(control), 0, Qt::AlignTop);
+        else if (control.kind == ViewControl::Kind::Slider)
+            sliders->addWidget(labelled(makeSlider(control), control, m_body));
+        else if (control.kind == ViewControl::Kind::Toggles)
+            others->addWidget(labelled(makeToggles(control), control, m_body));
+        else
+            others->addWidget(labelled(makeChoice(control), control, m_body));
     }
-    rows->setRowStretch(rows->rowCount(), 1);
-    setVisible(!controls.empty());
+    m_isEmpty = controls.empty();
+    setVisible(!m_isEmpty && !m_isCollapsed);
+    Q_EMIT controlsChanged();
+}
+
+void ControlStrip::setCollapsed(bool collapsed)
+{
+    m_isCollapsed = collapsed;
+    setVisible(!m_isEmpty && !m_isCollapsed);
 }
 
 QWidget* ControlStrip::makeSlider(const ViewControl& control)
@@ -109,9 +144,10 @@ QWidget* ControlStrip::makeSlider(const ViewControl& control)
     layout->setContentsMargins(0, 0, 0, 0);
     auto* slider = new ControlSlider(control, row);
     describe(*slider, control);
+    row->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     row->setFocusProxy(slider);
     auto* value = new QLabel(withUnit(slider->realValue(), control), row);
-    value->setMinimumWidth(value->fontMetrics().horizontalAdvance(QStringLiteral("−0.000 mm")));
+    value->setMinimumWidth(value->fontMetrics().horizontalAdvance(withUnit(-2.222, control)));
     value->setTextInteractionFlags(Qt::TextSelectableByMouse);
     auto* play = new QToolButton(row);
     play->setObjectName(nameOf(control) + QStringLiteral("/play"));
@@ -145,24 +181,26 @@ QWidget* ControlStrip::makePad(const ViewControl& control)
     describe(*pad, control);
     auto* title = new QLabel(titleOf(control), column);
     title->setBuddy(pad);
-    auto* value = new QLabel(column);
-    auto* legend = new QLabel(padLegend(control), column);
+    auto* value = smallLabel({}, column);
     const auto show = [value, control](QPointF at) {
         value->setText(
             QStringLiteral("x %1\ny %2").arg(withUnit(at.x(), control), withUnit(at.y(), control)));
     };
-    value->setMinimumWidth(value->fontMetrics().horizontalAdvance(QStringLiteral("x −0.000 mm")));
+    value->setMinimumWidth(
+        value->fontMetrics().horizontalAdvance(QStringLiteral("x ") + withUnit(-2.222, control)));
     show(pad->value());
     connect(pad, &ControlPad::valueChanged, this, [this, show, id = control.id](QPointF at) {
         show(at);
         Q_EMIT valueChanged(id, {at.x(), at.y()});
     });
+    text->setSpacing(0);
     text->addWidget(title);
     text->addWidget(value);
-    text->addWidget(legend);
+    if (!control.marks.empty() && legendOf(control).count(QLatin1Char('\n')) < kLegendLines)
+        text->addWidget(smallLabel(legendOf(control), column));
     text->addStretch();
     layout->addLayout(text);
-    layout->addWidget(pad);
+    layout->addWidget(pad, 0, Qt::AlignTop);
     return column;
 }
 
@@ -173,12 +211,10 @@ QWidget* ControlStrip::makeToggles(const ViewControl& control)
     group->setProperty(kToggleGroup, QString::fromStdString(control.id));
     // The style's own pressed look is too faint to tell which planes shine.
     group->setStyleSheet(QStringLiteral(
-        "QToolButton { border: 1px solid palette(mid); border-radius: 3px; padding: 2px 7px; }"
+        "QToolButton { border: 1px solid palette(mid); border-radius: 3px; padding: 1px 5px; }"
         "QToolButton:checked { background: palette(highlight); color: palette(highlighted-text); }"
-        "QToolButton:focus { border: 2px solid palette(window-text); padding: 1px 6px; }"));
-    auto* layout = new QGridLayout(group);
-    layout->setContentsMargins(0, 0, 0, 0);
-    layout->setSpacing(2);
+        "QToolButton:focus { border: 2px solid palette(window-text); padding: 0px 4px; }"));
+    auto* layout = new FlowLayout(group, 2);
     const int count = static_cast<int>(std::max(control.labels.size(), control.value.size()));
     for (int i = 0; i < count; ++i) {
         auto* button = new QToolButton(group);
@@ -195,9 +231,8 @@ QWidget* ControlStrip::makeToggles(const ViewControl& control)
                   : tr("%1 on or off").arg(label));
         connect(button, &QToolButton::clicked, this,
                 [this, group, id = control.id] { Q_EMIT valueChanged(id, states(*group)); });
-        layout->addWidget(button, i / kTogglesPerRow, i % kTogglesPerRow);
+        layout->addWidget(button);
     }
-    layout->setColumnStretch(kTogglesPerRow, 1);
     return group;
 }
 
@@ -209,6 +244,7 @@ QWidget* ControlStrip::makeChoice(const ViewControl& control)
         combo->addItem(QString::fromStdString(label));
     combo->setCurrentIndex(control.value.empty() ? 0 : static_cast<int>(control.value.front()));
     combo->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Fixed);
+    combo->setMaximumWidth(kChoiceWidth);
     connect(combo, &QComboBox::currentIndexChanged, this, [this, id = control.id](int index) {
         Q_EMIT valueChanged(id, {static_cast<double>(index)});
     });

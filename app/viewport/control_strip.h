@@ -18,12 +18,15 @@ public:
     explicit ControlStrip(QWidget* parent = nullptr);
 
     void setControls(const std::vector<ViewControl>& controls);
+    bool isEmpty() const { return m_isEmpty; }
+    void setCollapsed(bool collapsed); ///< hidden, while the keys still work
     bool hasToggles() const;
     void solo(int index); ///< only entry `index` of the first toggles stays on
     void showAll();       ///< all entries of the first toggles
     void togglePlay();    ///< of the first slider
 
 Q_SIGNALS:
+    void controlsChanged();
     void valueChanged(const std::string& id, const std::vector<double>& value);
 
 private:
@@ -34,6 +37,7 @@ private:
     void setToggles(const std::vector<bool>& states);
 
     QWidget* m_body = nullptr;
+    bool m_isEmpty = true, m_isCollapsed = false;
 };
 
 } // namespace vergence

@@ -11,6 +11,7 @@
 #include <QLabel>
 #include <QStackedWidget>
 #include <QTimer>
+#include <QToolButton>
 #include <QVBoxLayout>
 
 #include "app/viewport/control_strip.h"
@@ -27,7 +28,8 @@
 namespace vergence {
 namespace {
 
-constexpr int kInputMilliseconds = 8;      ///< at most one ViewInput in this time
+constexpr int kInputMilliseconds = 8; ///< at most one ViewInput in this time
+constexpr int kToggleSide = 18;
 constexpr qint64 kRateMilliseconds = 2000; ///< frames of this long tell the rate
 
 std::vector<double> viewToWorld(const OrbitCamera& camera)
@@ -43,6 +45,8 @@ struct ViewPanel::Impl {
     explicit Impl(ViewPanel& panel) : owner(panel) {}
 
     void build();
+    QWidget* makeStatusRow();
+    void collapse(bool collapsed);
     void makeCanvas();
     void useSoftware(const QString& reason);
     void connectScene();
@@ -65,6 +69,7 @@ struct ViewPanel::Impl {
     DiagramView* diagram = nullptr;
     QLabel *message = nullptr, *status = nullptr, *probe = nullptr, *transport = nullptr;
     ControlStrip* controls = nullptr;
+    QToolButton* controlsToggle = nullptr;
     QString text; ///< of setMessage
     std::uint64_t shownDiagram = 0;
     std::map<std::string, std::deque<qint64>> arrivals;
@@ -92,25 +97,52 @@ void ViewPanel::Impl::build()
     pages->addWidget(diagram);
     makeCanvas();
     controls = new ControlStrip(&owner);
+    column->addWidget(tools);
+    column->addWidget(pages, 1);
+    column->addWidget(controls);
+    column->addWidget(makeStatusRow());
+    connectScene();
+}
+
+QWidget* ViewPanel::Impl::makeStatusRow()
+{
     auto* strip = new QWidget(&owner);
     auto* row = new QHBoxLayout(strip);
-    row->setContentsMargins(8, 2, 8, 2);
+    row->setContentsMargins(6, 0, 8, 1);
+    controlsToggle = new QToolButton(strip);
+    controlsToggle->setObjectName(QStringLiteral("viewControlsToggle"));
+    controlsToggle->setAutoRaise(true);
+    controlsToggle->setFixedSize(kToggleSide, kToggleSide);
+    controlsToggle->setCheckable(true);
+    controlsToggle->hide();
+    QObject::connect(controlsToggle, &QToolButton::toggled, &owner,
+                     [this](bool isChecked) { collapse(isChecked); });
+    QObject::connect(controls, &ControlStrip::controlsChanged, &owner,
+                     [this] { controlsToggle->setHidden(controls->isEmpty()); });
+    collapse(false);
     status = new QLabel(strip);
     status->setObjectName(QStringLiteral("viewStatus"));
     probe = new QLabel(strip);
     probe->setObjectName(QStringLiteral("viewProbe"));
     transport = new QLabel(strip);
     transport->setObjectName(QStringLiteral("viewTransport"));
+    row->addWidget(controlsToggle);
     row->addWidget(status);
     row->addStretch(1);
     row->addWidget(probe);
     row->addSpacing(12);
     row->addWidget(transport);
-    column->addWidget(tools);
-    column->addWidget(pages, 1);
-    column->addWidget(controls);
-    column->addWidget(strip);
-    connectScene();
+    return strip;
+}
+
+void ViewPanel::Impl::collapse(bool collapsed)
+{
+    controls->setCollapsed(collapsed);
+    controlsToggle->setArrowType(collapsed ? Qt::UpArrow : Qt::DownArrow);
+    const QString words =
+        collapsed ? ViewPanel::tr("Show the controls") : ViewPanel::tr("Hide the controls");
+    controlsToggle->setToolTip(words);
+    controlsToggle->setAccessibleName(words);
 }
 
 void ViewPanel::Impl::makeCanvas()
@@ -170,6 +202,7 @@ void ViewPanel::Impl::connectScene()
                      [this] { interaction->oneToOne(); });
     QObject::connect(&scene, &ViewScene::changed, &owner, [this] { showPage(); });
     QObject::connect(&scene, &ViewScene::settingsChanged, &owner, [this] {
+        owner.layout()->activate(); // the tools may need another line now
         auto now = viewToWorld(scene.settings().camera);
         if (scene.settings().mode == ViewMode::Stack3d && now != camera) {
             camera = now;

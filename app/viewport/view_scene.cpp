@@ -52,6 +52,16 @@ bool holds(const std::vector<StreamDecl>& streams, const std::string& id)
     return std::ranges::any_of(streams, [&](const StreamDecl& s) { return s.id == id; });
 }
 
+/// A stack may be shown as an image too, but a picture that is one comes first.
+std::string defaultStream(const std::vector<StreamDecl>& choices)
+{
+    if (choices.empty())
+        return {};
+    const auto image = std::ranges::find(choices, ViewMode::Image,
+                                         [](const StreamDecl& s) { return modeOf(s.kind); });
+    return image == choices.end() ? choices.front().id : image->id;
+}
+
 } // namespace
 
 void ViewScene::setStreams(const std::vector<StreamDecl>& streams)
@@ -59,7 +69,12 @@ void ViewScene::setStreams(const std::vector<StreamDecl>& streams)
     m_streams = streams;
     std::erase_if(m_frames, [&](const auto& entry) { return !holds(streams, entry.first); });
     Q_EMIT streamsChanged();
-    apply(m_settings);
+    ViewSettings next = m_settings;
+    if (!m_isChosen) {
+        next.mode = ViewMode::Image;
+        next.stream.clear();
+    }
+    apply(std::move(next));
     Q_EMIT visibleStreamsChanged();
 }
 
@@ -102,7 +117,7 @@ void ViewScene::repair(ViewSettings& settings) const
         settings.mode = allowed.front();
     const auto choices = streamsFor(settings.mode);
     if (!holds(choices, settings.stream))
-        settings.stream = choices.empty() ? std::string() : choices.front().id;
+        settings.stream = defaultStream(choices);
     const auto comparables = streamsFor(ViewMode::Compare);
     CompareSettings& compare = settings.compare;
     if (!holds(comparables, compare.a))

@@ -54,6 +54,7 @@ struct StackPlane {
 class ViewScene : public QObject {
     Q_OBJECT
 public:
+    /// Shows the first image until the user chooses otherwise.
     void setStreams(const std::vector<StreamDecl>& streams);
     const std::vector<StreamDecl>& streams() const { return m_streams; }
     void setFrame(Frame frame); ///< throws ContractError for a frame that contradicts itself
@@ -67,6 +68,8 @@ public:
     {
         ViewSettings next = m_settings;
         edit(next);
+        if (next.mode != m_settings.mode || next.stream != m_settings.stream)
+            m_isChosen = true;
         apply(std::move(next));
     }
 
@@ -104,6 +107,7 @@ private:
     std::vector<StreamDecl> m_streams;
     std::map<std::string, std::shared_ptr<const ShownFrame>> m_frames;
     std::uint64_t m_revision = 0;
+    bool m_isChosen = false; ///< the user left the default mode or stream
     ViewSettings m_settings;
 };
 

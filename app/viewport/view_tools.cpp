@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 #include <QHBoxLayout>
 #include <QSignalBlocker>
-#include <QVBoxLayout>
+
+#include "app/viewport/flow_layout.h"
 
 namespace vergence {
 namespace {
+
+constexpr int kSpacing = 5; ///< pixels between widgets
 
 QString titleOf(ViewMode mode)
 {
@@ -33,17 +37,16 @@ QHBoxLayout* rowLayout(QWidget* row)
 {
     auto* layout = new QHBoxLayout(row);
     layout->setContentsMargins(0, 0, 0, 0);
-    layout->setSpacing(6);
+    layout->setSpacing(kSpacing);
     return layout;
 }
 
-QLabel* addLabelled(QHBoxLayout* layout, const QString& title, QWidget* field)
+void addLabelled(QLayout* layout, const QString& title, QWidget* field)
 {
     auto* label = new QLabel(title, field->parentWidget());
     label->setBuddy(field);
     layout->addWidget(label);
     layout->addWidget(field);
-    return label;
 }
 
 void select(QComboBox* combo, const QVariant& value)
@@ -61,34 +64,28 @@ std::string dataOf(const QComboBox* combo)
 
 ViewTools::ViewTools(ViewScene& scene, QWidget* parent) : QWidget(parent), m_scene(scene)
 {
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(6, 4, 6, 4);
-    column->setSpacing(4);
-    auto* first = new QHBoxLayout;
+    auto* row = new FlowLayout(this, kSpacing);
+    row->setContentsMargins(6, 2, 6, 2);
     m_mode = makeCombo("viewModeCombo", tr("View"), this);
     connect(m_mode, &QComboBox::activated, this, [this] {
         m_scene.edit([&](ViewSettings& s) {
             s.mode = static_cast<ViewMode>(m_mode->currentData().toInt());
         });
     });
-    m_pages = new QStackedWidget(this);
-    m_pages->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Maximum);
-    for (QWidget** page : {&m_streamPage, &m_comparePage, &m_stackPage, &m_emptyPage}) {
-        *page = page == &m_streamPage    ? makeStreamPage()
-                : page == &m_comparePage ? makeComparePage()
-                : page == &m_stackPage   ? makeStackPage()
-                                         : new QWidget(this);
-        m_pages->addWidget(*page);
-    }
-    first->addWidget(m_mode);
     m_stream = makeCombo("streamCombo", tr("Picture"), this);
     connect(m_stream, &QComboBox::activated, this,
             [this] { m_scene.edit([&](ViewSettings& s) { s.stream = dataOf(m_stream); }); });
-    first->addWidget(m_stream);
-    first->addWidget(m_pages, 1);
-    column->addLayout(first);
-    m_toneRow = makeToneRow();
-    column->addWidget(m_toneRow);
+    m_streamPage = makeStreamPage();
+    m_comparePage = makeComparePage();
+    m_stackPage = makeStackPage();
+    makeCompareFields();
+    makeToneFields();
+    m_zoomRow = makeZoomRow();
+    for (QWidget* widget : std::initializer_list<QWidget*>{
+             m_mode, m_stream, m_streamPage, m_comparePage, m_compareMode, m_third, m_difference,
+             m_gain, m_wipe, m_stackPage, m_exposure, m_filter, m_map, m_range, m_zoomRow})
+        row->addWidget(widget);
+    row->setAlignment(m_zoomRow, Qt::AlignRight);
     connect(&scene, &ViewScene::streamsChanged, this, &ViewTools::rebuild);
     connect(&scene, &ViewScene::settingsChanged, this, &ViewTools::sync);
     rebuild();
@@ -133,9 +130,15 @@ QWidget* ViewTools::makeStreamPage()
     m_layer->setToolTip(tr("Layer of the stack; keys [ and ] step"));
     connect(m_layer, &QSpinBox::valueChanged, this,
             [this](int value) { m_scene.edit([&](ViewSettings& s) { s.layer = value - 1; }); });
-    m_layerLabel = addLabelled(layout, tr("Layer"), m_layer);
-    layout->addStretch(1);
+    addLabelled(layout, tr("Layer"), m_layer);
     return page;
+}
+
+void ViewTools::onChoice(QComboBox* combo, CompareChange change)
+{
+    connect(combo, &QComboBox::activated, this, [this, combo, change] {
+        m_scene.edit([&](ViewSettings& s) { change(s.compare, combo->currentData()); });
+    });
 }
 
 QWidget* ViewTools::makeComparePage()
@@ -145,35 +148,30 @@ QWidget* ViewTools::makeComparePage()
     auto* layout = rowLayout(page);
     m_a = makeCombo("compareA", tr("Picture A"), page);
     m_b = makeCombo("compareB", tr("Picture B"), page);
-    m_third = makeCombo("compareThird", tr("Third picture"), page);
+    addLabelled(layout, tr("A"), m_a);
+    addLabelled(layout, tr("B"), m_b);
+    onChoice(m_a, [](CompareSettings& c, const QVariant& v) { c.a = v.toString().toStdString(); });
+    onChoice(m_b, [](CompareSettings& c, const QVariant& v) { c.b = v.toString().toStdString(); });
+    return page;
+}
+
+void ViewTools::makeCompareFields()
+{
+    m_third = makeCombo("compareThird", tr("Third picture"), this);
     m_compareMode =
-        makeCombo("compareMode", tr("Way to compare; hold Space to exchange A and B"), page);
+        makeCombo("compareMode", tr("Way to compare; hold Space to exchange A and B"), this);
     m_compareMode->addItem(tr("Wipe"), static_cast<int>(CompareMode::Wipe));
     m_compareMode->addItem(tr("Side by side"), static_cast<int>(CompareMode::Side));
     m_compareMode->addItem(tr("Blink (hold Space)"), static_cast<int>(CompareMode::Blink));
     m_compareMode->addItem(tr("Difference"), static_cast<int>(CompareMode::Difference));
     m_compareMode->addItem(tr("Three-up"), static_cast<int>(CompareMode::ThreeUp));
-    m_gain = makeCombo("compareGain", tr("Gain of the difference"), page);
+    m_gain = makeCombo("compareGain", tr("Gain of the difference"), this);
     for (const int gain : {1, 2, 4, 8, 16, 32})
         m_gain->addItem(QStringLiteral("×%1").arg(gain), gain);
-    m_difference = makeCombo("compareDifference", tr("Kind of difference"), page);
+    m_difference = makeCombo("compareDifference", tr("Kind of difference"), this);
     m_difference->addItem(tr("Amount"), false);
     m_difference->addItem(tr("Signed"), true);
-    m_wipe = makeSlider("wipeSlider", tr("Share of the width that shows A"), page);
-    addLabelled(layout, tr("A"), m_a);
-    addLabelled(layout, tr("B"), m_b);
-    for (QWidget* widget : {static_cast<QWidget*>(m_compareMode), static_cast<QWidget*>(m_third),
-                            static_cast<QWidget*>(m_difference), static_cast<QWidget*>(m_gain)})
-        layout->addWidget(widget);
-    layout->addWidget(m_wipe, 1);
-    layout->addStretch(0);
-    const auto onChoice = [this](QComboBox* combo, auto change) {
-        connect(combo, &QComboBox::activated, this, [this, combo, change] {
-            m_scene.edit([&](ViewSettings& s) { change(s.compare, combo->currentData()); });
-        });
-    };
-    onChoice(m_a, [](CompareSettings& c, const QVariant& v) { c.a = v.toString().toStdString(); });
-    onChoice(m_b, [](CompareSettings& c, const QVariant& v) { c.b = v.toString().toStdString(); });
+    m_wipe = makeSlider("wipeSlider", tr("Share of the width that shows A"), this);
     onChoice(m_third,
              [](CompareSettings& c, const QVariant& v) { c.third = v.toString().toStdString(); });
     onChoice(m_compareMode, [](CompareSettings& c, const QVariant& v) {
@@ -184,7 +182,6 @@ QWidget* ViewTools::makeComparePage()
     connect(m_wipe, &QSlider::valueChanged, this, [this](int value) {
         m_scene.edit([&](ViewSettings& s) { s.compare.wipe = value / 100.0; });
     });
-    return page;
 }
 
 QWidget* ViewTools::makeStackPage()
@@ -203,35 +200,32 @@ QWidget* ViewTools::makeStackPage()
     });
     addLabelled(layout, tr("Opacity"), m_opacity);
     addLabelled(layout, tr("Depth"), m_stretch);
-    layout->addStretch(1);
     return page;
 }
 
-QWidget* ViewTools::makeToneRow()
+void ViewTools::makeToneFields()
 {
-    auto* row = new QWidget(this);
-    auto* layout = rowLayout(row);
-    m_exposure = new QDoubleSpinBox(row);
+    m_exposure = new QDoubleSpinBox(this);
     m_exposure->setObjectName(QStringLiteral("exposureSpin"));
     m_exposure->setAccessibleName(tr("Exposure in stops"));
     m_exposure->setRange(-10, 10);
     m_exposure->setSingleStep(0.5);
     m_exposure->setDecimals(1);
     m_exposure->setSuffix(tr(" EV"));
-    m_exposure->setToolTip(tr("Factor 2 per stop on light or on numbers"));
+    m_exposure->setToolTip(tr("Exposure: factor 2 per stop on light or on numbers"));
     connect(m_exposure, &QDoubleSpinBox::valueChanged, this, [this](double value) {
         m_scene.edit([&](ViewSettings& s) { s.tone.exposure = value; });
     });
-    m_filter = makeCombo("filterCombo", tr("Magnification"), row);
+    m_filter = makeCombo("filterCombo", tr("Magnification"), this);
     m_filter->addItem(tr("Pixels"), false);
     m_filter->addItem(tr("Smooth"), true);
-    m_map = makeCombo("colourMapCombo", tr("Colours of numbers"), row);
-    m_map->addItem(tr("Automatic"), static_cast<int>(Tone::Map::Automatic));
+    m_map = makeCombo("colourMapCombo", tr("Colours of numbers"), this);
+    m_map->addItem(tr("Auto colours"), static_cast<int>(Tone::Map::Automatic));
     m_map->addItem(tr("Grey"), static_cast<int>(Tone::Map::Grey));
     m_map->addItem(tr("Signed"), static_cast<int>(Tone::Map::Diverging));
     m_map->addItem(tr("Magnitude"), static_cast<int>(Tone::Map::Magnitude));
-    m_range = makeCombo("rangeCombo", tr("Numbers at the ends of the colours"), row);
-    m_range->addItem(tr("Range of the frame"), static_cast<int>(Tone::Range::Frame));
+    m_range = makeCombo("rangeCombo", tr("Numbers at the ends of the colours"), this);
+    m_range->addItem(tr("Full range"), static_cast<int>(Tone::Range::Frame));
     m_range->addItem(tr("± 0.25"), static_cast<int>(Tone::Range::Quarter));
     m_range->addItem(tr("± 1"), static_cast<int>(Tone::Range::Unit));
     const auto onChoice = [this](QComboBox* combo, auto change) {
@@ -243,13 +237,17 @@ QWidget* ViewTools::makeToneRow()
     onChoice(m_map, [](Tone& t, const QVariant& v) { t.map = static_cast<Tone::Map>(v.toInt()); });
     onChoice(m_range,
              [](Tone& t, const QVariant& v) { t.range = static_cast<Tone::Range>(v.toInt()); });
-    addLabelled(layout, tr("Exposure"), m_exposure);
-    layout->addWidget(m_filter);
-    m_mapLabel = addLabelled(layout, tr("Colours"), m_map);
-    layout->addWidget(m_range);
-    layout->addStretch(1);
+}
+
+QWidget* ViewTools::makeZoomRow()
+{
+    auto* row = new QWidget(this);
+    auto* layout = rowLayout(row);
     m_zoom = new QLabel(row);
     m_zoom->setObjectName(QStringLiteral("zoomLabel"));
+    m_zoom->setToolTip(tr("Zoom; 1 × shows the whole picture"));
+    m_zoom->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+    m_zoom->setMinimumWidth(m_zoom->fontMetrics().horizontalAdvance(QStringLiteral("0.000 ×")));
     layout->addWidget(m_zoom);
     m_fit = new QToolButton(row);
     m_fit->setObjectName(QStringLiteral("fitButton"));
@@ -306,18 +304,15 @@ void ViewTools::sync()
     const bool is3d = s.mode == ViewMode::Stack3d;
     const bool isFlat = s.mode == ViewMode::Image || isCompare || s.mode == ViewMode::StackGrid;
     select(m_mode, static_cast<int>(s.mode));
-    m_pages->setCurrentWidget(isCompare ? m_comparePage
-                              : is3d    ? m_stackPage
-                              : isFlat  ? m_streamPage
-                                        : m_emptyPage);
+    m_comparePage->setVisible(isCompare);
+    m_stackPage->setVisible(is3d);
     m_streamPage->setObjectName(s.mode == ViewMode::StackGrid ? QStringLiteral("stackGrid")
                                                               : QStringLiteral("imageView"));
     m_stream->setVisible(!isCompare);
     fillStreams(m_stream, m_scene.streamsFor(s.mode), s.stream);
     const auto shown = m_scene.frame(s.stream);
     const bool hasLayers = shown && shown->layers() > 1;
-    m_layer->setVisible(hasLayers);
-    m_layerLabel->setVisible(hasLayers);
+    m_streamPage->setVisible(hasLayers && isFlat && !isCompare);
     const QSignalBlocker layerBlocker(m_layer);
     m_layer->setRange(1, hasLayers ? shown->layers() : 1);
     m_layer->setValue(s.layer + 1);
@@ -337,10 +332,11 @@ void ViewTools::sync()
     const bool isThree = compare.mode == CompareMode::ThreeUp;
     const bool hasDifference =
         compare.mode == CompareMode::Difference || (isThree && compare.third.empty());
-    m_third->setVisible(isThree);
-    m_gain->setVisible(hasDifference);
-    m_difference->setVisible(hasDifference);
-    m_wipe->setVisible(compare.mode == CompareMode::Wipe);
+    m_compareMode->setVisible(isCompare);
+    m_third->setVisible(isCompare && isThree);
+    m_gain->setVisible(isCompare && hasDifference);
+    m_difference->setVisible(isCompare && hasDifference);
+    m_wipe->setVisible(isCompare && compare.mode == CompareMode::Wipe);
     const QSignalBlocker wipeBlocker(m_wipe), opacityBlocker(m_opacity), stretchBlocker(m_stretch);
     m_wipe->setValue(static_cast<int>(std::lround(compare.wipe * 100)));
     m_opacity->setValue(static_cast<int>(std::lround(s.opacity * 100)));
@@ -356,14 +352,17 @@ void ViewTools::sync()
         const auto frame = m_scene.frame(id);
         return frame && frame->isScalar();
     });
-    for (QWidget* widget : {static_cast<QWidget*>(m_mapLabel), static_cast<QWidget*>(m_map),
-                            static_cast<QWidget*>(m_range)})
+    for (QComboBox* widget : {m_map, m_range})
         widget->setVisible(hasNumbers);
     m_filter->setVisible(isFlat);
     m_oneToOne->setVisible(isFlat);
     m_zoom->setVisible(isFlat);
-    m_zoom->setText(tr("Zoom %1 ×").arg(s.transform.zoom, 0, 'g', 3));
-    m_toneRow->setVisible(isFlat || is3d);
+    m_zoom->setText(tr("%1 ×").arg(s.transform.zoom, 0, 'g', 3));
+    m_exposure->setVisible(isFlat || is3d);
+    m_zoomRow->setVisible(isFlat || is3d);
+    // At once, the inner row first, so that the picture does not jump a frame later.
+    m_zoomRow->layout()->activate();
+    layout()->activate();
 }
 
 } // namespace vergence

@@ -7,7 +7,6 @@
 #include <QLabel>
 #include <QSlider>
 #include <QSpinBox>
-#include <QStackedWidget>
 #include <QToolButton>
 #include <QWidget>
 
@@ -15,7 +14,7 @@
 
 namespace vergence {
 
-/// The two rows above the view: what is shown (`viewModeCombo`, streams, A and B) and how
+/// The row above the view: what is shown (`viewModeCombo`, streams, A and B) and how
 /// (exposure, filter, colours).
 class ViewTools : public QWidget {
     Q_OBJECT
@@ -30,7 +29,11 @@ private:
     QWidget* makeStreamPage();
     QWidget* makeComparePage();
     QWidget* makeStackPage();
-    QWidget* makeToneRow();
+    void makeCompareFields();
+    void makeToneFields();
+    using CompareChange = void (*)(CompareSettings&, const QVariant&);
+    void onChoice(QComboBox* combo, CompareChange change);
+    QWidget* makeZoomRow();
     QComboBox* makeCombo(const char* name, const QString& title, QWidget* parent);
     QSlider* makeSlider(const char* name, const QString& title, QWidget* parent);
     void fillStreams(QComboBox* combo, const std::vector<StreamDecl>& streams,
@@ -40,17 +43,15 @@ private:
 
     ViewScene& m_scene;
     QComboBox *m_mode = nullptr, *m_stream = nullptr;
-    QStackedWidget* m_pages = nullptr;
     QWidget *m_streamPage = nullptr, *m_comparePage = nullptr, *m_stackPage = nullptr;
-    QWidget *m_emptyPage = nullptr, *m_toneRow = nullptr;
-    QLabel* m_layerLabel = nullptr;
+    QWidget* m_zoomRow = nullptr;
     QSpinBox* m_layer = nullptr;
     QComboBox *m_a = nullptr, *m_b = nullptr, *m_third = nullptr, *m_compareMode = nullptr;
     QComboBox *m_gain = nullptr, *m_difference = nullptr;
     QSlider *m_wipe = nullptr, *m_opacity = nullptr, *m_stretch = nullptr;
     QDoubleSpinBox* m_exposure = nullptr;
     QComboBox *m_filter = nullptr, *m_map = nullptr, *m_range = nullptr;
-    QLabel *m_mapLabel = nullptr, *m_zoom = nullptr;
+    QLabel* m_zoom = nullptr;
     QToolButton *m_fit = nullptr, *m_oneToOne = nullptr;
 };
 

@@ -228,4 +228,23 @@ inline std::vector<ViewControl> labControls()
     return {accommodation, eye, planes, quantity};
 }
 
+/// The controls of the light field lab: those of labControls, and which item is looked at.
+inline std::vector<ViewControl> fullControls()
+{
+    auto controls = labControls();
+    controls.push_back({.id = "item",
+                        .title = "Look at",
+                        .unit = {},
+                        .help = "A finished item, or whatever is being solved.",
+                        .kind = ViewControl::Kind::Choice,
+                        .minimum = {},
+                        .maximum = {},
+                        .value = {0},
+                        .labels = {"current", "seed 1", "seed 2"},
+                        .marks = {}});
+    controls[3].title = "Show planes";
+    controls[3].labels = {"sRGB", "linear", "×4", "weight seen"};
+    return controls;
+}
+
 } // namespace vergence::test

@@ -99,6 +99,51 @@ private Q_SLOTS:
         QVERIFY(m_sent < 100);
     }
 
+    void controlsLeaveRoomForThePicture_data()
+    {
+        QTest::addColumn<QSize>("size");
+        QTest::addColumn<int>("leastHeight");
+        QTest::newRow("small") << QSize(640, 340) << 200;
+        QTest::newRow("large") << QSize(900, 600) << 430;
+    }
+
+    void controlsLeaveRoomForThePicture()
+    {
+        QFETCH(QSize, size);
+        QFETCH(int, leastHeight);
+        m_panel->setControls(test::fullControls());
+        m_panel->resize(size);
+        auto* pad = find<ControlPad>("controls/eye");
+        QTRY_VERIFY(pad->height() >= 72 && pad->height() <= 84);
+        auto* canvas = m_panel->findChild<QWidget*>(QStringLiteral("softwareView"));
+        QCOMPARE(m_panel->size(), size);
+        QVERIFY2(canvas->height() >= leastHeight, qPrintable(QString::number(canvas->height())));
+        const QWidget* strip = find<QWidget>("viewControls");
+        for (const QWidget* child : strip->findChildren<QWidget*>())
+            if (child->isVisible())
+                QVERIFY2(child->parentWidget()->rect().contains(child->geometry()),
+                         qPrintable(child->objectName()));
+    }
+
+    void arrowHidesTheControlsAndTheKeysStillWork()
+    {
+        auto* toggle = find<QToolButton>("viewControlsToggle");
+        auto* canvas = m_panel->findChild<QWidget*>(QStringLiteral("softwareView"));
+        QVERIFY(toggle->isVisible());
+        const int before = canvas->height();
+        toggle->click();
+        QVERIFY(!find<QWidget>("viewControls")->isVisible());
+        QTRY_VERIFY(canvas->height() > before);
+        QTest::keyClick(canvas, Qt::Key_2);
+        QTRY_COMPARE(value("planes"), (std::vector<double>{0, 1, 0, 0, 0, 0, 0, 0}));
+        m_panel->setControls(test::labControls());
+        QVERIFY(!find<QWidget>("viewControls")->isVisible());
+        toggle->click();
+        QVERIFY(find<QWidget>("viewControls")->isVisible());
+        m_panel->setControls({});
+        QVERIFY(!toggle->isVisible());
+    }
+
     void pointerTellsStreamAndPixel()
     {
         auto* canvas = m_panel->findChild<QWidget*>(QStringLiteral("softwareView"));

@@ -68,12 +68,14 @@ void ViewGalleryTest::everyModeShowsAPicture_data()
     QTest::addColumn<QString>("stream");
     QTest::addColumn<QString>("compare");
     QTest::addColumn<bool>("isDark");
+    QTest::addColumn<QSize>("size");
     const auto add = [](const char* name, const char* mode, const char* stream,
                         const char* compare) {
         for (const bool isDark : {false, true})
-            QTest::addRow("%s-%s", name, isDark ? "dark" : "light")
-                << QString::fromLatin1(mode) << QString::fromLatin1(stream)
-                << QString::fromLatin1(compare) << isDark;
+            for (const QSize size : {QSize(640, 340), QSize(900, 600)})
+                QTest::addRow("%s-%s-%d", name, isDark ? "dark" : "light", size.width())
+                    << QString::fromLatin1(mode) << QString::fromLatin1(stream)
+                    << QString::fromLatin1(compare) << isDark << size;
     };
     add("image", "Image", "Eye view", "");
     add("error", "Image", "Error", "");
@@ -94,12 +96,13 @@ void ViewGalleryTest::everyModeShowsAPicture()
     QFETCH(QString, stream);
     QFETCH(QString, compare);
     QFETCH(bool, isDark);
+    QFETCH(QSize, size);
     QApplication::setPalette(isDark ? darkPalette() : QApplication::style()->standardPalette());
     ViewPanel panel;
-    panel.resize(760, 560);
+    panel.resize(size);
     if (!mode.isEmpty()) {
         panel.setStreams(test::labStreams());
-        panel.setControls(test::labControls());
+        panel.setControls(test::fullControls());
         panel.setFrame(test::makeEyeView("eye_view", 256, 1.0));
         panel.setFrame(test::makeEyeView("target", 256, 0.0));
         panel.setFrame(test::makeNumbers("error", 256));

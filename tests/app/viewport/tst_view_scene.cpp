@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <QSignalSpy>
 #include <QtTest>
 
@@ -20,6 +22,22 @@ private Q_SLOTS:
         scene.setStreams({{"cloud", "Splats", StreamKind::Splats, "", ""}});
         QVERIFY(scene.modes() == std::vector<ViewMode>{ViewMode::NotShown});
         QVERIFY(scene.visibleStreams().empty());
+    }
+
+    void firstImageIsShownUntilTheUserChooses()
+    {
+        ViewScene scene;
+        auto streams = test::labStreams();
+        std::ranges::rotate(streams, streams.begin() + 3); // planes, optics, eye_view, …
+        scene.setStreams({streams.front()});
+        QVERIFY(scene.settings().mode == ViewMode::Image);
+        QCOMPARE(scene.settings().stream, std::string("planes"));
+        scene.setStreams(streams);
+        QVERIFY(scene.settings().mode == ViewMode::Image);
+        QCOMPARE(scene.settings().stream, std::string("eye_view"));
+        scene.edit([](ViewSettings& s) { s.stream = "error"; });
+        scene.setStreams(test::labStreams());
+        QCOMPARE(scene.settings().stream, std::string("error"));
     }
 
     void compareOffersOneGroupOnly()
