@@ -46,6 +46,34 @@ QString textAt(const nlohmann::json& json, const char* pointer)
     return QString::fromStdString(value.is_string() ? value.get<std::string>() : value.dump());
 }
 
+QString cellText(const nlohmann::json& cell)
+{
+    if (cell.is_string())
+        return QString::fromStdString(cell.get<std::string>()).toHtmlEscaped();
+    return cell.is_number() ? figureText(cell.get<double>()) : QString();
+}
+
+/// Tables of words, which charts cannot draw: one line per row.
+QString wordTables(const std::vector<nlohmann::json>& tables)
+{
+    QString html;
+    for (const nlohmann::json& table : tables) {
+        const auto rows = table.value("rows", nlohmann::json::array());
+        if (rows.empty() || !rows.front().is_array() || rows.front().empty() ||
+            !rows.front().front().is_string())
+            continue;
+        html += "<br><b>" + textAt(table, "/title").toHtmlEscaped() + "</b><table>";
+        for (const auto& row : rows) {
+            html += "<tr>";
+            for (const auto& cell : row)
+                html += "<td style='padding-right:8px'>" + cellText(cell) + "</td>";
+            html += "</tr>";
+        }
+        html += "</table>";
+    }
+    return html;
+}
+
 } // namespace
 
 InspectorPanel::InspectorPanel(RunListModel& runs, QWidget* parent) : QWidget(parent), m_runs(runs)
@@ -93,8 +121,11 @@ void InspectorPanel::setRun(const QString& id)
     m_id = id;
     const RunEntry* run = m_runs.find(id);
     m_session = run == nullptr ? nullptr : run->session;
-    if (m_session != nullptr)
-        connect(&m_session->client(), &RunClient::artifactsChanged, this, &InspectorPanel::refresh);
+    if (m_session != nullptr) {
+        const RunClient* client = &m_session->client();
+        connect(client, &RunClient::artifactsChanged, this, &InspectorPanel::refresh);
+        connect(client, &RunClient::tableChanged, this, &InspectorPanel::refresh);
+    }
     refresh();
 }
 
@@ -130,7 +161,8 @@ void InspectorPanel::showFacts(const RunEntry& run)
     rows += htmlRow(tr("Exit code"), run.exitCode ? QString::number(*run.exitCode) : QString());
     rows += htmlRow(tr("Continues"), textAt(manifest, "/run/parent"));
     m_facts->setText("<b>" + run.name.toHtmlEscaped() + "</b><table>" + rows + "</table>" +
-                     run.problem.toHtmlEscaped());
+                     run.problem.toHtmlEscaped() +
+                     (m_session == nullptr ? QString() : wordTables(m_session->client().tables())));
 }
 
 void InspectorPanel::showArtifacts(const RunEntry& run)

@@ -1,5 +1,7 @@
 // How the parts of the window are connected; built in main_window.cpp.
 
+#include <cmath>
+
 #include <QFileInfo>
 #include <QStackedWidget>
 #include <QUndoStack>
@@ -26,7 +28,13 @@ std::vector<ChartTable> tablesOf(const RunClient& client)
             for (const auto& cell : row)
                 values.push_back(cell.is_number() ? cell.get<double>() : std::nan(""));
         }
-        tables.push_back(std::move(table));
+        // A table of words has no abscissa; the inspector shows it.
+        const bool hasAbscissa =
+            std::any_of(table.rows.begin(), table.rows.end(), [](const std::vector<double>& row) {
+                return !row.empty() && std::isfinite(row.front());
+            });
+        if (hasAbscissa)
+            tables.push_back(std::move(table));
     }
     return tables;
 }

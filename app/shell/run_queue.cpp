@@ -138,8 +138,6 @@ void RunQueue::noteState(const QString& id, RunState state)
     if (found != m_items.end()) {
         const bool isGood = state == RunState::Completed || state == RunState::Stopped;
         found->state = isGood ? ItemState::Done : ItemState::Failed;
-        const RunEntry* run = m_runs.find(id);
-        found->note = isGood || run == nullptr ? QString() : stateText(*run);
         changed(static_cast<int>(found - m_items.begin()));
         if (!isGood && !m_continuesAfterFailure)
             setPaused(true);
@@ -215,8 +213,13 @@ QVariant RunQueue::data(const QModelIndex& index, int role) const
     case Changes:
         return item.draft.flags.join("  ");
     default:
-        return item.note.isEmpty() ? states[static_cast<int>(item.state)] : item.note;
+        break;
     }
+    // The exit code may be known a moment later than the state, so the run is asked each time.
+    const RunEntry* run = item.state == ItemState::Failed ? m_runs.find(item.runId) : nullptr;
+    if (run != nullptr)
+        return stateText(*run);
+    return item.note.isEmpty() ? states[static_cast<int>(item.state)] : item.note;
 }
 
 QVariant RunQueue::headerData(int section, Qt::Orientation orientation, int role) const

@@ -19,7 +19,7 @@ public:
         RunDraft draft;
         ItemState state = ItemState::Waiting;
         QString runId;
-        QString note; ///< why it failed
+        QString note; ///< why it could not be started
     };
 
     RunQueue(RunListModel& runs, RunStarter& starter, QString file, QObject* parent = nullptr);

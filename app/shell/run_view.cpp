@@ -12,6 +12,11 @@ namespace {
 constexpr int kMostCards = 3; ///< more would push the view out of sight; Problems has them all
 constexpr int kLogTail = 12;
 
+QString causeOf(const RunEntry& run)
+{
+    return QString("%1 %2 %3").arg(run.problemId, run.problem).arg(run.exitCode.value_or(-1));
+}
+
 } // namespace
 
 RunView::RunView(RunListModel& runs, const QString& runId, QWidget* parent)
@@ -43,6 +48,12 @@ RunView::RunView(RunListModel& runs, const QString& runId, QWidget* parent)
                     takeState(state);
             });
     connect(&m_session.client(), &RunClient::progressChanged, this, &RunView::showMessage);
+    connect(&m_runs, &RunListModel::runProgressed, this, [this](const QString& id) {
+        // Cause and exit code may arrive a moment after the state they explain.
+        const RunEntry* run = id == m_id ? m_runs.find(id) : nullptr;
+        if (run != nullptr && run->hasEnded() && causeOf(*run) != m_shownCause)
+            takeState(run->state);
+    });
     connect(&m_session, &RunSession::problemAdded, this, [this](const RunProblem& problem) {
         const RunEntry* run = m_runs.find(m_id);
         if (run == nullptr || !isLive(run->state))
@@ -73,6 +84,7 @@ void RunView::takeState(RunState state)
         m_sawLive && (state == RunState::Completed || state == RunState::Stopped);
     if (hasJustEnded)
         m_success->showResult(successSentence(*run, m_session.client().metrics(), m_metrics));
+    m_shownCause = causeOf(*run);
     if (const auto card = cardForRun(*run, lastLogLines())) {
         clearCards();
         addCard(*card);

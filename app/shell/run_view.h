@@ -50,6 +50,7 @@ private:
     SuccessBar* m_success;
     ViewPanel* m_panel;
     FramePump* m_pump;
+    QString m_shownCause; ///< of the card on screen
     bool m_sawLive = false;
 };
 

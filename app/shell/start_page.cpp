@@ -1,5 +1,6 @@
 #include "app/shell/start_page.h"
 
+#include <QEvent>
 #include <QFrame>
 #include <QHBoxLayout>
 #include <QLabel>
@@ -134,6 +135,13 @@ QWidget* StartPage::makeFacts()
     connect(m_computer, &QLabel::linkActivated, this, &StartPage::devicesRequested);
     connect(m_plugins, &QLabel::linkActivated, this, &StartPage::pluginManagerRequested);
     return box;
+}
+
+void StartPage::changeEvent(QEvent* event)
+{
+    QWidget::changeEvent(event);
+    if (event->type() == QEvent::PaletteChange && m_demo != nullptr)
+        m_demo->setIcon(tintedIcon("start", palette()));
 }
 
 void StartPage::setComputer(const QString& text)

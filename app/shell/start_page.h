@@ -28,6 +28,9 @@ Q_SIGNALS:
     void pluginManagerRequested();
     void devicesRequested();
 
+protected:
+    void changeEvent(QEvent* event) override;
+
 private:
     QWidget* makeButtons();
     QWidget* makeFacts();

@@ -2,8 +2,9 @@
 
 #include <QApplication>
 #include <QFont>
-#include <QStyleFactory>
 #include <QToolTip>
+
+#include "app/shell/studio_style.h"
 
 namespace vergence {
 
@@ -38,7 +39,7 @@ Theme::Theme(QApplication& application)
 {
     if (m_pointSize <= 0)
         m_pointSize = 10;
-    application.setStyle(QStyleFactory::create("Fusion"));
+    application.setStyle(new StudioStyle);
 }
 
 QPalette Theme::lightPalette()

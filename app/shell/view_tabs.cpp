@@ -1,5 +1,7 @@
 #include "app/shell/view_tabs.h"
 
+#include <QEvent>
+
 #include "app/shell/icons.h"
 
 namespace vergence {
@@ -53,6 +55,13 @@ void ViewTabs::closeRun(const QString& runId)
 {
     if (RunView* view = find(runId))
         closeTab(indexOf(view));
+}
+
+void ViewTabs::changeEvent(QEvent* event)
+{
+    QTabWidget::changeEvent(event);
+    for (int i = 0; event->type() == QEvent::PaletteChange && i < count(); ++i)
+        showState(static_cast<RunView*>(widget(i))->runId());
 }
 
 void ViewTabs::closeTab(int index)

@@ -23,6 +23,9 @@ Q_SIGNALS:
     void currentRunChanged(const QString& runId); ///< empty once the last tab is closed
     void viewClosed(const QString& runId);
 
+protected:
+    void changeEvent(QEvent* event) override;
+
 private:
     void closeTab(int index);
     void showState(const QString& runId);

@@ -21,7 +21,7 @@ private Q_SLOTS:
                                   static_cast<int>(RunQueue::ItemState::Done), 60'000);
         QCOMPARE(static_cast<int>(queue.item(0).state),
                  static_cast<int>(RunQueue::ItemState::Failed));
-        QVERIFY(queue.item(0).note.contains("code 1"));
+        QTRY_VERIFY(queue.index(0, RunQueue::Status).data().toString().contains("code 1"));
     }
     void stopIfFailedLeavesTheRestWaiting()
     {

@@ -9,8 +9,10 @@
 #include <QSet>
 #include <QStackedWidget>
 #include <QTest>
+#include <QThread>
 #include <QTreeWidget>
 
+#include "app/shell/watchdog.h"
 #include "tests/support/gui/gui_harness.h"
 
 using namespace vergence;
@@ -69,7 +71,8 @@ private Q_SLOTS:
     {
         QTest::addColumn<QString>("layout");
         QTest::addColumn<QStringList>("shown");
-        QTest::newRow("Setup") << QString("Setup") << QStringList{"runsDock", "setupDock", "problemsDock"};
+        QTest::newRow("Setup") << QString("Setup")
+                               << QStringList{"runsDock", "setupDock", "problemsDock"};
         QTest::newRow("Train") << QString("Train")
                                << QStringList{"runsDock", "setupDock", "chartsDock", "logDock"};
         QTest::newRow("Inspect") << QString("Inspect") << QStringList{"runsDock", "inspectorDock"};
@@ -159,6 +162,15 @@ private Q_SLOTS:
         for (const PluginInfo& plugin : gui.window().catalog().plugins())
             QVERIFY(!plugin.isUsable());
         QVERIFY(!gui.find<QPushButton>("demoButton")->isEnabled());
+    }
+    void theWatchdogSeesABlockedWindow()
+    {
+        Watchdog watchdog;
+        QTest::qWait(50);
+        QThread::msleep(150);
+        QTRY_VERIFY(watchdog.blockCount() >= 1);
+        QVERIFY(watchdog.longestBlockMs() >= 100);
+        QVERIFY(watchdog.report().contains("longest_block_ms"));
     }
     void noShortcutIsTakenTwice()
     {

@@ -1,12 +1,10 @@
-#include <QElapsedTimer>
+#include <QInputDialog>
 #include <QLabel>
 #include <QPushButton>
 #include <QRandomGenerator>
-#include <QSignalSpy>
 #include <QTest>
 
 #include "app/shell/error_card.h"
-#include "core/artifact/checkpoint.h"
 #include "tests/support/gui/gui_harness.h"
 
 using namespace vergence;
@@ -47,6 +45,9 @@ private Q_SLOTS:
         QVERIFY2(sentence.startsWith("Done in"), qPrintable(sentence));
         QVERIFY2(sentence.contains("→"), qPrintable(sentence));
         gui.shoot("demo_done");
+        gui.window().docks().reveal("inspectorDock");
+        gui.window().docks().reveal("logDock");
+        gui.shoot("demo_facts");
     }
     void aCrashIsACardAndResumes()
     {
@@ -124,6 +125,37 @@ private Q_SLOTS:
         QTest::mouseClick(cardIn(gui.window())->findChild<QPushButton*>("card_mark_stopped"),
                           Qt::LeftButton);
         QVERIFY(gui.waitState(run, RunState::Stopped));
+    }
+    void aFinishedRunCanBeExplored()
+    {
+        GuiHarness gui;
+        QVERIFY(gui.waitForPlugins());
+        const QString run = gui.start("chaos", "[run]\nsteps = 5\n");
+        QVERIFY(gui.waitState(run, RunState::Completed));
+        gui.restart(); // nobody watches any more, so the worker of the run ends
+        QVERIFY(gui.waitForPlugins());
+        QVERIFY(gui.waitState(run, RunState::Completed));
+        gui.window().openRun(run, true);
+        QTRY_VERIFY_WITH_TIMEOUT(gui.window().views().current()->pump().framesShown() >= 1, 30'000);
+        QCOMPARE(gui.window().runs().find(run)->state, RunState::Completed);
+        gui.window().views().closeRun(run);
+    }
+    void aCompletedRunCanBeExtended()
+    {
+        GuiHarness gui;
+        QVERIFY(gui.waitForPlugins());
+        const QString run = gui.start("chaos", "[run]\nsteps = 7\n");
+        QVERIFY(gui.waitState(run, RunState::Completed));
+        gui.window().perform(RunAction::Extend, {run});
+        auto* dialog = gui.find<QInputDialog>("extendDialog");
+        QVERIFY(dialog != nullptr);
+        dialog->setIntValue(5);
+        dialog->accept();
+        QTRY_COMPARE_WITH_TIMEOUT(gui.window().runs().find(run)->total, 12, 30'000);
+        QVERIFY(gui.waitState(run, RunState::Completed));
+        QTRY_COMPARE(
+            gui.window().runs().find(run)->session->client().metrics().find("train/loss")->size(),
+            12u);
     }
     void impatienceBreaksNothing()
     {

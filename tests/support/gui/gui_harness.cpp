@@ -66,8 +66,12 @@ GuiHarness::~GuiHarness()
 
 void GuiHarness::open()
 {
+    if (const QString theme = qEnvironmentVariable("VERGENCE_SHOTS_THEME"); !theme.isEmpty())
+        StudioSettings().setTheme(theme);
     m_window = std::make_unique<MainWindow>(m_options, theme());
     m_window->show();
+    if (qEnvironmentVariableIsSet("VERGENCE_SHOTS"))
+        m_window->resize(m_window->screen()->size());
     static_cast<void>(QTest::qWaitForWindowExposed(m_window.get()));
 }
 

@@ -36,7 +36,8 @@ public:
     bool waitState(const QString& run, RunState state, int milliseconds = 30'000);
     /// Starts `plugin` with the values of `toml` from the form; id of the run.
     QString start(const QString& plugin, const QString& toml);
-    /// Saves a picture of the window where VERGENCE_SHOTS names a folder.
+    /// Saves a picture of the screen where VERGENCE_SHOTS names a folder; VERGENCE_SHOTS_THEME
+    /// chooses "light" or "dark".
     void shoot(const QString& name);
     /// Ends every live run and waits for the workers.
     void endRuns();
