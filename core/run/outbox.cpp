@@ -101,19 +101,19 @@ void Outbox::setStreams(Json streams)
     send({{"type", "streams"}, {"streams", std::move(streams)}});
 }
 
-void Outbox::noticed(const std::vector<FrameNotice>& notices)
+std::vector<Outbox::Json> Outbox::frameMessages(const std::vector<FrameNotice>& notices)
 {
     const std::lock_guard lock(m_mutex);
-    std::map<std::string, Json> newest;
-    for (const FrameNotice& notice : notices)
-        newest[notice.stream] = {{"type", "frame"},
-                                 {"stream", notice.stream},
-                                 {"ring", notice.ring},
-                                 {"sequence", notice.sequence}};
-    for (auto& [stream, message] : newest) {
-        m_frames[stream] = message;
-        m_batch.messages.push_back(std::move(message));
+    std::vector<Json> messages;
+    for (const FrameNotice& notice : notices) {
+        Json message = {{"type", "frame"},
+                        {"stream", notice.stream},
+                        {"ring", notice.ring},
+                        {"sequence", notice.sequence}};
+        m_frames[notice.stream] = message;
+        messages.push_back(std::move(message));
     }
+    return messages;
 }
 
 Outbox::Batch Outbox::take(bool everything)

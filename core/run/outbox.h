@@ -34,7 +34,8 @@ public:
     void setTable(const Json& table);
     void setControls(Json controls);
     void setStreams(Json streams);
-    void noticed(const std::vector<FrameNotice>& notices);
+    /// Messages for the newest frame of each stream; remembered for clients that come late.
+    std::vector<Json> frameMessages(const std::vector<FrameNotice>& notices);
 
     struct Batch {
         std::vector<Json> messages;

@@ -317,13 +317,25 @@ void RunController::Impl::appendMetrics(std::vector<nlohmann::json>& messages,
     }
 }
 
+void RunController::setFrameListener(std::function<void()> listener)
+{
+    expects(!m_impl->thread.joinable(), "setFrameListener: the run was started already");
+    m_impl->frames.setNoticeListener(std::move(listener));
+}
+
+std::vector<nlohmann::json> RunController::pollFrames()
+{
+    return m_impl->outbox.frameMessages(m_impl->frames.drainNotices());
+}
+
 std::vector<nlohmann::json> RunController::poll()
 {
     Impl& impl = *m_impl;
     impl.checkTimeLimit();
     const bool isOver = isFinal(impl.control.state());
-    impl.outbox.noticed(impl.frames.drainNotices());
+    std::vector<nlohmann::json> frameMessages = pollFrames();
     Outbox::Batch batch = impl.outbox.take(isOver);
+    batch.messages.insert(batch.messages.end(), frameMessages.begin(), frameMessages.end());
     // What was said before `batch` was taken has its numbers recorded by now, so they go first and
     // nothing overtakes them.
     std::vector<nlohmann::json> messages;

@@ -44,6 +44,7 @@ public:
 
 private:
     void poll();
+    void sendFrames();
     void beat();
     void interrupted(int signal);
     void killAfter(double seconds);
@@ -72,6 +73,9 @@ int Worker::run()
     QTimer pollTimer, beatTimer;
     QObject::connect(&pollTimer, &QTimer::timeout, &m_loop, [this] { poll(); });
     QObject::connect(&beatTimer, &QTimer::timeout, &m_loop, [this] { beat(); });
+    m_controller.setFrameListener([this] {
+        QMetaObject::invokeMethod(&m_loop, [this] { sendFrames(); }, Qt::QueuedConnection);
+    });
     m_controller.start();
     m_controller.beat(socketName());
     pollTimer.start(kPollMilliseconds);
@@ -107,6 +111,13 @@ void Worker::poll()
     }
     if (isOver)
         m_loop.quit();
+}
+
+/// Pictures do not wait for the batch: a slider in the window moves them.
+void Worker::sendFrames()
+{
+    if (m_server)
+        m_server->broadcast(m_controller.pollFrames());
 }
 
 void Worker::beat()

@@ -84,14 +84,21 @@ void FramePublisher::publishShared(FrameInfo info, const SharedPixels& shared)
 
 void FramePublisher::notify(const FrameInfo& info, const FrameRingWriter& ring)
 {
-    const std::lock_guard lock(m_mutex);
-    for (FrameNotice& notice : m_notices) {
-        if (notice.stream == info.stream) {
-            notice = {info.stream, ring.name(), info.sequence};
-            return;
-        }
+    bool isFirst = false;
+    {
+        const std::lock_guard lock(m_mutex);
+        isFirst = m_notices.empty();
+        const auto waiting =
+            std::find_if(m_notices.begin(), m_notices.end(), [&](const FrameNotice& notice) {
+                return notice.stream == info.stream;
+            });
+        if (waiting != m_notices.end())
+            *waiting = {info.stream, ring.name(), info.sequence};
+        else
+            m_notices.push_back({info.stream, ring.name(), info.sequence});
     }
-    m_notices.push_back({info.stream, ring.name(), info.sequence});
+    if (isFirst && m_noticeListener)
+        m_noticeListener();
 }
 
 /// The ring of the frame's stream, made or replaced where it is too small; fills in the sequence.

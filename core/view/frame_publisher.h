@@ -43,6 +43,8 @@ public:
     bool wantsShared() const { return m_wantsShared; }
     void setWantsShared(bool wants) { m_wantsShared = wants; }
     std::vector<FrameNotice> drainNotices();
+    /// Called from the publishing thread when a notice waits where none waited before; must be quick. Set before the run starts.
+    void setNoticeListener(std::function<void()> listener) { m_noticeListener = std::move(listener); }
     /// Copy of the newest frame of a stream (for time-lapses and --preview files); empty pixels where none.
     Frame newest(const std::string& stream);
     std::vector<std::string> ringNames() const;
@@ -57,6 +59,7 @@ private:
     mutable std::mutex m_mutex;
     std::map<std::string, std::unique_ptr<StreamState>> m_streams;
     std::vector<FrameNotice> m_notices;
+    std::function<void()> m_noticeListener;
     std::uint64_t m_ringsMade = 0;
 };
 

@@ -122,11 +122,12 @@ void Viewer::declare(RunContext& context, const ViewSource& source, const std::v
                        .kind = ViewControl::Kind::Toggles};
     for (int k = 0; k < geometry.optics.planes(); ++k) {
         planes.labels.push_back(fmt::format("{}", k + 1));
-        planes.value.push_back(1);
+        const auto index = static_cast<std::size_t>(k);
+        planes.value.push_back(index >= m_planesOn.size() || m_planesOn[index] ? 1 : 0);
     }
     controls.push_back(std::move(planes));
-    controls.push_back({.id = "plane_mode", .title = "Show planes", .kind = ViewControl::Kind::Choice, .value = {0},
-                        .labels = {"sRGB", "linear", "×4", "weight seen"}});
+    controls.push_back({.id = "plane_mode", .title = "Show planes", .kind = ViewControl::Kind::Choice,
+                        .value = {static_cast<double>(m_planeMode)}, .labels = {"sRGB", "linear", "×4", "weight seen"}});
     if (itemLabels.size() > 1) {
         ViewControl items{.id = "item", .title = "Look at", .help = "A finished item, or whatever is being solved.",
                           .kind = ViewControl::Kind::Choice, .value = {0}, .labels = {"current"}};
