@@ -73,8 +73,6 @@ void tellEightNumbers(benchmark::State& state)
         }
     }
     state.SetItemsProcessed(state.iterations() * kSteps);
-    state.counters["us_per_step"] =
-        benchmark::Counter(static_cast<double>(state.iterations() * kSteps) * 1e-6, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 BENCHMARK(tellEightNumbers)->Unit(benchmark::kMillisecond)->UseRealTime();
 
