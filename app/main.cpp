@@ -9,6 +9,7 @@
 #include "app/shell/preview_path.h"
 #include "app/shell/watchdog.h"
 #include "core/base/error.h"
+#include "core/run/signal_watch.h"
 
 namespace {
 
@@ -31,6 +32,9 @@ int showWindow(QApplication& application, const vergence::ShellOptions& options)
     std::unique_ptr<vergence::Watchdog> watchdog;
     if (options.hasWatchdog)
         watchdog = std::make_unique<vergence::Watchdog>();
+    // Ends like a closed window, so that the layout is kept; runs go on either way.
+    vergence::SignalWatch signals;
+    QObject::connect(&signals, &vergence::SignalWatch::interrupted, &window, &QWidget::close);
     window.show();
     const int code = QApplication::exec();
     if (watchdog)

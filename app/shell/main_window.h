@@ -73,7 +73,7 @@ private:
     void beginBackgroundWork();
     void restoreWindow();
 
-    // main_window_glue.cpp: connections between the parts
+    // main_window_actions.cpp, main_window_glue.cpp: connections between the parts
     void connectActions();
     void connectSetup();
     void connectPanels();
@@ -91,7 +91,7 @@ private:
     void takeIssues(const std::vector<ConfigIssue>& issues);
     void applyAppearance();
 
-    // main_window_runs.cpp: what is done with runs
+    // main_window_runs.cpp, main_window_dialogs.cpp: what is done with runs
     QString launch(const std::function<QString()>& start);
     void followNew(const QString& id, bool fromForm);
     void freezeForm(const QString& id);

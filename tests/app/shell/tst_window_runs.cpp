@@ -5,6 +5,7 @@
 #include <QTest>
 
 #include "app/shell/error_card.h"
+#include "app/shell/watchdog.h"
 #include "tests/support/gui/gui_harness.h"
 
 using namespace vergence;
@@ -125,6 +126,18 @@ private Q_SLOTS:
         QTest::mouseClick(cardIn(gui.window())->findChild<QPushButton*>("card_mark_stopped"),
                           Qt::LeftButton);
         QVERIFY(gui.waitState(run, RunState::Stopped));
+    }
+    void aFloodOfLinesReachesTheLog()
+    {
+        GuiHarness gui;
+        QVERIFY(gui.waitForPlugins());
+        Watchdog watchdog;
+        const QString run =
+            gui.start("chaos", "[run]\nsteps = 60\nstep_ms = 20\n[chaos]\nflood = 5000\n");
+        QVERIFY(gui.waitState(run, RunState::Completed));
+        LogModel& log = gui.window().runs().session(run)->log();
+        QTRY_VERIFY2(log.rowCount() > 3000, qPrintable(QString::number(log.rowCount())));
+        qInfo("%s", watchdog.report().constData());
     }
     void aFinishedRunCanBeExplored()
     {
