@@ -68,7 +68,6 @@ std::vector<fs::path> pngsBelow(const fs::path& folder)
     return files;
 }
 
-
 } // namespace
 
 std::vector<ImageSequence> findSequences(const RunFolder& folder)

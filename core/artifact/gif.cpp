@@ -209,8 +209,7 @@ void writeGif(const std::filesystem::path& path, const std::vector<Image>& frame
     GifWriter writer;
     bool good = writer.begin(frames[0].width, frames[0].height, palette, options.loops);
     for (std::size_t i = 0; good && i < frames.size(); ++i) {
-        auto indices =
-            options.dithers ? palette.dither(frames[i]) : palette.nearest(frames[i]);
+        auto indices = options.dithers ? palette.dither(frames[i]) : palette.nearest(frames[i]);
         good =
             writer.addFrame(indices, frames[i].width, frames[i].height, options.delayCentiseconds);
     }

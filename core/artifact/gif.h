@@ -8,14 +8,16 @@
 namespace vergence {
 
 struct GifOptions {
-    int delayCentiseconds = 8;  ///< per frame
+    int delayCentiseconds = 8; ///< per frame
     bool loops = true;
-    bool dithers = false;       ///< Floyd–Steinberg
+    bool dithers = false; ///< Floyd–Steinberg
 };
 
-/// Animated GIF by giflib, one palette of at most 256 colours over all frames (GifQuantizeBuffer). Frames are RGB of one
-/// size. Written beside and renamed. Throws OutputError, ContractError for no frames or different sizes.
-void writeGif(const std::filesystem::path& path, const std::vector<Image>& frames, const GifOptions& options);
+/// Animated GIF by giflib, one palette of at most 256 colours over all frames (GifQuantizeBuffer).
+/// Frames are RGB of one size. Written beside and renamed. Throws OutputError, ContractError for no
+/// frames or different sizes.
+void writeGif(const std::filesystem::path& path, const std::vector<Image>& frames,
+              const GifOptions& options);
 
 /// Decoded frames and delays; for tests and time-lapses. Throws InputError.
 struct GifContent {
@@ -25,4 +27,4 @@ struct GifContent {
 };
 GifContent readGif(const std::filesystem::path& path);
 
-}  // namespace vergence
+} // namespace vergence

@@ -38,32 +38,33 @@ struct RunFolder {
 
 /// Newest state of a run, replaced once a second while a worker lives.
 struct RunStatus {
-    std::string state;            ///< name of a RunState, see core/run/run_state.h
+    std::string state; ///< name of a RunState, see core/run/run_state.h
     std::string plugin, preset, device;
     std::int64_t step = 0, total = 0;
     int pid = 0;
-    std::string bootId;           ///< /proc/sys/kernel/random/boot_id
-    double heartbeat = 0;         ///< seconds since the epoch
+    std::string bootId;   ///< /proc/sys/kernel/random/boot_id
+    double heartbeat = 0; ///< seconds since the epoch
     std::optional<int> exitCode;
-    std::string phase;            ///< while starting
-    std::string problem;          ///< sentence of the cause for failed runs
-    std::string problemId;        ///< "E-OOM", "E-CRASH", …
-    std::string socket;           ///< name of the worker's local socket
-    std::vector<std::string> rings;  ///< shared-memory names to clean up after a crash
+    std::string phase;              ///< while starting
+    std::string problem;            ///< sentence of the cause for failed runs
+    std::string problemId;          ///< "E-OOM", "E-CRASH", …
+    std::string socket;             ///< name of the worker's local socket
+    std::vector<std::string> rings; ///< shared-memory names to clean up after a crash
 
     nlohmann::json toJson() const;
-    static RunStatus fromJson(const nlohmann::json& json);  ///< throws InputError
+    static RunStatus fromJson(const nlohmann::json& json); ///< throws InputError
 };
 
-RunStatus readStatus(const RunFolder& folder);  ///< throws InputError
+RunStatus readStatus(const RunFolder& folder); ///< throws InputError
 void writeStatus(const RunFolder& folder, const RunStatus& status);
 std::string currentBootId();
 /// Whether the worker that wrote `status` is still the same live process.
 bool isWorkerAlive(const RunStatus& status);
 
-/// Run folders below `parent` (those with a status.json), newest first. Unreadable ones are skipped.
+/// Run folders below `parent` (those with a status.json), newest first. Unreadable ones are
+/// skipped.
 std::vector<RunFolder> listRuns(const std::filesystem::path& parent);
 /// $VERGENCE_RUNS, or `runs` below the working folder.
 std::filesystem::path defaultRunsFolder();
 
-}  // namespace vergence
+} // namespace vergence

@@ -43,11 +43,11 @@ struct SafetensorsFile {
     const HostTensor* find(const std::string& name) const;
 };
 
-/// Format: 8-byte little-endian header length, JSON header, raw little-endian data. Every length, offset, type and shape is
-/// checked; each kind of damage has its own message. Throws InputError.
+/// Format: 8-byte little-endian header length, JSON header, raw little-endian data. Every length,
+/// offset, type and shape is checked; each kind of damage has its own message. Throws InputError.
 SafetensorsFile readSafetensors(const std::filesystem::path& path);
 SafetensorsFile parseSafetensors(std::span<const std::byte> bytes, const std::string& source);
 void writeSafetensors(const std::filesystem::path& path, const std::vector<HostTensor>& tensors,
                       const std::map<std::string, std::string>& metadata = {});
 
-}  // namespace vergence
+} // namespace vergence

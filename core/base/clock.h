@@ -17,4 +17,4 @@ std::string utcNow();
 /// Time of day for folder names: "2026-03-02T10-15-07Z".
 std::string utcNowForPath();
 
-}  // namespace vergence
+} // namespace vergence

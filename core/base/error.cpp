@@ -2,10 +2,13 @@
 
 namespace vergence {
 
-Error::Error(const std::string& message, ExitCode code) : std::runtime_error(message), m_code(code) {}
+Error::Error(const std::string& message, ExitCode code) : std::runtime_error(message), m_code(code)
+{
+}
 InputError::InputError(const std::string& message) : IoError(message, ExitCode::InputUnreadable) {}
 OutputError::OutputError(const std::string& message, bool diskFull)
-    : IoError(message, ExitCode::OutputUnwritable), m_diskFull(diskFull)
+    : IoError(message, ExitCode::OutputUnwritable),
+      m_diskFull(diskFull)
 {
 }
 NumericsError::NumericsError(const std::string& message) : Error(message) {}
@@ -19,4 +22,4 @@ DeviceError::~DeviceError() = default;
 NumericsError::~NumericsError() = default;
 ContractError::~ContractError() = default;
 
-}  // namespace vergence
+} // namespace vergence

@@ -22,11 +22,12 @@ enum class ExitCode {
     Interrupted = 130,
 };
 
-/// Root of all failures that the studio reports. The message says what was tried, on what, and what to do.
+/// Root of all failures that the studio reports. The message says what was tried, on what, and what
+/// to do.
 class Error : public std::runtime_error {
 public:
     explicit Error(const std::string& message, ExitCode code = ExitCode::RunFailed);
-    ~Error() override;  // anchors the type in one library, so that it is caught across modules
+    ~Error() override; // anchors the type in one library, so that it is caught across modules
 
     ExitCode exitCode() const { return m_code; }
 
@@ -60,7 +61,8 @@ private:
     bool m_diskFull;
 };
 
-/// A device is missing (exit code 7), out of memory (exit code 5) or reported an error (exit code 1).
+/// A device is missing (exit code 7), out of memory (exit code 5) or reported an error (exit code
+/// 1).
 class DeviceError : public Error {
 public:
     using Error::Error;
@@ -81,11 +83,12 @@ public:
     ~ContractError() override;
 };
 
-/// Checks an argument of a public function. Throws ContractError with `text` where `condition` is false.
+/// Checks an argument of a public function. Throws ContractError with `text` where `condition` is
+/// false.
 inline void expects(bool condition, std::string_view text)
 {
     if (!condition)
         throw ContractError(std::string(text));
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -20,7 +20,8 @@ namespace {
 [[noreturn]] void throwOutput(const char* action, const std::filesystem::path& path, int error)
 {
     const bool full = error == ENOSPC || error == EDQUOT;
-    throw OutputError(fmt::format("Cannot {} {}: {}.{}", action, path.string(), std::strerror(error),
+    throw OutputError(fmt::format("Cannot {} {}: {}.{}", action, path.string(),
+                                  std::strerror(error),
                                   full ? " Free some space or choose another folder." : ""),
                       full);
 }
@@ -42,7 +43,8 @@ private:
     int m_value;
 };
 
-void writeAll(int descriptor, const char* bytes, std::size_t count, const std::filesystem::path& path)
+void writeAll(int descriptor, const char* bytes, std::size_t count,
+              const std::filesystem::path& path)
 {
     while (count > 0) {
         const ssize_t written = ::write(descriptor, bytes, count);
@@ -59,10 +61,11 @@ void writeAll(int descriptor, const char* bytes, std::size_t count, const std::f
 std::filesystem::path temporaryNeighbour(const std::filesystem::path& target)
 {
     static std::atomic<unsigned> count{0};
-    return target.parent_path() / fmt::format(".{}.{}-{}.part", target.filename().string(), ::getpid(), ++count);
+    return target.parent_path() /
+           fmt::format(".{}.{}-{}.part", target.filename().string(), ::getpid(), ++count);
 }
 
-}  // namespace
+} // namespace
 
 std::string readFile(const std::filesystem::path& path)
 {
@@ -82,7 +85,8 @@ void writeFileAtomic(const std::filesystem::path& path, std::string_view bytes)
 {
     AtomicFile file(path);
     {
-        const Descriptor out(::open(file.temporaryPath().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+        const Descriptor out(
+            ::open(file.temporaryPath().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
         if (out.value() < 0)
             throwOutput("create", path, errno);
         writeAll(out.value(), bytes.data(), bytes.size(), path);
@@ -92,11 +96,13 @@ void writeFileAtomic(const std::filesystem::path& path, std::string_view bytes)
 
 void writeFileAtomic(const std::filesystem::path& path, std::span<const std::byte> bytes)
 {
-    writeFileAtomic(path, std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+    writeFileAtomic(path,
+                    std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
 }
 
 AtomicFile::AtomicFile(std::filesystem::path target)
-    : m_target(std::move(target)), m_temporary(temporaryNeighbour(m_target))
+    : m_target(std::move(target)),
+      m_temporary(temporaryNeighbour(m_target))
 {
 }
 
@@ -125,7 +131,7 @@ namespace {
 /// Removes what a lost power supply left of a last line, so that the next line starts on its own.
 void cutTornLine(int descriptor)
 {
-    struct stat status{};
+    struct stat status {};
     if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode))
         return;
     off_t end = status.st_size;
@@ -133,10 +139,10 @@ void cutTornLine(int descriptor)
     while (end > 0 && ::pread(descriptor, &last, 1, end - 1) == 1 && last != '\n')
         --end;
     if (end < status.st_size && ::ftruncate(descriptor, end) != 0)
-        return;  // readers ignore a line without its end
+        return; // readers ignore a line without its end
 }
 
-}  // namespace
+} // namespace
 
 AppendFile::AppendFile(const std::filesystem::path& path) : m_path(path)
 {
@@ -156,7 +162,7 @@ void AppendFile::append(std::string_view lines)
 {
     if (lines.empty())
         return;
-    struct stat before{};
+    struct stat before {};
     if (::fstat(m_descriptor, &before) != 0)
         throwOutput("inspect", m_path, errno);
     try {
@@ -176,4 +182,4 @@ std::uintmax_t freeBytes(const std::filesystem::path& path)
     return code ? 0 : space.available;
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -81,11 +81,11 @@ struct Loggers {
 
 Loggers& loggers()
 {
-    static auto* instance = new Loggers;  // outlives every static destructor that may still log
+    static auto* instance = new Loggers; // outlives every static destructor that may still log
     return *instance;
 }
 
-}  // namespace
+} // namespace
 
 spdlog::logger& log(const std::string& area)
 {
@@ -93,7 +93,8 @@ spdlog::logger& log(const std::string& area)
     const std::lock_guard lock(all.mutex);
     auto& logger = all.byArea[area];
     if (!logger) {
-        logger = std::make_shared<spdlog::logger>(area, spdlog::sinks_init_list{all.console, all.listeners});
+        logger = std::make_shared<spdlog::logger>(
+            area, spdlog::sinks_init_list{all.console, all.listeners});
         logger->set_level(all.level);
         logger->flush_on(spdlog::level::warn);
     }
@@ -124,4 +125,4 @@ void setLogToStderr(bool on)
     loggers().console->set_level(on ? spdlog::level::trace : spdlog::level::off);
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -57,7 +57,7 @@ DeviceBackend* loadBackend(std::string& reason)
     return nullptr;
 }
 
-}  // namespace
+} // namespace
 
 DeviceList openDevices(int cpuThreads)
 {
@@ -83,9 +83,9 @@ std::shared_ptr<Device> DeviceList::select(const std::string& wanted) const
             return device;
         names += names.empty() ? name : ", " + name;
     }
-    throw DeviceError(fmt::format("No device {} here; there is: {}.{}{}", wanted, names, whyNoCuda.empty() ? "" : " ",
-                                  whyNoCuda),
+    throw DeviceError(fmt::format("No device {} here; there is: {}.{}{}", wanted, names,
+                                  whyNoCuda.empty() ? "" : " ", whyNoCuda),
                       ExitCode::NoDevice);
 }
 
-}  // namespace vergence
+} // namespace vergence

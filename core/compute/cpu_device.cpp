@@ -65,9 +65,13 @@ int bestVariant()
     int variant = v4 ? kVariantV4 : v3 ? kVariantV3 : kVariantV2;
     if (const char* wanted = std::getenv("VERGENCE_ISA")) {
         const std::string_view text(wanted);
-        const int asked = text == "v2" ? kVariantV2 : text == "v3" ? kVariantV3 : text == "v4" ? kVariantV4 : -1;
+        const int asked = text == "v2"   ? kVariantV2
+                          : text == "v3" ? kVariantV3
+                          : text == "v4" ? kVariantV4
+                                         : -1;
         if (asked < 0)
-            throw DeviceError(fmt::format("VERGENCE_ISA is {}; it must be v2, v3 or v4.", text), ExitCode::Usage);
+            throw DeviceError(fmt::format("VERGENCE_ISA is {}; it must be v2, v3 or v4.", text),
+                              ExitCode::Usage);
         variant = std::min(variant, asked);
     }
     return variant;
@@ -77,7 +81,8 @@ class CpuDevice final : public Device {
 public:
     explicit CpuDevice(int threads)
         : Device(describe(threads > 0 ? threads : usableThreads())),
-          m_arena(threads > 0 ? threads : usableThreads()), m_variant(bestVariant())
+          m_arena(threads > 0 ? threads : usableThreads()),
+          m_variant(bestVariant())
     {
     }
 
@@ -85,9 +90,11 @@ public:
     {
         void* pointer = ::operator new(std::max<std::size_t>(bytes, 1), kAlignment, std::nothrow);
         if (!pointer) {
-            throw DeviceError(fmt::format("Out of memory: {} MiB were wanted, {} MiB are free. Choose smaller sizes.",
-                                          bytes >> 20, memory().free >> 20),
-                              ExitCode::OutOfMemory);
+            throw DeviceError(
+                fmt::format(
+                    "Out of memory: {} MiB were wanted, {} MiB are free. Choose smaller sizes.",
+                    bytes >> 20, memory().free >> 20),
+                ExitCode::OutOfMemory);
         }
         const std::size_t used = m_used.fetch_add(bytes) + bytes;
         std::size_t peak = m_peak.load();
@@ -105,8 +112,8 @@ public:
     DeviceMemory memory() const override
     {
         const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-        return {m_info.totalBytes, static_cast<std::size_t>(::sysconf(_SC_AVPHYS_PAGES)) * page, m_used.load(),
-                m_peak.load()};
+        return {m_info.totalBytes, static_cast<std::size_t>(::sysconf(_SC_AVPHYS_PAGES)) * page,
+                m_used.load(), m_peak.load()};
     }
 
     std::unique_ptr<Stream> createStream() override;
@@ -157,7 +164,9 @@ public:
         }
         m_cpu.arena().execute([&] {
             tbb::parallel_for(tbb::blocked_range<Index>(0, n, std::max<Index>(grain, 1)),
-                              [&](const tbb::blocked_range<Index>& range) { body(context, range.begin(), range.end()); });
+                              [&](const tbb::blocked_range<Index>& range) {
+                                  body(context, range.begin(), range.end());
+                              });
         });
     }
 
@@ -190,7 +199,7 @@ std::unique_ptr<Stream> CpuDevice::createStream()
     return std::make_unique<CpuStream>(*this);
 }
 
-}  // namespace
+} // namespace
 
 std::shared_ptr<Device> makeCpuDevice(int threads)
 {
@@ -198,4 +207,4 @@ std::shared_ptr<Device> makeCpuDevice(int threads)
     return std::make_shared<CpuDevice>(threads);
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -16,36 +16,39 @@ enum class DeviceKind { Cpu, Cuda };
 /// What a user sees of a device.
 struct DeviceInfo {
     DeviceKind kind = DeviceKind::Cpu;
-    int index = 0;                ///< among devices of its kind
-    std::string name;             ///< "AMD EPYC 7B13 (2 threads)", "NVIDIA H200"
-    std::string uuid;             ///< "cpu" or "GPU-…" as NVML and CUDA_VISIBLE_DEVICES spell it
-    std::size_t totalBytes = 0;   ///< memory
-    std::string computeCapability;  ///< "9.0" for CUDA devices
-    std::string driver;           ///< driver version for CUDA devices
+    int index = 0;                 ///< among devices of its kind
+    std::string name;              ///< "AMD EPYC 7B13 (2 threads)", "NVIDIA H200"
+    std::string uuid;              ///< "cpu" or "GPU-…" as NVML and CUDA_VISIBLE_DEVICES spell it
+    std::size_t totalBytes = 0;    ///< memory
+    std::string computeCapability; ///< "9.0" for CUDA devices
+    std::string driver;            ///< driver version for CUDA devices
 };
 
 /// Memory of one device in bytes.
 struct DeviceMemory {
     std::size_t total = 0;
     std::size_t free = 0;
-    std::size_t usedByUs = 0;      ///< handed out by allocate() and not returned
+    std::size_t usedByUs = 0; ///< handed out by allocate() and not returned
     std::size_t peakUsedByUs = 0;
 };
 
-/// Where a frame lies in device memory that another process may open. The bytes are opaque to all but the device's module.
+/// Where a frame lies in device memory that another process may open. The bytes are opaque to all
+/// but the device's module.
 struct SharedPixels {
     std::string deviceUuid;
-    std::array<std::byte, 64> memoryHandle{};  ///< allocation that holds the slots
-    std::array<std::byte, 64> eventHandle{};   ///< signalled when the slot has been written
-    std::uint64_t offset = 0;                  ///< of the slot in the allocation, bytes
+    std::array<std::byte, 64> memoryHandle{}; ///< allocation that holds the slots
+    std::array<std::byte, 64> eventHandle{};  ///< signalled when the slot has been written
+    std::uint64_t offset = 0;                 ///< of the slot in the allocation, bytes
 };
 
-/// Three slots of device memory that a viewer in another process reads without a copy through the host.
+/// Three slots of device memory that a viewer in another process reads without a copy through the
+/// host.
 class SharedSlots {
 public:
     virtual ~SharedSlots();
     virtual std::size_t slotBytes() const = 0;
-    /// Queues a copy of `bytes` of device memory into the next slot and returns where a reader finds it.
+    /// Queues a copy of `bytes` of device memory into the next slot and returns where a reader
+    /// finds it.
     virtual SharedPixels write(Stream& stream, const void* pixels, std::size_t bytes) = 0;
 };
 
@@ -58,7 +61,8 @@ public:
     const DeviceInfo& info() const { return m_info; }
     bool isCpu() const { return m_info.kind == DeviceKind::Cpu; }
 
-    /// Memory aligned to 256 bytes. Throws DeviceError with exit code 5 that names wanted and free bytes.
+    /// Memory aligned to 256 bytes. Throws DeviceError with exit code 5 that names wanted and free
+    /// bytes.
     virtual void* allocate(std::size_t bytes) = 0;
     virtual void deallocate(void* pointer, std::size_t bytes) noexcept = 0;
     virtual DeviceMemory memory() const = 0;
@@ -75,7 +79,8 @@ protected:
     DeviceInfo m_info;
 };
 
-/// The CPU of this computer. `threads` = 0 takes what the process may use; results do not depend on it.
+/// The CPU of this computer. `threads` = 0 takes what the process may use; results do not depend on
+/// it.
 std::shared_ptr<Device> makeCpuDevice(int threads = 0);
 
-}  // namespace vergence
+} // namespace vergence

@@ -24,16 +24,24 @@ std::size_t sizeOf(DType type)
 std::string_view nameOf(DType type)
 {
     switch (type) {
-    case DType::F32: return "F32";
-    case DType::F64: return "F64";
-    case DType::F16: return "F16";
-    case DType::BF16: return "BF16";
-    case DType::I32: return "I32";
-    case DType::I64: return "I64";
-    case DType::U8: return "U8";
-    case DType::U16: return "U16";
+    case DType::F32:
+        return "F32";
+    case DType::F64:
+        return "F64";
+    case DType::F16:
+        return "F16";
+    case DType::BF16:
+        return "BF16";
+    case DType::I32:
+        return "I32";
+    case DType::I64:
+        return "I64";
+    case DType::U8:
+        return "U8";
+    case DType::U16:
+        return "U16";
     }
     return "?";
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -19,7 +19,8 @@ struct Entry {
     detail::AnyFunction body = nullptr;
 };
 
-/// Bodies by name and variant. Filled by static initialisers of kernel files, read at the first call of each kernel.
+/// Bodies by name and variant. Filled by static initialisers of kernel files, read at the first
+/// call of each kernel.
 struct KernelTable {
     std::mutex mutex;
     std::map<std::pair<std::string, int>, Entry> entries;
@@ -31,7 +32,7 @@ KernelTable& table()
     return instance;
 }
 
-}  // namespace
+} // namespace
 
 const char* nameOf(KernelVariant variant)
 {
@@ -50,11 +51,14 @@ detail::AnyFunction detail::findKernel(const char* name, int variant, const char
     const std::lock_guard lock(table().mutex);
     const auto found = table().entries.find({name, variant});
     if (found == table().entries.end()) {
-        throw DeviceError(fmt::format("The operation {} has no {} body in this installation; choose another device.", name,
-                                      nameOf(static_cast<KernelVariant>(variant))),
-                          ExitCode::NoDevice);
+        throw DeviceError(
+            fmt::format(
+                "The operation {} has no {} body in this installation; choose another device.",
+                name, nameOf(static_cast<KernelVariant>(variant))),
+            ExitCode::NoDevice);
     }
-    expects(found->second.signature == signature, std::string("kernel ") + name + " was built with another signature");
+    expects(found->second.signature == signature,
+            std::string("kernel ") + name + " was built with another signature");
     return found->second.body;
 }
 
@@ -69,4 +73,4 @@ bool loadKernelModule(const std::filesystem::path& module, std::string* reason)
     return false;
 }
 
-}  // namespace vergence
+} // namespace vergence

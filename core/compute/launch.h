@@ -1,7 +1,8 @@
 #pragma once
 
-// For kernel files only. A kernel file is compiled once per CPU instruction set and, with CUDA, once by nvcc; the same text
-// runs everywhere. Everything here lives in an inline namespace of its own per build, so that no two builds share a symbol.
+// For kernel files only. A kernel file is compiled once per CPU instruction set and, with CUDA,
+// once by nvcc; the same text runs everywhere. Everything here lives in an inline namespace of its
+// own per build, so that no two builds share a symbol.
 
 #include "core/compute/kernel.h"
 #include "core/compute/stream.h"
@@ -20,8 +21,9 @@
 #endif
 
 /// Announces the body of a kernel in this build.
-#define VERGENCE_REGISTER_KERNEL(kernel, body) \
-    [[maybe_unused]] static const bool kernel##Registered = kernel.registerBody(VERGENCE_KERNEL_VARIANT, &body);
+#define VERGENCE_REGISTER_KERNEL(kernel, body)                                                     \
+    [[maybe_unused]] static const bool kernel##Registered =                                        \
+        kernel.registerBody(VERGENCE_KERNEL_VARIANT, &body);
 
 namespace vergence {
 inline namespace VERGENCE_KERNEL_NAMESPACE {
@@ -36,15 +38,17 @@ __global__ void forEachKernel(Index n, Body body)
     if (i < n)
         body(i);
 }
-}  // namespace detail
+} // namespace detail
 
-/// Throws DeviceError for a launch that failed; with VERGENCE_CUDA_SYNC=1 also for what the kernel did.
+/// Throws DeviceError for a launch that failed; with VERGENCE_CUDA_SYNC=1 also for what the kernel
+/// did.
 inline void checkLaunch(Stream& stream, const char* what);
 
 #endif
 
-/// Runs body(i) for all i in [0, n): a loop over worker threads on the CPU, one thread per item on CUDA. A body writes only
-/// its own item. `grain` is the least number of items worth a task on the CPU.
+/// Runs body(i) for all i in [0, n): a loop over worker threads on the CPU, one thread per item on
+/// CUDA. A body writes only its own item. `grain` is the least number of items worth a task on the
+/// CPU.
 template <class Body>
 void forEach(Stream& stream, Index n, const Body& body, Index grain = 1024)
 {
@@ -54,7 +58,8 @@ void forEach(Stream& stream, Index n, const Body& body, Index grain = 1024)
     (void)grain;
     constexpr unsigned kThreads = 256;
     const auto blocks = static_cast<unsigned>((n + kThreads - 1) / kThreads);
-    detail::forEachKernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(stream.native())>>>(n, body);
+    detail::forEachKernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(stream.native())>>>(
+        n, body);
     checkLaunch(stream, "forEach");
 #else
     stream.parallelFor(
@@ -84,7 +89,7 @@ inline void checkLaunch(Stream& stream, const char* what)
 }
 #endif
 
-}  // namespace VERGENCE_KERNEL_NAMESPACE
-}  // namespace vergence
+} // namespace VERGENCE_KERNEL_NAMESPACE
+} // namespace vergence
 
 #include "core/compute/reduce.h"

@@ -54,15 +54,18 @@ struct ReduceChunk {
 #endif
 
 template <class T, class Value, class Combine>
-void reducePass(Stream& stream, Index n, const Value& value, const Combine& combine, T identity, T* partial)
+void reducePass(Stream& stream, Index n, const Value& value, const Combine& combine, T identity,
+                T* partial)
 {
     const Index chunks = (n + kReduceChunk - 1) / kReduceChunk;
 #if defined(__CUDACC__)
-    reduceChunks<T><<<static_cast<unsigned>(chunks), kReduceThreads, 0, static_cast<cudaStream_t>(stream.native())>>>(
-        n, value, combine, identity, partial);
+    reduceChunks<T>
+        <<<static_cast<unsigned>(chunks), kReduceThreads, 0,
+           static_cast<cudaStream_t>(stream.native())>>>(n, value, combine, identity, partial);
     checkLaunch(stream, "reduce");
 #else
-    forEach(stream, chunks, ReduceChunk<T, Value, Combine>{value, combine, identity, partial, n}, 1);
+    forEach(stream, chunks, ReduceChunk<T, Value, Combine>{value, combine, identity, partial, n},
+            1);
 #endif
 }
 
@@ -71,12 +74,13 @@ struct ReadPartial {
     const T* partial;
     VERGENCE_HD T operator()(Index i) const { return partial[i]; }
 };
-}  // namespace detail
+} // namespace detail
 
-/// out[0] = combine over value(i), i in [0, n), from `identity`, in a tree that depends on n alone. `out` lies on the device.
-/// Overwrites `out`; uses the stream's scratch memory.
+/// out[0] = combine over value(i), i in [0, n), from `identity`, in a tree that depends on n alone.
+/// `out` lies on the device. Overwrites `out`; uses the stream's scratch memory.
 template <class T, class Value, class Combine>
-void reduceInto(Stream& stream, Index n, const Value& value, const Combine& combine, T identity, T* out)
+void reduceInto(Stream& stream, Index n, const Value& value, const Combine& combine, T identity,
+                T* out)
 {
     if (n <= 0) {
         stream.copy(out, &identity, sizeof(T));
@@ -88,13 +92,15 @@ void reduceInto(Stream& stream, Index n, const Value& value, const Combine& comb
         detail::reducePass(stream, n, value, combine, identity, out);
         return;
     }
-    T* partial = static_cast<T*>(stream.scratch(static_cast<std::size_t>(chunks + second) * sizeof(T)));
+    T* partial =
+        static_cast<T*>(stream.scratch(static_cast<std::size_t>(chunks + second) * sizeof(T)));
     T* spare = partial + chunks;
     detail::reducePass(stream, n, value, combine, identity, partial);
     for (Index left = chunks; left > 1;) {
         const Index next = (left + kReduceChunk - 1) / kReduceChunk;
         T* target = next == 1 ? out : spare;
-        detail::reducePass(stream, left, detail::ReadPartial<T>{partial}, combine, identity, target);
+        detail::reducePass(stream, left, detail::ReadPartial<T>{partial}, combine, identity,
+                           target);
         spare = partial;
         partial = target;
         left = next;
@@ -119,7 +125,11 @@ double reduceSum(Stream& stream, Index n, const Value& value)
     struct Out {
         Device& device;
         double* pointer;
-        explicit Out(Device& d) : device(d), pointer(static_cast<double*>(d.allocate(sizeof(double)))) {}
+        explicit Out(Device& d)
+            : device(d),
+              pointer(static_cast<double*>(d.allocate(sizeof(double))))
+        {
+        }
         ~Out() { device.deallocate(pointer, sizeof(double)); }
     } out(stream.device());
     reduceInto(stream, n, value, Plus{}, 0.0, out.pointer);
@@ -128,5 +138,5 @@ double reduceSum(Stream& stream, Index n, const Value& value)
     return result;
 }
 
-}  // namespace VERGENCE_KERNEL_NAMESPACE
-}  // namespace vergence
+} // namespace VERGENCE_KERNEL_NAMESPACE
+} // namespace vergence

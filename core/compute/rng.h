@@ -16,9 +16,12 @@ VERGENCE_HD PhiloxBlock philox(std::uint64_t seed, std::uint64_t stream, std::ui
 {
     constexpr std::uint32_t kMultiplier0 = 0xD2511F53u, kMultiplier1 = 0xCD9E8D57u;
     constexpr std::uint32_t kWeyl0 = 0x9E3779B9u, kWeyl1 = 0xBB67AE85u;
-    std::uint32_t c0 = static_cast<std::uint32_t>(index), c1 = static_cast<std::uint32_t>(index >> 32);
-    std::uint32_t c2 = static_cast<std::uint32_t>(stream), c3 = static_cast<std::uint32_t>(stream >> 32);
-    std::uint32_t k0 = static_cast<std::uint32_t>(seed), k1 = static_cast<std::uint32_t>(seed >> 32);
+    std::uint32_t c0 = static_cast<std::uint32_t>(index),
+                  c1 = static_cast<std::uint32_t>(index >> 32);
+    std::uint32_t c2 = static_cast<std::uint32_t>(stream),
+                  c3 = static_cast<std::uint32_t>(stream >> 32);
+    std::uint32_t k0 = static_cast<std::uint32_t>(seed),
+                  k1 = static_cast<std::uint32_t>(seed >> 32);
     for (int round = 0; round < 10; ++round) {
         const std::uint64_t p0 = static_cast<std::uint64_t>(kMultiplier0) * c0;
         const std::uint64_t p1 = static_cast<std::uint64_t>(kMultiplier1) * c2;
@@ -37,7 +40,11 @@ VERGENCE_HD PhiloxBlock philox(std::uint64_t seed, std::uint64_t stream, std::ui
 /// Random numbers as a function of seed, stream and index: order and device do not matter.
 class Rng {
 public:
-    VERGENCE_HD explicit Rng(std::uint64_t seed, std::uint64_t stream = 0) : m_seed(seed), m_stream(stream) {}
+    VERGENCE_HD explicit Rng(std::uint64_t seed, std::uint64_t stream = 0)
+        : m_seed(seed),
+          m_stream(stream)
+    {
+    }
 
     VERGENCE_HD std::uint32_t bits(std::uint64_t index) const
     {
@@ -57,4 +64,4 @@ private:
     std::uint64_t m_seed, m_stream;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -26,15 +26,17 @@ public:
 
     Device& device() const { return *m_device; }
 
-    /// Copies `bytes` between any two places of host and this device. Host memory may be reused when the call returns.
+    /// Copies `bytes` between any two places of host and this device. Host memory may be reused
+    /// when the call returns.
     virtual void copy(void* target, const void* source, std::size_t bytes) = 0;
     virtual void fillBytes(void* target, int value, std::size_t bytes) = 0;
 
-    /// Waits until everything queued so far is done; throws DeviceError for what went wrong meanwhile.
+    /// Waits until everything queued so far is done; throws DeviceError for what went wrong
+    /// meanwhile.
     virtual void synchronize() = 0;
 
-    /// CPU only: runs `body` over [0, n) in pieces of at least `grain` items on the pool. The body must not throw, lock,
-    /// allocate or log.
+    /// CPU only: runs `body` over [0, n) in pieces of at least `grain` items on the pool. The body
+    /// must not throw, lock, allocate or log.
     virtual void parallelFor(Index n, Index grain, RangeBody body, const void* context) = 0;
 
     /// Memory that stays valid until the next call on this stream; for reductions and the like.
@@ -43,7 +45,8 @@ public:
     /// The cudaStream_t, or null on the CPU.
     virtual void* native() const { return nullptr; }
 
-    /// Records what is queued until endCapture(). Returns false where recording is not possible (CPU); work then runs at once.
+    /// Records what is queued until endCapture(). Returns false where recording is not possible
+    /// (CPU); work then runs at once.
     virtual bool beginCapture() { return false; }
     /// Null where beginCapture() returned false.
     virtual std::unique_ptr<LaunchGraph> endCapture() { return nullptr; }
@@ -55,4 +58,4 @@ private:
     Device* m_device;
 };
 
-}  // namespace vergence
+} // namespace vergence

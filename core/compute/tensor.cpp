@@ -50,7 +50,8 @@ Tensor Tensor::zeros(Stream& stream, std::shared_ptr<Device> device, Shape shape
 Tensor Tensor::reshaped(Shape shape) const
 {
     expects(elementCount(shape) == m_size,
-            fmt::format("reshaped: {} does not have the elements of {}", toString(shape), toString(m_shape)));
+            fmt::format("reshaped: {} does not have the elements of {}", toString(shape),
+                        toString(m_shape)));
     Tensor tensor = *this;
     tensor.m_shape = std::move(shape);
     return tensor;
@@ -83,4 +84,4 @@ void expectSameShape(const Tensor& a, const Tensor& b)
             fmt::format("shapes differ: {} and {}", toString(a.shape()), toString(b.shape())));
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -18,22 +18,25 @@ namespace vergence {
 using Shape = std::vector<Index>;
 
 Index elementCount(const Shape& shape);
-std::string toString(const Shape& shape);  ///< "[3, 256, 256]"
+std::string toString(const Shape& shape); ///< "[3, 256, 256]"
 
 /// Dense row-major array on one device. Copying copies the handle; clone() copies the data.
 class Tensor {
 public:
-    Tensor() = default;  ///< empty: no device, rank 0, size 0
+    Tensor() = default; ///< empty: no device, rank 0, size 0
 
     static Tensor empty(std::shared_ptr<Device> device, Shape shape, DType type = DType::F32);
-    static Tensor zeros(Stream& stream, std::shared_ptr<Device> device, Shape shape, DType type = DType::F32);
+    static Tensor zeros(Stream& stream, std::shared_ptr<Device> device, Shape shape,
+                        DType type = DType::F32);
 
     /// Copies `values` (as many as the shape says) to the device.
     template <class T>
-    static Tensor fromHost(Stream& stream, std::shared_ptr<Device> device, Shape shape, std::span<const T> values)
+    static Tensor fromHost(Stream& stream, std::shared_ptr<Device> device, Shape shape,
+                           std::span<const T> values)
     {
         Tensor tensor = empty(std::move(device), std::move(shape), DTypeOf<T>::value);
-        expects(static_cast<Index>(values.size()) == tensor.size(), "fromHost: value count differs from the shape");
+        expects(static_cast<Index>(values.size()) == tensor.size(),
+                "fromHost: value count differs from the shape");
         stream.copy(tensor.data(), values.data(), values.size_bytes());
         return tensor;
     }
@@ -100,4 +103,4 @@ private:
 /// Throws ContractError that prints both shapes.
 void expectSameShape(const Tensor& a, const Tensor& b);
 
-}  // namespace vergence
+} // namespace vergence

@@ -8,7 +8,8 @@ namespace vergence {
 
 using Index = std::int64_t;
 
-/// Pointer and extents of a dense row-major array of `Rank` dimensions. Passed by value into kernels; never outlives the call.
+/// Pointer and extents of a dense row-major array of `Rank` dimensions. Passed by value into
+/// kernels; never outlives the call.
 template <class T, int Rank>
 class View {
 public:
@@ -17,7 +18,9 @@ public:
     VERGENCE_HD View() : m_data(nullptr), m_extents{} {}
 
     template <class... Extents>
-    VERGENCE_HD View(T* data, Extents... extents) : m_data(data), m_extents{static_cast<Index>(extents)...}
+    VERGENCE_HD View(T* data, Extents... extents)
+        : m_data(data),
+          m_extents{static_cast<Index>(extents)...}
     {
         static_assert(sizeof...(Extents) == Rank, "one extent per dimension");
     }
@@ -51,4 +54,4 @@ private:
     Index m_extents[Rank];
 };
 
-}  // namespace vergence
+} // namespace vergence

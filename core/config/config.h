@@ -23,11 +23,12 @@ class Config {
 public:
     const ConfigSchema& schema() const { return m_schema; }
 
-    const Value& value(const std::string& key) const;       ///< throws ContractError for unknown keys
-    const Place& origin(const std::string& key) const;      ///< empty source for defaults
+    const Value& value(const std::string& key) const;  ///< throws ContractError for unknown keys
+    const Place& origin(const std::string& key) const; ///< empty source for defaults
     bool differsFromDefault(const std::string& key) const;
 
-    /// Typed access: get<bool>, get<std::int64_t>, get<double>, get<std::string>, or a vector type. Throws ContractError.
+    /// Typed access: get<bool>, get<std::int64_t>, get<double>, get<std::string>, or a vector type.
+    /// Throws ContractError.
     template <class T>
     const T& get(const std::string& key) const
     {
@@ -49,30 +50,34 @@ private:
     std::map<std::string, Place> m_origins;
 };
 
-/// Gathers layers from weak to strong (default < preset < file < --set), collecting every issue of every layer.
+/// Gathers layers from weak to strong (default < preset < file < --set), collecting every issue of
+/// every layer.
 class ConfigBuilder {
 public:
     explicit ConfigBuilder(ConfigSchema schema);
 
-    /// TOML text; `source` is what messages call it. Keys stand at top level or in the table of their group; the
-    /// top-level keys `schema`, `vergence`, `plugin` and `preset` are header and not looked at here.
+    /// TOML text; `source` is what messages call it. Keys stand at top level or in the table of
+    /// their group; the top-level keys `schema`, `vergence`, `plugin` and `preset` are header and
+    /// not looked at here.
     void addToml(const std::string& text, const std::string& source);
-    /// One `key=value` of the command line; value as in TOML, quotes around strings may be left out.
+    /// One `key=value` of the command line; value as in TOML, quotes around strings may be left
+    /// out.
     void addAssignment(const std::string& assignment, const std::string& source = "--set");
     void addValue(const std::string& key, Value value, const Place& place);
     void addIssue(ConfigIssue issue) { m_issues.push_back(std::move(issue)); }
 
     struct Result {
-        std::optional<Config> config;      ///< present where no issue is an error
-        std::vector<ConfigIssue> issues;   ///< in order of appearance, rules last
+        std::optional<Config> config;    ///< present where no issue is an error
+        std::vector<ConfigIssue> issues; ///< in order of appearance, rules last
     };
     /// Runs ranges and the schema's rules.
     Result build() const;
 
 private:
-    void check(const Field& field, const Value& value, const Place& place, const std::vector<Place>& elements);
-    void complain(const Field& field, const std::vector<detail::Complaint>& complaints, const Place& place,
-                  const std::vector<Place>& elements);
+    void check(const Field& field, const Value& value, const Place& place,
+               const std::vector<Place>& elements);
+    void complain(const Field& field, const std::vector<detail::Complaint>& complaints,
+                  const Place& place, const std::vector<Place>& elements);
 
     ConfigSchema m_schema;
     std::map<std::string, Value> m_values;
@@ -87,7 +92,8 @@ struct ConfigHeader {
 };
 ConfigHeader readConfigHeader(const std::string& text, const std::string& source);
 
-/// Every key in schema order, grouped in tables, help, unit and range as comments, `# changed, default …` where it differs.
+/// Every key in schema order, grouped in tables, help, unit and range as comments, `# changed,
+/// default …` where it differs.
 std::string emitToml(const Config& config, const std::string& presetName = {});
 
 /// Keys whose values differ, in schema order: key, a, b in TOML spelling.
@@ -98,13 +104,14 @@ std::vector<ConfigDifference> difference(const Config& a, const Config& b);
 
 /// Declares a schema from a plain struct and fills that struct from a Config:
 ///     SchemaBuilder<HeatConfig> schema("heat");
-///     schema.group("plate").add("size", &HeatConfig::size).range(8, 4096).unit("px").help("Side of the plate.");
-///     ConfigSchema s = schema.build();   HeatConfig c = schema.read(config);
-/// Members may be bool, int, std::int64_t, std::uint64_t, float, double, std::string, std::filesystem::path or vectors of
-/// std::int64_t, int, double, std::string; enums are std::string with choices().
+///     schema.group("plate").add("size", &HeatConfig::size).range(8, 4096).unit("px").help("Side of
+///     the plate."); ConfigSchema s = schema.build();   HeatConfig c = schema.read(config);
+/// Members may be bool, int, std::int64_t, std::uint64_t, float, double, std::string,
+/// std::filesystem::path or vectors of std::int64_t, int, double, std::string; enums are
+/// std::string with choices().
 template <class C>
 class SchemaBuilder;
 
-}  // namespace vergence
+} // namespace vergence
 
 #include "core/config/schema_builder.h"

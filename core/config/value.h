@@ -10,14 +10,27 @@
 
 namespace vergence {
 
-enum class FieldType { Bool, Int, Float, Enum, String, Path, Seed, Device, IntList, FloatList, StringList };
+enum class FieldType {
+    Bool,
+    Int,
+    Float,
+    Enum,
+    String,
+    Path,
+    Seed,
+    Device,
+    IntList,
+    FloatList,
+    StringList
+};
 
-/// Value of one parameter. Enum, String, Path and Device are strings; Int and Seed are 64-bit integers.
-using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,
-                           std::vector<std::string>>;
+/// Value of one parameter. Enum, String, Path and Device are strings; Int and Seed are 64-bit
+/// integers.
+using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
+                           std::vector<double>, std::vector<std::string>>;
 
-std::string nameOf(FieldType type);  ///< "int", "float_list", …
-std::optional<FieldType> fieldTypeFromName(const std::string& name);  ///< the other way round
+std::string nameOf(FieldType type);                                  ///< "int", "float_list", …
+std::optional<FieldType> fieldTypeFromName(const std::string& name); ///< the other way round
 
 /// As TOML spells it; floats by their shortest form that reads back exactly ("1.6e-05", "1.0").
 std::string toToml(const Value& value);
@@ -27,4 +40,4 @@ nlohmann::json toJson(const Value& value);
 /// Value of `type` from JSON; throws ContractError where it does not fit.
 Value valueFromJson(const nlohmann::json& json, FieldType type);
 
-}  // namespace vergence
+} // namespace vergence

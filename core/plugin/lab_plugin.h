@@ -15,9 +15,9 @@ namespace vergence {
 
 /// A shipped set of values. TOML overlay; the first comment line is its summary.
 struct Preset {
-    std::string name;      ///< "demo"
-    std::string title;     ///< from `# title: …`
-    std::string summary;   ///< from `# summary: …`
+    std::string name;    ///< "demo"
+    std::string title;   ///< from `# title: …`
+    std::string summary; ///< from `# summary: …`
     std::string toml;
 };
 
@@ -33,7 +33,7 @@ public:
     virtual std::unique_ptr<Run> createRun(const Config& config) const = 0;
 };
 
-}  // namespace vergence
+} // namespace vergence
 
 #define VERGENCE_LAB_PLUGIN_IID "org.vergence.LabPlugin/1"
 Q_DECLARE_INTERFACE(vergence::LabPlugin, VERGENCE_LAB_PLUGIN_IID)

@@ -17,21 +17,22 @@ std::string nameOf(PluginState state);
 struct PluginDescriptor {
     std::filesystem::path path;
     PluginState state = PluginState::Refused;
-    std::string reason;            ///< one sentence for every state but Ready
-    std::string details;           ///< Qt's own words and the like
+    std::string reason;  ///< one sentence for every state but Ready
+    std::string details; ///< Qt's own words and the like
     std::string id, name, version, vendor, license, url, summary, category;
     int apiMin = 0, apiMax = 0;
     std::string qt, abi, build;
     std::vector<std::string> capabilities, requirements, literature;
-    bool demo = false;               ///< has a preset "demo"
-    bool needsCuda = false;          ///< a CUDA device is required, not optional
-    bool disabledByDefault = false;  ///< until a user enables it
+    bool demo = false;              ///< has a preset "demo"
+    bool needsCuda = false;         ///< a CUDA device is required, not optional
+    bool disabledByDefault = false; ///< until a user enables it
 };
 
-/// Reads the metadata of a shared library without loading it and judges: plain file, truncated, no metadata, wrong IID,
-/// missing keys (each named), API range, Qt version, compiler ABI, build type. Never throws, never runs plugin code.
+/// Reads the metadata of a shared library without loading it and judges: plain file, truncated, no
+/// metadata, wrong IID, missing keys (each named), API range, Qt version, compiler ABI, build type.
+/// Never throws, never runs plugin code.
 PluginDescriptor judgePlugin(const std::filesystem::path& path);
 nlohmann::json toJson(const PluginDescriptor& descriptor);
 PluginDescriptor descriptorFromJson(const nlohmann::json& json);
 
-}  // namespace vergence
+} // namespace vergence

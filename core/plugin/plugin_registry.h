@@ -14,11 +14,13 @@
 
 namespace vergence {
 
-/// Where plugins are looked for, in order; the first of an id wins, later ones are Shadowed. A place may also name a file.
+/// Where plugins are looked for, in order; the first of an id wins, later ones are Shadowed. A
+/// place may also name a file.
 struct PluginSearch {
-    std::vector<std::filesystem::path> extraFolders;  ///< --plugin-path, repeatable
-    bool safeMode = false;                            ///< opens none
-    /// Extra folders, $VERGENCE_PLUGIN_PATH, user data, then beside this library (installation and build tree alike).
+    std::vector<std::filesystem::path> extraFolders; ///< --plugin-path, repeatable
+    bool safeMode = false;                           ///< opens none
+    /// Extra folders, $VERGENCE_PLUGIN_PATH, user data, then beside this library (installation and
+    /// build tree alike).
     std::vector<std::filesystem::path> folders() const;
 };
 
@@ -27,33 +29,39 @@ class PluginRefusal : public Error {
 public:
     PluginRefusal(const std::string& reason, std::string details);
     ~PluginRefusal() override;
-    const std::string& details() const { return m_details; }  ///< the loader's own words
+    const std::string& details() const { return m_details; } ///< the loader's own words
 
 private:
     std::string m_details;
 };
 
-/// Finds modules, reads descriptors, keeps a state and a reason for each; a crash or hang while probing quarantines a file
-/// (by path, size and time, in the state folder). Used in the window too: load() is for workers and probes only.
+/// Finds modules, reads descriptors, keeps a state and a reason for each; a crash or hang while
+/// probing quarantines a file (by path, size and time, in the state folder). Used in the window
+/// too: load() is for workers and probes only.
 class PluginRegistry {
 public:
     explicit PluginRegistry(PluginSearch search);
 
-    void scan();                                       ///< metadata only; 100 files in at most 50 ms warm
+    void scan(); ///< metadata only; 100 files in at most 50 ms warm
     const std::vector<PluginDescriptor>& plugins() const { return m_plugins; }
-    const PluginDescriptor* find(const std::string& id) const;   ///< the Ready one, or the first candidate of that id
+    const PluginDescriptor*
+    find(const std::string& id) const; ///< the Ready one, or the first candidate of that id
 
-    /// Loads with all symbols resolved; throws Error with the descriptor's reason or the loader's (exit code 4, or 7 where
-    /// the plugin needs a device that is not there). A loaded plugin stays until the process ends.
+    /// Loads with all symbols resolved; throws Error with the descriptor's reason or the loader's
+    /// (exit code 4, or 7 where the plugin needs a device that is not there). A loaded plugin stays
+    /// until the process ends.
     LabPlugin& load(const std::string& id);
     LabPlugin& load(const PluginDescriptor& descriptor);
-    /// Path of the CUDA bodies of a plugin, for loadKernelModule(): beside it or in a module folder; empty where none.
+    /// Path of the CUDA bodies of a plugin, for loadKernelModule(): beside it or in a module
+    /// folder; empty where none.
     static std::filesystem::path kernelModuleFor(const PluginDescriptor& descriptor);
 
-    /// Runs `<executable> plugins describe --json <path>` with a time limit and keeps the answer in the cache (by path,
-    /// size and time, and build of the host). A crash or a hang quarantines the file. Sets state and reason of `descriptor`
-    /// alone, so that a copy may be probed in another thread. Only Ready and Needs are probed. Blocks up to `milliseconds`.
-    std::optional<nlohmann::json> probe(PluginDescriptor& descriptor, const std::filesystem::path& executable,
+    /// Runs `<executable> plugins describe --json <path>` with a time limit and keeps the answer in
+    /// the cache (by path, size and time, and build of the host). A crash or a hang quarantines the
+    /// file. Sets state and reason of `descriptor` alone, so that a copy may be probed in another
+    /// thread. Only Ready and Needs are probed. Blocks up to `milliseconds`.
+    std::optional<nlohmann::json> probe(PluginDescriptor& descriptor,
+                                        const std::filesystem::path& executable,
                                         int milliseconds = 5000);
     /// These three write the choice and scan anew; they throw OutputError.
     void setQuarantined(const PluginDescriptor& descriptor, const std::string& reason);
@@ -70,7 +78,8 @@ private:
 };
 
 /// What a probe prints: {"descriptor", "schema", "presets": [{name, title, summary, toml}],
-/// "metrics": [{name, title, unit, better, headline}], "streams": [{id, title, kind, help, compare_group}]}.
+/// "metrics": [{name, title, unit, better, headline}], "streams": [{id, title, kind, help,
+/// compare_group}]}.
 nlohmann::json describePlugin(const PluginDescriptor& descriptor, const LabPlugin& plugin);
 
 /// XDG folders of the studio (ux, 3.3); made on demand with user-only rights. Throw OutputError.
@@ -80,4 +89,4 @@ std::filesystem::path stateHome();
 std::filesystem::path cacheHome();
 std::filesystem::path runtimeHome();
 
-}  // namespace vergence
+} // namespace vergence

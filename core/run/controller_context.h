@@ -25,7 +25,7 @@ public:
         MetricLog& metrics;
         Outbox& outbox;
         const RunControl& control;
-        bool keepsNothing = false; ///< exploring: numbers and notes are dropped
+        bool keepsNothing = false;              ///< exploring: numbers and notes are dropped
         const std::vector<StreamDecl>& streams; ///< of the plugin
     };
     ControllerContext(Services services, Config config, double previewInterval);

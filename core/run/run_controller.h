@@ -71,7 +71,8 @@ public:
     /// Protocol messages (core/run/protocol.h) since the last call; also flushes metrics.csv,
     /// events.jsonl and log.jsonl.
     std::vector<nlohmann::json> poll();
-    /// Only what is new of the frames: they go out at once, at the viewer's pace. From the polling thread.
+    /// Only what is new of the frames: they go out at once, at the viewer's pace. From the polling
+    /// thread.
     std::vector<nlohmann::json> pollFrames();
     /// Called from the run thread when frames wait for pollFrames(). Before start().
     void setFrameListener(std::function<void()> listener);

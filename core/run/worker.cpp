@@ -74,7 +74,8 @@ int Worker::run()
     QObject::connect(&pollTimer, &QTimer::timeout, &m_loop, [this] { poll(); });
     QObject::connect(&beatTimer, &QTimer::timeout, &m_loop, [this] { beat(); });
     m_controller.setFrameListener([this] {
-        QMetaObject::invokeMethod(&m_loop, [this] { sendFrames(); }, Qt::QueuedConnection);
+        QMetaObject::invokeMethod(
+            &m_loop, [this] { sendFrames(); }, Qt::QueuedConnection);
     });
     m_controller.start();
     m_controller.beat(socketName());

@@ -6,29 +6,30 @@
 
 namespace vergence {
 
-/// A line drawing that a run publishes as a Diagram stream: the window draws it to scale and reports the pointer.
-/// Coordinates are in the diagram's own units (usually mm), y up.
+/// A line drawing that a run publishes as a Diagram stream: the window draws it to scale and
+/// reports the pointer. Coordinates are in the diagram's own units (usually mm), y up.
 struct Diagram {
     struct Line {
-        std::vector<double> x, y;      ///< polyline
-        std::string colour = "text";   ///< "text", "muted", "accent", "warning", "#rrggbb", or "series 0" … "series 15"
-        double width = 1;              ///< px
+        std::vector<double> x, y;    ///< polyline
+        std::string colour = "text"; ///< "text", "muted", "accent", "warning", "#rrggbb", or
+                                     ///< "series 0" … "series 15"
+        double width = 1;            ///< px
         bool isDashed = false;
-        std::string label;             ///< tooltip
+        std::string label; ///< tooltip
     };
     struct Shape {
-        std::string kind;              ///< "rectangle", "circle", "lens", "eye"
-        double x = 0, y = 0, width = 0, height = 0;  ///< centre and extents
+        std::string kind;                           ///< "rectangle", "circle", "lens", "eye"
+        double x = 0, y = 0, width = 0, height = 0; ///< centre and extents
         std::string colour = "muted", label;
         bool isFilled = false;
-        std::string editsKey;          ///< configuration key that moves with the shape's x; empty for none
+        std::string editsKey; ///< configuration key that moves with the shape's x; empty for none
     };
     struct Text {
         double x = 0, y = 0;
         std::string text, colour = "text";
-        std::string anchor = "centre";  ///< "left", "centre", "right"
+        std::string anchor = "centre"; ///< "left", "centre", "right"
     };
-    double left = 0, right = 1, bottom = 0, top = 1;  ///< world box to show
+    double left = 0, right = 1, bottom = 0, top = 1; ///< world box to show
     bool keepsAspect = false;
     std::string xTitle;
     std::vector<Line> lines;
@@ -40,4 +41,4 @@ struct Diagram {
     static Diagram fromJson(const std::string& json);
 };
 
-}  // namespace vergence
+} // namespace vergence

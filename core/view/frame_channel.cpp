@@ -55,7 +55,8 @@ struct PackedShared {
 PackedShared packed(const SharedPixels& shared)
 {
     PackedShared result{};
-    expects(shared.deviceUuid.size() < result.uuid.size(), "FrameRingWriter: the device's UUID is too long");
+    expects(shared.deviceUuid.size() < result.uuid.size(),
+            "FrameRingWriter: the device's UUID is too long");
     std::copy(shared.deviceUuid.begin(), shared.deviceUuid.end(), result.uuid.begin());
     result.memoryHandle = shared.memoryHandle;
     result.eventHandle = shared.eventHandle;
@@ -66,7 +67,8 @@ PackedShared packed(const SharedPixels& shared)
 SharedPixels unpacked(const PackedShared& stored)
 {
     SharedPixels shared;
-    shared.deviceUuid.assign(stored.uuid.begin(), std::find(stored.uuid.begin(), stored.uuid.end(), '\0'));
+    shared.deviceUuid.assign(stored.uuid.begin(),
+                             std::find(stored.uuid.begin(), stored.uuid.end(), '\0'));
     shared.memoryHandle = stored.memoryHandle;
     shared.eventHandle = stored.eventHandle;
     shared.offset = stored.offset;

@@ -10,21 +10,25 @@
 
 namespace vergence {
 
-/// Ring of three slots in POSIX shared memory, one per stream: one being written, one newest, one being read. The writer
-/// never waits; a reader that was overtaken reads again. User-only permission.
+/// Ring of three slots in POSIX shared memory, one per stream: one being written, one newest, one
+/// being read. The writer never waits; a reader that was overtaken reads again. User-only
+/// permission.
 class FrameRingWriter {
 public:
     /// `slotBytes`: room for meta and pixels of one frame. Throws OutputError.
     FrameRingWriter(std::string name, std::size_t slotBytes);
-    /// The same, with nothing and a sentence where the system refuses: a run must not fail for want of previews.
-    static std::unique_ptr<FrameRingWriter> tryCreate(const std::string& name, std::size_t slotBytes, std::string& reason);
-    ~FrameRingWriter();  ///< unlinks the name
+    /// The same, with nothing and a sentence where the system refuses: a run must not fail for want
+    /// of previews.
+    static std::unique_ptr<FrameRingWriter> tryCreate(const std::string& name,
+                                                      std::size_t slotBytes, std::string& reason);
+    ~FrameRingWriter(); ///< unlinks the name
     FrameRingWriter(const FrameRingWriter&) = delete;
     FrameRingWriter& operator=(const FrameRingWriter&) = delete;
 
     const std::string& name() const { return m_name; }
     std::size_t slotBytes() const;
-    void write(const FrameInfo& info, std::span<const std::byte> pixels);  ///< throws ContractError where it does not fit
+    void write(const FrameInfo& info,
+               std::span<const std::byte> pixels); ///< throws ContractError where it does not fit
     /// A frame whose pixels lie in device memory; only where they lie is written.
     void write(const FrameInfo& info, const SharedPixels& shared);
 
@@ -45,7 +49,8 @@ public:
     FrameRingReader(const FrameRingReader&) = delete;
     FrameRingReader& operator=(const FrameRingReader&) = delete;
 
-    /// The newest frame if its sequence is above `seen`; nothing otherwise, or where the writer overtook twice.
+    /// The newest frame if its sequence is above `seen`; nothing otherwise, or where the writer
+    /// overtook twice.
     std::optional<Frame> readNewest(std::uint64_t seen);
 
 private:
@@ -56,4 +61,4 @@ private:
 /// Removes a ring that a killed worker left behind.
 void unlinkFrameRing(const std::string& name) noexcept;
 
-}  // namespace vergence
+} // namespace vergence

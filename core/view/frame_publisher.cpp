@@ -89,9 +89,8 @@ void FramePublisher::notify(const FrameInfo& info, const FrameRingWriter& ring)
         const std::lock_guard lock(m_mutex);
         isFirst = m_notices.empty();
         const auto waiting =
-            std::find_if(m_notices.begin(), m_notices.end(), [&](const FrameNotice& notice) {
-                return notice.stream == info.stream;
-            });
+            std::find_if(m_notices.begin(), m_notices.end(),
+                         [&](const FrameNotice& notice) { return notice.stream == info.stream; });
         if (waiting != m_notices.end())
             *waiting = {info.stream, ring.name(), info.sequence};
         else

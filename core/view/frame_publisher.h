@@ -27,25 +27,37 @@ public:
     explicit FramePublisher(std::string prefix);
     ~FramePublisher();
 
-    /// Publishes host pixels; `info.sequence` is filled in here. A stream's ring grows (under a new name) when a frame needs it.
-    /// Without room for a ring the frame is dropped and one warning logged. Notices: the newest of each stream.
+    /// Publishes host pixels; `info.sequence` is filled in here. A stream's ring grows (under a new
+    /// name) when a frame needs it. Without room for a ring the frame is dropped and one warning
+    /// logged. Notices: the newest of each stream.
     void publish(FrameInfo info, std::span<const std::byte> pixels);
     /// RGBA8 from linear RGB floats [H, W, C] (C = 1 or 3, values clamped to [0, 1]), sRGB-encoded.
-    void publishLinear(const std::string& stream, std::span<const float> pixels, int width, int height, int channels,
-                       std::int64_t step, std::string meta = {});
-    /// Publishes a frame that lies in device memory (Device::createSharedSlots). Only where wantsShared() says so.
+    void publishLinear(const std::string& stream, std::span<const float> pixels, int width,
+                       int height, int channels, std::int64_t step, std::string meta = {});
+    /// Publishes a frame that lies in device memory (Device::createSharedSlots). Only where
+    /// wantsShared() says so.
     void publishShared(FrameInfo info, const SharedPixels& shared);
-    void publishDiagram(const std::string& stream, const std::string& diagramJson, std::int64_t step);
+    void publishDiagram(const std::string& stream, const std::string& diagramJson,
+                        std::int64_t step);
 
-    bool isWatched() const { return m_isWatched; }   ///< somebody listens; skip expensive previews otherwise
+    bool isWatched() const
+    {
+        return m_isWatched;
+    } ///< somebody listens; skip expensive previews otherwise
     void setWatched(bool watched) { m_isWatched = watched; }
-    /// Every viewer that watches can open device memory; frames on a device need not go through the host.
+    /// Every viewer that watches can open device memory; frames on a device need not go through the
+    /// host.
     bool wantsShared() const { return m_wantsShared; }
     void setWantsShared(bool wants) { m_wantsShared = wants; }
     std::vector<FrameNotice> drainNotices();
-    /// Called from the publishing thread when a notice waits where none waited before; must be quick. Set before the run starts.
-    void setNoticeListener(std::function<void()> listener) { m_noticeListener = std::move(listener); }
-    /// Copy of the newest frame of a stream (for time-lapses and --preview files); empty pixels where none.
+    /// Called from the publishing thread when a notice waits where none waited before; must be
+    /// quick. Set before the run starts.
+    void setNoticeListener(std::function<void()> listener)
+    {
+        m_noticeListener = std::move(listener);
+    }
+    /// Copy of the newest frame of a stream (for time-lapses and --preview files); empty pixels
+    /// where none.
     Frame newest(const std::string& stream);
     std::vector<std::string> ringNames() const;
 
@@ -67,4 +79,4 @@ private:
 std::uint8_t encodeSrgb8(float linear);
 float decodeSrgb8(std::uint8_t encoded);
 
-}  // namespace vergence
+} // namespace vergence

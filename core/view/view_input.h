@@ -8,15 +8,16 @@
 
 namespace vergence {
 
-/// What the viewer does, on its way to the run: control values, the pointer ("pointer": x, y in pixels of "pointer_stream"),
-/// the camera ("camera": 16 numbers, column-major viewToWorld). The latest value of each key wins.
+/// What the viewer does, on its way to the run: control values, the pointer ("pointer": x, y in
+/// pixels of "pointer_stream"), the camera ("camera": 16 numbers, column-major viewToWorld). The
+/// latest value of each key wins.
 struct ViewInput {
     std::uint64_t sequence = 0;
     std::map<std::string, std::vector<double>> values;
-    std::map<std::string, std::string> texts;   ///< "pointer_stream", "board", …
+    std::map<std::string, std::string> texts; ///< "pointer_stream", "board", …
 
     void merge(const ViewInput& later);
     std::optional<double> scalar(const std::string& id) const;
 };
 
-}  // namespace vergence
+} // namespace vergence

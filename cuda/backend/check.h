@@ -13,8 +13,10 @@ inline void checkCuda(cudaError_t error, const std::string& what)
 {
     if (error == cudaSuccess)
         return;
-    const ExitCode code = error == cudaErrorMemoryAllocation ? ExitCode::OutOfMemory : ExitCode::RunFailed;
-    throw DeviceError(what + ": " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ").", code);
+    const ExitCode code =
+        error == cudaErrorMemoryAllocation ? ExitCode::OutOfMemory : ExitCode::RunFailed;
+    throw DeviceError(
+        what + ": " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ").", code);
 }
 
 /// Makes a device current for a scope; CUDA keeps that choice per thread.
@@ -40,4 +42,4 @@ private:
     bool m_changed = false;
 };
 
-}  // namespace vergence
+} // namespace vergence

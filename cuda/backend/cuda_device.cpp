@@ -40,7 +40,7 @@ DeviceInfo describe(int index)
     return info;
 }
 
-}  // namespace
+} // namespace
 
 CudaDevice::CudaDevice(int index) : Device(describe(index)), m_pool(index) {}
 
@@ -64,4 +64,4 @@ std::unique_ptr<SharedSlots> CudaDevice::createSharedSlots(std::size_t slotBytes
     return std::make_unique<CudaSharedSlots>(*this, slotBytes);
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -14,7 +14,10 @@ public:
     explicit CudaDevice(int index);
 
     void* allocate(std::size_t bytes) override { return m_pool.allocate(bytes); }
-    void deallocate(void* pointer, std::size_t bytes) noexcept override { m_pool.deallocate(pointer, bytes); }
+    void deallocate(void* pointer, std::size_t bytes) noexcept override
+    {
+        m_pool.deallocate(pointer, bytes);
+    }
     DeviceMemory memory() const override;
     std::unique_ptr<Stream> createStream() override;
     std::unique_ptr<SharedSlots> createSharedSlots(std::size_t slotBytes) override;
@@ -24,4 +27,4 @@ private:
     MemoryPool m_pool;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -15,19 +15,21 @@ public:
 
     void replay(Stream& stream) override
     {
-        checkCuda(cudaGraphLaunch(m_executable, static_cast<cudaStream_t>(stream.native())), "Replaying a launch graph");
+        checkCuda(cudaGraphLaunch(m_executable, static_cast<cudaStream_t>(stream.native())),
+                  "Replaying a launch graph");
     }
 
 private:
     cudaGraphExec_t m_executable;
 };
 
-}  // namespace
+} // namespace
 
 CudaStream::CudaStream(Device& device) : Stream(device)
 {
     checkCuda(cudaSetDevice(device.info().index), "Choosing a CUDA device");
-    checkCuda(cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking), "Creating a CUDA stream");
+    checkCuda(cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking),
+              "Creating a CUDA stream");
 }
 
 CudaStream::~CudaStream()
@@ -42,7 +44,8 @@ void CudaStream::copy(void* target, const void* source, std::size_t bytes)
 {
     if (bytes == 0)
         return;
-    checkCuda(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, m_stream), "Copying memory");
+    checkCuda(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, m_stream),
+              "Copying memory");
 }
 
 void CudaStream::fillBytes(void* target, int value, std::size_t bytes)
@@ -65,7 +68,9 @@ void CudaStream::parallelFor(Index, Index, RangeBody, const void*)
 void* CudaStream::scratch(std::size_t bytes)
 {
     if (bytes > m_scratchBytes) {
-        expects(!m_capturing, "scratch: must not grow while a launch graph is recorded; run the step once before");
+        expects(
+            !m_capturing,
+            "scratch: must not grow while a launch graph is recorded; run the step once before");
         synchronize();
         if (m_scratch)
             device().deallocate(m_scratch, m_scratchBytes);
@@ -80,7 +85,8 @@ void* CudaStream::scratch(std::size_t bytes)
 bool CudaStream::beginCapture()
 {
     expects(!m_capturing, "beginCapture: a launch graph is being recorded already");
-    checkCuda(cudaStreamBeginCapture(m_stream, cudaStreamCaptureModeThreadLocal), "Starting to record a launch graph");
+    checkCuda(cudaStreamBeginCapture(m_stream, cudaStreamCaptureModeThreadLocal),
+              "Starting to record a launch graph");
     m_capturing = true;
     return true;
 }
@@ -98,4 +104,4 @@ std::unique_ptr<LaunchGraph> CudaStream::endCapture()
     return std::make_unique<CudaLaunchGraph>(executable);
 }
 
-}  // namespace vergence
+} // namespace vergence

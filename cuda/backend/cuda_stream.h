@@ -32,4 +32,4 @@ private:
     bool m_capturing = false;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -20,10 +20,11 @@ public:
         const cudaError_t error = cudaGetDeviceCount(&count);
         if (error != cudaSuccess || count == 0) {
             cudaGetLastError();
-            reason = error == cudaErrorInsufficientDriver ? "No NVIDIA driver for CUDA was found."
-                     : error == cudaErrorNoDevice || count == 0
-                         ? "No NVIDIA GPU was found."
-                         : std::string("The NVIDIA driver reports: ") + cudaGetErrorString(error) + ".";
+            reason =
+                error == cudaErrorInsufficientDriver ? "No NVIDIA driver for CUDA was found."
+                : error == cudaErrorNoDevice || count == 0
+                    ? "No NVIDIA GPU was found."
+                    : std::string("The NVIDIA driver reports: ") + cudaGetErrorString(error) + ".";
             return {};
         }
         std::vector<std::shared_ptr<Device>> found;
@@ -44,9 +45,9 @@ public:
     }
 };
 
-}  // namespace
+} // namespace
 
-}  // namespace vergence
+} // namespace vergence
 
 extern "C" __attribute__((visibility("default"))) vergence::DeviceBackend* vergenceDeviceBackend()
 {

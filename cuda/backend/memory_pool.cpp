@@ -42,12 +42,14 @@ void* MemoryPool::allocate(std::size_t bytes)
                 cudaGetLastError();
                 std::size_t free = 0, total = 0;
                 cudaMemGetInfo(&free, &total);
-                throw DeviceError(fmt::format("The GPU ran out of memory: {:.1f} MiB were wanted, {:.1f} of {:.1f} GiB "
-                                              "are free. Choose smaller sizes or another device.",
-                                              static_cast<double>(size) / (1 << 20),
-                                              static_cast<double>(free) / (1 << 30),
-                                              static_cast<double>(total) / (1 << 30)),
-                                  ExitCode::OutOfMemory);
+                throw DeviceError(
+                    fmt::format(
+                        "The GPU ran out of memory: {:.1f} MiB were wanted, {:.1f} of {:.1f} GiB "
+                        "are free. Choose smaller sizes or another device.",
+                        static_cast<double>(size) / (1 << 20),
+                        static_cast<double>(free) / (1 << 30),
+                        static_cast<double>(total) / (1 << 30)),
+                    ExitCode::OutOfMemory);
             }
         }
     }
@@ -89,4 +91,4 @@ std::size_t MemoryPool::peak() const
     return m_peak;
 }
 
-}  // namespace vergence
+} // namespace vergence

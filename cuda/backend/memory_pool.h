@@ -7,11 +7,11 @@
 
 namespace vergence {
 
-/// Keeps returned blocks by size class for the next request, so that a training step allocates nothing after warm-up and
-/// addresses repeat. Size classes waste at most an eighth. Thread-safe.
+/// Keeps returned blocks by size class for the next request, so that a training step allocates
+/// nothing after warm-up and addresses repeat. Size classes waste at most an eighth. Thread-safe.
 ///
-/// A block may be handed out again while queued work still reads it; that work must be on the same stream, as it is with
-/// one stream per run. Other streams synchronise before they return memory.
+/// A block may be handed out again while queued work still reads it; that work must be on the same
+/// stream, as it is with one stream per run. Other streams synchronise before they return memory.
 class MemoryPool {
 public:
     explicit MemoryPool(int deviceIndex) : m_device(deviceIndex) {}
@@ -19,7 +19,8 @@ public:
     MemoryPool(const MemoryPool&) = delete;
     MemoryPool& operator=(const MemoryPool&) = delete;
 
-    /// Throws DeviceError with exit code 5 when the card is exhausted, after giving back everything kept.
+    /// Throws DeviceError with exit code 5 when the card is exhausted, after giving back everything
+    /// kept.
     void* allocate(std::size_t bytes);
     void deallocate(void* pointer, std::size_t bytes) noexcept;
 
@@ -38,4 +39,4 @@ private:
     std::size_t m_used = 0, m_peak = 0;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -16,10 +16,11 @@ __global__ void writeSquares(int* values)
 
 std::string sentence(const char* action, cudaError_t error)
 {
-    return std::string("The GPU cannot be used: ") + action + " failed (" + cudaGetErrorString(error) + ").";
+    return std::string("The GPU cannot be used: ") + action + " failed (" +
+           cudaGetErrorString(error) + ").";
 }
 
-}  // namespace
+} // namespace
 
 std::string probeDevice(int index)
 {
@@ -43,4 +44,4 @@ std::string probeDevice(int index)
     return {};
 }
 
-}  // namespace vergence
+} // namespace vergence

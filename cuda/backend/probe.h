@@ -4,7 +4,8 @@
 
 namespace vergence {
 
-/// Runs a small kernel on a device and reads its result. Empty when it is right, otherwise one sentence.
+/// Runs a small kernel on a device and reads its result. Empty when it is right, otherwise one
+/// sentence.
 std::string probeDevice(int index);
 
-}  // namespace vergence
+} // namespace vergence

@@ -8,16 +8,20 @@
 namespace vergence {
 
 CudaSharedSlots::CudaSharedSlots(Device& device, std::size_t slotBytes)
-    : m_device(device), m_slotBytes((slotBytes + 511) / 512 * 512)
+    : m_device(device),
+      m_slotBytes((slotBytes + 511) / 512 * 512)
 {
     const CurrentDevice current(device.info().index);
     // Not from the pool: the whole allocation is opened by the other process.
-    checkCuda(cudaMalloc(reinterpret_cast<void**>(&m_memory), kSlots * m_slotBytes), "Allocating preview slots");
+    checkCuda(cudaMalloc(reinterpret_cast<void**>(&m_memory), kSlots * m_slotBytes),
+              "Allocating preview slots");
     checkCuda(cudaIpcGetMemHandle(&m_memoryHandle, m_memory), "Exporting preview slots");
     for (int i = 0; i < kSlots; ++i) {
-        checkCuda(cudaEventCreateWithFlags(&m_events[i], cudaEventInterprocess | cudaEventDisableTiming),
-                  "Creating a preview event");
-        checkCuda(cudaIpcGetEventHandle(&m_eventHandles[i], m_events[i]), "Exporting a preview event");
+        checkCuda(
+            cudaEventCreateWithFlags(&m_events[i], cudaEventInterprocess | cudaEventDisableTiming),
+            "Creating a preview event");
+        checkCuda(cudaIpcGetEventHandle(&m_eventHandles[i], m_events[i]),
+                  "Exporting a preview event");
     }
 }
 
@@ -36,7 +40,8 @@ SharedPixels CudaSharedSlots::write(Stream& stream, const void* pixels, std::siz
     const int slot = m_next;
     m_next = (m_next + 1) % kSlots;
     const auto native = static_cast<cudaStream_t>(stream.native());
-    checkCuda(cudaMemcpyAsync(m_memory + slot * m_slotBytes, pixels, bytes, cudaMemcpyDeviceToDevice, native),
+    checkCuda(cudaMemcpyAsync(m_memory + slot * m_slotBytes, pixels, bytes,
+                              cudaMemcpyDeviceToDevice, native),
               "Copying a preview");
     checkCuda(cudaEventRecord(m_events[slot], native), "Marking a preview");
 
@@ -50,4 +55,4 @@ SharedPixels CudaSharedSlots::write(Stream& stream, const void* pixels, std::siz
     return shared;
 }
 
-}  // namespace vergence
+} // namespace vergence

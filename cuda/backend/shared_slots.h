@@ -31,4 +31,4 @@ private:
     int m_next = 0;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -8,11 +8,12 @@
 
 namespace vergence {
 
-/// Throws DeviceError for a CUDA call of the interop path; the window then falls back to shared memory.
+/// Throws DeviceError for a CUDA call of the interop path; the window then falls back to shared
+/// memory.
 inline void checkInterop(cudaError_t error, const std::string& what)
 {
     if (error != cudaSuccess)
         throw DeviceError(what + ": " + cudaGetErrorString(error) + ".");
 }
 
-}  // namespace vergence
+} // namespace vergence

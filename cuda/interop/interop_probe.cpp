@@ -24,15 +24,18 @@ std::string uuidText(const cudaUUID_t& uuid)
     return text;
 }
 
-/// The CUDA device that draws the current context; throws where there is none or it is not `wantedUuid`.
+/// The CUDA device that draws the current context; throws where there is none or it is not
+/// `wantedUuid`.
 int drawingDevice(const std::string& wantedUuid)
 {
     unsigned count = 0;
     int devices[8] = {};
-    checkInterop(cudaGLGetDevices(&count, devices, 8, cudaGLDeviceListAll), "Asking which GPU draws");
+    checkInterop(cudaGLGetDevices(&count, devices, 8, cudaGLDeviceListAll),
+                 "Asking which GPU draws");
     for (unsigned i = 0; i < count; ++i) {
         cudaDeviceProp properties{};
-        checkInterop(cudaGetDeviceProperties(&properties, devices[i]), "Reading the properties of a GPU");
+        checkInterop(cudaGetDeviceProperties(&properties, devices[i]),
+                     "Reading the properties of a GPU");
         if (wantedUuid.empty() || uuidText(properties.uuid) == wantedUuid)
             return devices[i];
     }
@@ -52,7 +55,8 @@ void copyAndCompare()
     glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST);
     void* memory = nullptr;
     checkInterop(cudaMalloc(&memory, pattern.size()), "Allocating a test image");
-    checkInterop(cudaMemcpy(memory, pattern.data(), pattern.size(), cudaMemcpyHostToDevice), "Filling a test image");
+    checkInterop(cudaMemcpy(memory, pattern.data(), pattern.size(), cudaMemcpyHostToDevice),
+                 "Filling a test image");
     {
         RegisteredTexture registered(texture, GL_TEXTURE_2D);
         registered.write(static_cast<std::byte*>(memory), kSide * 4, kSide, 1, nullptr);
@@ -66,19 +70,22 @@ void copyAndCompare()
         throw DeviceError("A picture copied from CUDA to OpenGL came back changed.");
 }
 
-}  // namespace
+} // namespace
 
-}  // namespace vergence
+} // namespace vergence
 
-/// Tries interop with the OpenGL context that is current. True when it works; otherwise `reason` (of `size` bytes) says why
-/// not. Meant for a child process: a broken driver may crash it.
-extern "C" __attribute__((visibility("default"))) bool vergenceInteropProbe(const char* wantedUuid, char* reason, int size)
+/// Tries interop with the OpenGL context that is current. True when it works; otherwise `reason`
+/// (of `size` bytes) says why not. Meant for a child process: a broken driver may crash it.
+extern "C" __attribute__((visibility("default"))) bool vergenceInteropProbe(const char* wantedUuid,
+                                                                            char* reason, int size)
 {
     try {
         const auto* vendor = reinterpret_cast<const char*>(glGetString(GL_VENDOR));
         if (!vendor || !std::strstr(vendor, "NVIDIA"))
-            throw vergence::DeviceError(std::string("OpenGL is drawn by ") + (vendor ? vendor : "nobody") + ", not by NVIDIA.");
-        vergence::checkInterop(cudaSetDevice(vergence::drawingDevice(wantedUuid ? wantedUuid : "")), "Choosing a GPU");
+            throw vergence::DeviceError(std::string("OpenGL is drawn by ") +
+                                        (vendor ? vendor : "nobody") + ", not by NVIDIA.");
+        vergence::checkInterop(cudaSetDevice(vergence::drawingDevice(wantedUuid ? wantedUuid : "")),
+                               "Choosing a GPU");
         vergence::copyAndCompare();
         return true;
     } catch (const vergence::Error& failure) {

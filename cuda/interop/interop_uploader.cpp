@@ -31,7 +31,11 @@ TextureFormat textureFormat(PixelFormat format)
 /// Copies frames that lie in a run's device memory straight into textures of the window.
 class InteropUploader final : public FrameUploader {
 public:
-    InteropUploader() { checkInterop(cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking), "Creating a stream"); }
+    InteropUploader()
+    {
+        checkInterop(cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking),
+                     "Creating a stream");
+    }
     ~InteropUploader() override { cudaStreamDestroy(m_stream); }
     InteropUploader(const InteropUploader&) = delete;
     InteropUploader& operator=(const InteropUploader&) = delete;
@@ -41,13 +45,14 @@ public:
     void upload(const Frame& frame, unsigned texture) override
     {
         if (!frame.shared)
-            throw DeviceError("This frame does not lie in device memory; it must go through host memory.");
+            throw DeviceError(
+                "This frame does not lie in device memory; it must go through host memory.");
         const FrameInfo& info = frame.info;
         const GLenum target = info.layers > 1 ? GL_TEXTURE_2D_ARRAY : GL_TEXTURE_2D;
         RegisteredTexture& registered = registeredFor(texture, target, info);
         m_shared.waitFor(*frame.shared, m_stream);
-        registered.write(m_shared.pixels(*frame.shared), bytesPerPixel(info.format) * info.width, info.height, info.layers,
-                         m_stream);
+        registered.write(m_shared.pixels(*frame.shared), bytesPerPixel(info.format) * info.width,
+                         info.height, info.layers, m_stream);
         checkInterop(cudaStreamSynchronize(m_stream), "Waiting for a preview copy");
     }
 
@@ -56,7 +61,8 @@ public:
 private:
     using Key = std::tuple<unsigned, unsigned, unsigned, unsigned, PixelFormat>;
 
-    /// The texture with storage of the frame's size, registered. A change of size allocates and registers anew.
+    /// The texture with storage of the frame's size, registered. A change of size allocates and
+    /// registers anew.
     RegisteredTexture& registeredFor(unsigned texture, GLenum target, const FrameInfo& info)
     {
         const Key key{texture, info.width, info.height, info.layers, info.format};
@@ -66,16 +72,19 @@ private:
         if (found != m_textures.end())
             m_textures.erase(found);
         const TextureFormat format = textureFormat(info.format);
-        const auto width = static_cast<GLsizei>(info.width), height = static_cast<GLsizei>(info.height);
+        const auto width = static_cast<GLsizei>(info.width),
+                   height = static_cast<GLsizei>(info.height);
         glBindTexture(target, texture);
         if (target == GL_TEXTURE_2D_ARRAY)
-            glTexImage3D(target, 0, format.internal, width, height, static_cast<GLsizei>(info.layers), 0, format.format,
-                         format.type, nullptr);
+            glTexImage3D(target, 0, format.internal, width, height,
+                         static_cast<GLsizei>(info.layers), 0, format.format, format.type, nullptr);
         else
-            glTexImage2D(target, 0, format.internal, width, height, 0, format.format, format.type, nullptr);
+            glTexImage2D(target, 0, format.internal, width, height, 0, format.format, format.type,
+                         nullptr);
         glTexParameteri(target, GL_TEXTURE_MAX_LEVEL, 0);
         auto registered = std::make_unique<RegisteredTexture>(texture, target);
-        return *m_textures.emplace(texture, std::pair(key, std::move(registered))).first->second.second;
+        return *m_textures.emplace(texture, std::pair(key, std::move(registered)))
+                    .first->second.second;
     }
 
     cudaStream_t m_stream = nullptr;
@@ -83,9 +92,9 @@ private:
     std::map<unsigned, std::pair<Key, std::unique_ptr<RegisteredTexture>>> m_textures;
 };
 
-}  // namespace
+} // namespace
 
-}  // namespace vergence
+} // namespace vergence
 
 /// The uploader of this module, or null where CUDA refuses; the caller owns it.
 extern "C" __attribute__((visibility("default"))) vergence::FrameUploader* vergenceFrameUploader()

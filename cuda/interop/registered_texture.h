@@ -9,12 +9,14 @@
 
 namespace vergence {
 
-/// An OpenGL texture registered with CUDA for writing. Lives on the thread of the GL context, which is current.
+/// An OpenGL texture registered with CUDA for writing. Lives on the thread of the GL context, which
+/// is current.
 class RegisteredTexture {
 public:
     RegisteredTexture(GLuint texture, GLenum target)
     {
-        checkInterop(cudaGraphicsGLRegisterImage(&m_resource, texture, target, cudaGraphicsRegisterFlagsWriteDiscard),
+        checkInterop(cudaGraphicsGLRegisterImage(&m_resource, texture, target,
+                                                 cudaGraphicsRegisterFlagsWriteDiscard),
                      "Registering a texture");
     }
     ~RegisteredTexture()
@@ -25,8 +27,10 @@ public:
     RegisteredTexture(const RegisteredTexture&) = delete;
     RegisteredTexture& operator=(const RegisteredTexture&) = delete;
 
-    /// Copies `layers` images of `rows` rows of `rowBytes` bytes, dense in device memory, into the texture.
-    void write(const std::byte* pixels, std::size_t rowBytes, std::size_t rows, unsigned layers, cudaStream_t stream)
+    /// Copies `layers` images of `rows` rows of `rowBytes` bytes, dense in device memory, into the
+    /// texture.
+    void write(const std::byte* pixels, std::size_t rowBytes, std::size_t rows, unsigned layers,
+               cudaStream_t stream)
     {
         checkInterop(cudaGraphicsMapResources(1, &m_resource, stream), "Mapping a texture");
         cudaError_t error = cudaSuccess;
@@ -34,8 +38,9 @@ public:
             cudaArray_t array = nullptr;
             error = cudaGraphicsSubResourceGetMappedArray(&array, m_resource, layer, 0);
             if (error == cudaSuccess)
-                error = cudaMemcpy2DToArrayAsync(array, 0, 0, pixels + layer * rowBytes * rows, rowBytes, rowBytes, rows,
-                                                 cudaMemcpyDeviceToDevice, stream);
+                error = cudaMemcpy2DToArrayAsync(array, 0, 0, pixels + layer * rowBytes * rows,
+                                                 rowBytes, rowBytes, rows, cudaMemcpyDeviceToDevice,
+                                                 stream);
         }
         const cudaError_t unmapped = cudaGraphicsUnmapResources(1, &m_resource, stream);
         checkInterop(error, "Copying a preview into a texture");
@@ -46,4 +51,4 @@ private:
     cudaGraphicsResource_t m_resource = nullptr;
 };
 
-}  // namespace vergence
+} // namespace vergence

@@ -43,4 +43,4 @@ void SharedMemoryMap::waitFor(const SharedPixels& shared, cudaStream_t stream)
     checkInterop(cudaStreamWaitEvent(stream, found->second, 0), "Waiting for a preview");
 }
 
-}  // namespace vergence
+} // namespace vergence

@@ -10,7 +10,8 @@
 
 namespace vergence {
 
-/// Device memory and events of other processes, opened once per handle. Opening is slow (milliseconds), frames are many.
+/// Device memory and events of other processes, opened once per handle. Opening is slow
+/// (milliseconds), frames are many.
 class SharedMemoryMap {
 public:
     SharedMemoryMap() = default;
@@ -29,4 +30,4 @@ private:
     std::map<Handle, cudaEvent_t> m_events;
 };
 
-}  // namespace vergence
+} // namespace vergence

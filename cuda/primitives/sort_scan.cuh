@@ -14,9 +14,10 @@ inline void checkCub(cudaError_t error, const char* what)
     if (error != cudaSuccess)
         throw DeviceError(std::string(what) + ": " + cudaGetErrorString(error) + ".");
 }
-}  // namespace detail
+} // namespace detail
 
-/// out[i] = in[0] + … + in[i − 1] over device memory; `out` may be `in`. Uses the stream's scratch memory.
+/// out[i] = in[0] + … + in[i − 1] over device memory; `out` may be `in`. Uses the stream's scratch
+/// memory.
 template <class T>
 void exclusiveScan(Stream& stream, const T* in, T* out, Index n)
 {
@@ -24,27 +25,30 @@ void exclusiveScan(Stream& stream, const T* in, T* out, Index n)
         return;
     const auto native = static_cast<cudaStream_t>(stream.native());
     std::size_t bytes = 0;
-    detail::checkCub(cub::DeviceScan::ExclusiveSum(nullptr, bytes, in, out, n, native), "Planning a scan");
+    detail::checkCub(cub::DeviceScan::ExclusiveSum(nullptr, bytes, in, out, n, native),
+                     "Planning a scan");
     void* scratch = stream.scratch(bytes);
-    detail::checkCub(cub::DeviceScan::ExclusiveSum(scratch, bytes, in, out, n, native), "Running a scan");
+    detail::checkCub(cub::DeviceScan::ExclusiveSum(scratch, bytes, in, out, n, native),
+                     "Running a scan");
 }
 
-/// Sorts values by ascending unsigned keys, stable, over the key bits [firstBit, lastBit). Uses the stream's scratch memory.
+/// Sorts values by ascending unsigned keys, stable, over the key bits [firstBit, lastBit). Uses the
+/// stream's scratch memory.
 template <class Key, class T>
-void sortPairs(Stream& stream, const Key* keysIn, Key* keysOut, const T* valuesIn, T* valuesOut, Index n, int firstBit = 0,
-               int lastBit = sizeof(Key) * 8)
+void sortPairs(Stream& stream, const Key* keysIn, Key* keysOut, const T* valuesIn, T* valuesOut,
+               Index n, int firstBit = 0, int lastBit = sizeof(Key) * 8)
 {
     if (n <= 0)
         return;
     const auto native = static_cast<cudaStream_t>(stream.native());
     std::size_t bytes = 0;
-    detail::checkCub(cub::DeviceRadixSort::SortPairs(nullptr, bytes, keysIn, keysOut, valuesIn, valuesOut, n, firstBit,
-                                                     lastBit, native),
+    detail::checkCub(cub::DeviceRadixSort::SortPairs(nullptr, bytes, keysIn, keysOut, valuesIn,
+                                                     valuesOut, n, firstBit, lastBit, native),
                      "Planning a sort");
     void* scratch = stream.scratch(bytes);
-    detail::checkCub(cub::DeviceRadixSort::SortPairs(scratch, bytes, keysIn, keysOut, valuesIn, valuesOut, n, firstBit,
-                                                     lastBit, native),
+    detail::checkCub(cub::DeviceRadixSort::SortPairs(scratch, bytes, keysIn, keysOut, valuesIn,
+                                                     valuesOut, n, firstBit, lastBit, native),
                      "Running a sort");
 }
 
-}  // namespace vergence
+} // namespace vergence

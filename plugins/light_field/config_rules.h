@@ -4,7 +4,8 @@
 
 namespace vergence::light_field {
 
-/// Checks over several fields: contradictory geometry, unknown scenes, missing pictures, hints on quality.
+/// Checks over several fields: contradictory geometry, unknown scenes, missing pictures, hints on
+/// quality.
 void addRules(SchemaBuilder<LightFieldConfig>& builder);
 
-}  // namespace vergence::light_field
+} // namespace vergence::light_field

@@ -4,8 +4,8 @@
 
 namespace vergence::light_field {
 
-bool DeviceFrames::publish(RunContext& context, const std::string& stream, const Tensor& image, int channels,
-                           const std::string& meta)
+bool DeviceFrames::publish(RunContext& context, const std::string& stream, const Tensor& image,
+                           int channels, const std::string& meta)
 {
     if (!context.frames().wantsShared() || context.device()->isCpu())
         return false;
@@ -24,8 +24,10 @@ bool DeviceFrames::publish(RunContext& context, const std::string& stream, const
     info.width = static_cast<std::uint32_t>(image.extent(1));
     info.height = static_cast<std::uint32_t>(image.extent(0));
     info.meta = meta;
-    context.frames().publishShared(std::move(info), slots.shared->write(context.stream(), slots.packed.data(), slots.packed.bytes()));
+    context.frames().publishShared(
+        std::move(info),
+        slots.shared->write(context.stream(), slots.packed.data(), slots.packed.bytes()));
     return true;
 }
 
-}  // namespace vergence::light_field
+} // namespace vergence::light_field

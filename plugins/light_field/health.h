@@ -9,10 +9,11 @@
 
 namespace vergence::light_field {
 
-/// What decides whether results mean anything, as a table of two columns: sampling, coverage, plane placement, states, lens
-/// diffraction, memory, profile.
-nlohmann::json healthTable(Stream& stream, const SweepItem& item, const Geometry& geometry, const ItemTargets& targets);
+/// What decides whether results mean anything, as a table of two columns: sampling, coverage, plane
+/// placement, states, lens diffraction, memory, profile.
+nlohmann::json healthTable(Stream& stream, const SweepItem& item, const Geometry& geometry,
+                           const ItemTargets& targets);
 /// Sentences for what is doubtful; empty where all is well.
 std::vector<std::string> healthWarnings(const SweepItem& item, const Geometry& geometry);
 
-}  // namespace vergence::light_field
+} // namespace vergence::light_field

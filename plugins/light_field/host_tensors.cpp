@@ -14,13 +14,15 @@ HostTensor toHostTensor(Stream& stream, const std::string& name, const Tensor& t
     return stored;
 }
 
-Tensor fromHostTensor(Stream& stream, const std::shared_ptr<Device>& device, const HostTensor& stored)
+Tensor fromHostTensor(Stream& stream, const std::shared_ptr<Device>& device,
+                      const HostTensor& stored)
 {
     const Tensor tensor = Tensor::empty(device, stored.shape, stored.dtype);
-    expects(tensor.bytes() == stored.bytes.size(), "checkpoint tensor " + stored.name + ": bytes differ from its shape");
+    expects(tensor.bytes() == stored.bytes.size(),
+            "checkpoint tensor " + stored.name + ": bytes differ from its shape");
     stream.copy(tensor.data(), stored.bytes.data(), stored.bytes.size());
     stream.synchronize();
     return tensor;
 }
 
-}  // namespace vergence::light_field
+} // namespace vergence::light_field

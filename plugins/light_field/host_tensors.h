@@ -7,6 +7,7 @@ namespace vergence::light_field {
 
 /// Host copy with a name, for checkpoints; waits for the stream.
 HostTensor toHostTensor(Stream& stream, const std::string& name, const Tensor& tensor);
-Tensor fromHostTensor(Stream& stream, const std::shared_ptr<Device>& device, const HostTensor& stored);
+Tensor fromHostTensor(Stream& stream, const std::shared_ptr<Device>& device,
+                      const HostTensor& stored);
 
-}  // namespace vergence::light_field
+} // namespace vergence::light_field

@@ -13,7 +13,8 @@
 
 namespace vergence::light_field {
 
-/// Every parameter of the lab with its default: the physical demo. Lengths in mm, accommodation in dioptres.
+/// Every parameter of the lab with its default: the physical demo. Lengths in mm, accommodation in
+/// dioptres.
 struct LightFieldConfig {
     std::string profile = "physical";
 
@@ -76,7 +77,8 @@ struct LightFieldConfig {
 ConfigSchema lightFieldSchema();
 LightFieldConfig readLightFieldConfig(const Config& config);
 
-/// The optics without focal lengths that need a scene; throws ContractError for impossible geometry.
+/// The optics without focal lengths that need a scene; throws ContractError for impossible
+/// geometry.
 Optics opticsOf(const LightFieldConfig& config, const Scene& scene);
 EyeStateSettings eyeStatesOf(const LightFieldConfig& config, const Scene& scene);
 SolverSettings solverSettingsOf(const LightFieldConfig& config);
@@ -84,4 +86,4 @@ SolverSettings solverSettingsOf(const LightFieldConfig& config);
 /// Keys that a parameter sweep may vary: numeric, one value each.
 bool isSweepable(const std::string& key);
 
-}  // namespace vergence::light_field
+} // namespace vergence::light_field

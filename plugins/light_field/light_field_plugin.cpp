@@ -37,4 +37,4 @@ std::unique_ptr<Run> LightFieldPlugin::createRun(const Config& config) const
     return std::make_unique<LightFieldRun>(readLightFieldConfig(config), config);
 }
 
-}  // namespace vergence::light_field
+} // namespace vergence::light_field

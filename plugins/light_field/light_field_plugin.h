@@ -18,4 +18,4 @@ public:
     std::unique_ptr<Run> createRun(const Config& config) const override;
 };
 
-}  // namespace vergence::light_field
+} // namespace vergence::light_field

@@ -12,7 +12,11 @@
 
 namespace vergence::light_field {
 
-LightFieldRun::LightFieldRun(LightFieldConfig config, Config source) : m_config(std::move(config)), m_source(std::move(source)) {}
+LightFieldRun::LightFieldRun(LightFieldConfig config, Config source)
+    : m_config(std::move(config)),
+      m_source(std::move(source))
+{
+}
 
 LightFieldRun::~LightFieldRun() = default;
 
@@ -33,8 +37,8 @@ void LightFieldRun::prepare(RunContext& context)
     declareView(context);
 }
 
-/// Geometry and targets of an item. Items of the first one's geometry keep theirs; others are made when their turn comes and
-/// dropped after it.
+/// Geometry and targets of an item. Items of the first one's geometry keep theirs; others are made
+/// when their turn comes and dropped after it.
 LightFieldRun::Prepared& LightFieldRun::preparedFor(RunContext& context, int index)
 {
     if (const auto found = m_prepared.find(index); found != m_prepared.end())
@@ -45,7 +49,9 @@ LightFieldRun::Prepared& LightFieldRun::preparedFor(RunContext& context, int ind
     if (index > 0 && first != m_prepared.end() && sharesGeometry(wanted, m_items.front())) {
         prepared.geometry = first->second.geometry;
     } else {
-        std::erase_if(m_prepared, [&](const auto& entry) { return entry.first != 0 && entry.second.geometry != m_prepared[0].geometry; });
+        std::erase_if(m_prepared, [&](const auto& entry) {
+            return entry.first != 0 && entry.second.geometry != m_prepared[0].geometry;
+        });
         prepared.geometry = makeGeometry(context.stream(), context.device(), wanted);
     }
     prepared.targets = makeTargets(context.stream(), context.device(), wanted, *prepared.geometry);
@@ -104,18 +110,25 @@ Tensor LightFieldRun::initialPlanes(RunContext& context, InitMode& mode)
     if (init == "direct") {
         mode = InitMode::Given;
         const LaneScene scene{item().scene, item().channels};
-        return directPlanes(context.stream(), *preparedFor(context, m_index).geometry->tables, std::span(&scene, 1));
+        return directPlanes(context.stream(), *preparedFor(context, m_index).geometry->tables,
+                            std::span(&scene, 1));
     }
     if (init == "previous" && m_index > 0) {
-        const Tensor planes = m_lastPlanes.isEmpty() && !m_results.empty() ? storedPlanes(context, m_results.back().index) : m_lastPlanes;
+        const Tensor planes = m_lastPlanes.isEmpty() && !m_results.empty()
+                                  ? storedPlanes(context, m_results.back().index)
+                                  : m_lastPlanes;
         const Geometry& geometry = *preparedFor(context, m_index).geometry;
         const bool fits = !planes.isEmpty() && planes.extent(0) == geometry.optics.planes() &&
-                          planes.extent(1) == geometry.optics.panelResolution && planes.extent(3) == lanesFor(item().channels);
+                          planes.extent(1) == geometry.optics.panelResolution &&
+                          planes.extent(3) == lanesFor(item().channels);
         if (fits) {
             mode = InitMode::Given;
             return planes;
         }
-        context.warn("init", fmt::format("{} starts from black: the planes of the item before have another size.", item().label));
+        context.warn(
+            "init",
+            fmt::format("{} starts from black: the planes of the item before have another size.",
+                        item().label));
     }
     return {};
 }
@@ -123,8 +136,8 @@ Tensor LightFieldRun::initialPlanes(RunContext& context, InitMode& mode)
 void LightFieldRun::beginItem(RunContext& context)
 {
     Prepared& prepared = preparedFor(context, m_index);
-    m_solver = std::make_unique<Solver>(context.stream(), prepared.geometry->solving, prepared.targets.training,
-                                        solverSettingsOf(item().config));
+    m_solver = std::make_unique<Solver>(context.stream(), prepared.geometry->solving,
+                                        prepared.targets.training, solverSettingsOf(item().config));
     InitMode mode;
     const Tensor planes = initialPlanes(context, mode);
     if (mode != InitMode::Black)
@@ -142,8 +155,9 @@ void LightFieldRun::iterate(RunContext& context)
     m_current.seconds += steadySeconds() - start;
     point.seconds = m_current.seconds;
     if (!std::isfinite(point.record.loss))
-        throw NumericsError(fmt::format("The loss of {} is not finite in iteration {}; choose a smaller learning rate.", item().label,
-                                        point.record.iteration));
+        throw NumericsError(fmt::format(
+            "The loss of {} is not finite in iteration {}; choose a smaller learning rate.",
+            item().label, point.record.iteration));
     m_current.iterations = point.record.iteration;
     ++m_stepsDone;
     if (m_current.history.empty())
@@ -151,7 +165,8 @@ void LightFieldRun::iterate(RunContext& context)
     m_current.history.push_back(point);
 
     const bool isLast = m_solver->isDone();
-    const bool isDue = point.record.iteration % item().config.heldoutEvery == 0 && point.record.iteration < item().config.iterations;
+    const bool isDue = point.record.iteration % item().config.heldoutEvery == 0 &&
+                       point.record.iteration < item().config.iterations;
     if (isLast || isDue) {
         m_planes = m_solver->planes(context.stream());
         evaluate(context, isLast);
@@ -193,7 +208,8 @@ void LightFieldRun::evaluate(RunContext& context, bool withStructure)
 {
     Prepared& prepared = preparedFor(context, m_index);
     Evaluator heldOut(prepared.geometry->evaluating, prepared.targets.heldOut);
-    m_current.heldOut = heldOut.evaluate(context.stream(), m_planes, 0, item().channels, withStructure);
+    m_current.heldOut =
+        heldOut.evaluate(context.stream(), m_planes, 0, item().channels, withStructure);
 }
 
 void LightFieldRun::completeItem(RunContext& context)
@@ -202,8 +218,8 @@ void LightFieldRun::completeItem(RunContext& context)
     Evaluator training(prepared.geometry->solving, prepared.targets.training);
     m_current.training = training.evaluate(context.stream(), m_planes, 0, item().channels);
     m_current.mseFinal = m_current.training.mse;
-    m_recorder->writeItem(context.stream(), context.device(), item(), *prepared.geometry, prepared.targets, m_planes,
-                          training.images(), m_current);
+    m_recorder->writeItem(context.stream(), context.device(), item(), *prepared.geometry,
+                          prepared.targets, m_planes, training.images(), m_current);
     const auto x = static_cast<std::int64_t>(std::llround(item().x));
     context.recordAt("sweep/psnr_roi", m_current.training.psnrRoi, x);
     context.recordAt("sweep/psnr_heldout", m_current.heldOut.psnrRoi, x);
@@ -224,9 +240,11 @@ void LightFieldRun::failItem(RunContext& context, const std::string& sentence)
     m_current.failure = sentence;
     m_results.push_back(m_current);
     nextItem();
-    const bool anyGood = std::any_of(m_results.begin(), m_results.end(), [](const ItemResult& r) { return r.failure.empty(); });
+    const bool anyGood = std::any_of(m_results.begin(), m_results.end(),
+                                     [](const ItemResult& r) { return r.failure.empty(); });
     if (allSolved() && !anyGood)
-        throw NumericsError("Every item of the sweep failed. The first: " + m_results.front().failure);
+        throw NumericsError("Every item of the sweep failed. The first: " +
+                            m_results.front().failure);
 }
 
 void LightFieldRun::nextItem()
@@ -259,16 +277,19 @@ Tensor LightFieldRun::storedPlanes(RunContext& context, int index) const
     m_recorder->wait();
     const NpyArray array = readNpy(context.artifacts().pathFor(Recorder::planesName(stored)));
     if (array.shape.size() != 4 || array.shape[3] != stored.channels)
-        throw InputError(fmt::format("The stored planes of {} have another shape than the run.", stored.label));
+        throw InputError(
+            fmt::format("The stored planes of {} have another shape than the run.", stored.label));
     const Index lanes = lanesFor(stored.channels);
     const auto texels = array.values.size() / static_cast<std::size_t>(stored.channels);
     std::vector<float> values(texels * static_cast<std::size_t>(lanes), 0.0f);
     for (std::size_t i = 0; i < texels; ++i) {
         for (int c = 0; c < stored.channels; ++c)
             values[i * static_cast<std::size_t>(lanes) + static_cast<std::size_t>(c)] =
-                array.values[i * static_cast<std::size_t>(stored.channels) + static_cast<std::size_t>(c)];
+                array.values[i * static_cast<std::size_t>(stored.channels) +
+                             static_cast<std::size_t>(c)];
     }
-    return Tensor::fromHost<float>(context.stream(), context.device(), {array.shape[0], array.shape[1], array.shape[2], lanes}, values);
+    return Tensor::fromHost<float>(context.stream(), context.device(),
+                                   {array.shape[0], array.shape[1], array.shape[2], lanes}, values);
 }
 
 void LightFieldRun::save(RunContext& context, Checkpoint& checkpoint)
@@ -302,7 +323,8 @@ void LightFieldRun::load(RunContext& context, const Checkpoint& checkpoint)
             m_current = current;
             NamedTensors tensors;
             for (const HostTensor& stored : checkpoint.tensors)
-                tensors.emplace_back(stored.name, fromHostTensor(context.stream(), context.device(), stored));
+                tensors.emplace_back(stored.name,
+                                     fromHostTensor(context.stream(), context.device(), stored));
             m_solver->restore(context.stream(), tensors);
         }
     } catch (const nlohmann::json::exception& failure) {
@@ -316,15 +338,16 @@ void LightFieldRun::load(RunContext& context, const Checkpoint& checkpoint)
 void LightFieldRun::finish(RunContext& context)
 {
     if (m_solver && m_current.iterations > 0) {
-        // Stopped within an item: what it has reached is shown, but does not count as a result of the sweep.
+        // Stopped within an item: what it has reached is shown, but does not count as a result of
+        // the sweep.
         Prepared& prepared = preparedFor(context, m_index);
         m_planes = m_solver->planes(context.stream());
         evaluate(context, false);
         ItemResult partial = m_current;
         Evaluator training(prepared.geometry->solving, prepared.targets.training);
         partial.training = training.evaluate(context.stream(), m_planes, 0, item().channels, false);
-        m_recorder->writeItem(context.stream(), context.device(), item(), *prepared.geometry, prepared.targets, m_planes,
-                              training.images(), partial);
+        m_recorder->writeItem(context.stream(), context.device(), item(), *prepared.geometry,
+                              prepared.targets, m_planes, training.images(), partial);
     }
     m_recorder->writeSweep(m_items, m_results);
 }
@@ -349,10 +372,12 @@ ViewSource LightFieldRun::viewSource(RunContext& context)
 {
     ViewSource source;
     const auto chosen = m_viewer.chosenItem();
-    const bool looksBack = (chosen && *chosen < static_cast<int>(m_results.size())) || (allSolved() && !m_results.empty());
+    const bool looksBack = (chosen && *chosen < static_cast<int>(m_results.size())) ||
+                           (allSolved() && !m_results.empty());
     if (looksBack) {
-        const int index = chosen && *chosen < static_cast<int>(m_results.size()) ? m_results[static_cast<std::size_t>(*chosen)].index
-                                                                                 : m_results.back().index;
+        const int index = chosen && *chosen < static_cast<int>(m_results.size())
+                              ? m_results[static_cast<std::size_t>(*chosen)].index
+                              : m_results.back().index;
         if (m_shownIndex != index) {
             m_shownPlanes = storedPlanes(context, index);
             m_shownIndex = index;
@@ -371,7 +396,7 @@ ViewSource LightFieldRun::viewSource(RunContext& context)
     source.targets = &prepared.targets;
     if (m_solver) {
         source.planes = m_solver->planes(context.stream());
-        if (m_current.iterations > 1)  // the first residual pass shows the start, usually black
+        if (m_current.iterations > 1) // the first residual pass shows the start, usually black
             source.views = m_solver->preview();
         source.weight = [this, &context] { return m_solver->seenWeight(context.stream()); };
     }
@@ -390,4 +415,4 @@ void LightFieldRun::view(RunContext& context, const ViewInput& input)
     }
 }
 
-}  // namespace vergence::light_field
+} // namespace vergence::light_field

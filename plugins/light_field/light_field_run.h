@@ -12,8 +12,8 @@
 
 namespace vergence::light_field {
 
-/// Solves the items of a sweep one after the other; one step is one iteration. Geometry is traced once, targets are rendered
-/// before the first step and stay in memory.
+/// Solves the items of a sweep one after the other; one step is one iteration. Geometry is traced
+/// once, targets are rendered before the first step and stay in memory.
 class LightFieldRun final : public Run {
 public:
     LightFieldRun(LightFieldConfig config, Config source);
@@ -58,15 +58,15 @@ private:
     std::map<int, Prepared> m_prepared;
     std::unique_ptr<Recorder> m_recorder;
     std::unique_ptr<Solver> m_solver;
-    Tensor m_planes;      ///< of a finished or directly solved item
-    Tensor m_lastPlanes;  ///< of the item before, for init = "previous"
+    Tensor m_planes;     ///< of a finished or directly solved item
+    Tensor m_lastPlanes; ///< of the item before, for init = "previous"
     ItemResult m_current;
     std::vector<ItemResult> m_results;
     int m_index = 0;
-    int m_shownIndex = -1;  ///< finished item whose planes are loaded for the viewer
+    int m_shownIndex = -1; ///< finished item whose planes are loaded for the viewer
     Tensor m_shownPlanes;
     std::int64_t m_stepsDone = 0;
     Viewer m_viewer;
 };
 
-}  // namespace vergence::light_field
+} // namespace vergence::light_field

@@ -5,8 +5,8 @@
 
 namespace vergence::light_field {
 
-/// 640 × 400 picture of a loss history: mse of the training states and of the held-out ones (from their PSNR in the ROI) over
-/// iterations, logarithmic y axis.
+/// 640 × 400 picture of a loss history: mse of the training states and of the held-out ones (from
+/// their PSNR in the ROI) over iterations, logarithmic y axis.
 Image plotLoss(const ItemResult& result, const std::string& title);
 
-}  // namespace vergence::light_field
+} // namespace vergence::light_field

@@ -15,23 +15,31 @@ namespace {
 const char* reason(Rejection rejection)
 {
     switch (rejection) {
-    case Rejection::None: return "reaches the panel";
-    case Rejection::LensAperture: return "stopped by the lens aperture";
-    case Rejection::LensletGap: return "lost between lenslets";
-    case Rejection::ArrayEdge: return "misses the lenslet array";
-    case Rejection::PanelEdge: return "misses the panel";
-    case Rejection::Baffle: return "stopped by a baffle";
+    case Rejection::None:
+        return "reaches the panel";
+    case Rejection::LensAperture:
+        return "stopped by the lens aperture";
+    case Rejection::LensletGap:
+        return "lost between lenslets";
+    case Rejection::ArrayEdge:
+        return "misses the lenslet array";
+    case Rejection::PanelEdge:
+        return "misses the panel";
+    case Rejection::Baffle:
+        return "stopped by a baffle";
     }
     return "";
 }
 
-/// Where things stand in the drawing: mm for the display, then a second axis in dioptres to its right.
+/// Where things stand in the drawing: mm for the display, then a second axis in dioptres to its
+/// right.
 struct Layout {
     double panelZ, halfHeight, axisLeft, axisRight, nearest, farthest;
 
     double axisX(double vergence) const
     {
-        return axisRight - (vergence - farthest) / std::max(nearest - farthest, 1e-6) * (axisRight - axisLeft);
+        return axisRight -
+               (vergence - farthest) / std::max(nearest - farthest, 1e-6) * (axisRight - axisLeft);
     }
 };
 
@@ -63,19 +71,24 @@ Layout layoutFor(const SweepItem& item, const Optics& optics)
 void addEyeAndDisplay(Diagram& d, const Optics& optics, const EyeState& eye, const Layout& layout)
 {
     const double eyeRadius = optics.retinaDistance / 2, half = optics.panelSize / 2;
-    d.shapes.push_back({"eye", -eyeRadius, eye.y, 2 * eyeRadius, 2 * eyeRadius, "muted", "eye", false, ""});
+    d.shapes.push_back(
+        {"eye", -eyeRadius, eye.y, 2 * eyeRadius, 2 * eyeRadius, "muted", "eye", false, ""});
     for (const double side : {-1.0, 1.0}) {
         Diagram::Line iris;
         iris.x = {0, 0};
-        iris.y = {eye.y + side * optics.pupilDiameter / 2, eye.y + side * (optics.pupilDiameter / 2 + 3)};
+        iris.y = {eye.y + side * optics.pupilDiameter / 2,
+                  eye.y + side * (optics.pupilDiameter / 2 + 3)};
         iris.width = 2;
         iris.label = "pupil";
         d.lines.push_back(iris);
     }
     const double aperture = optics.tunableAperture > 0 ? optics.tunableAperture : 2 * half + 4;
-    d.shapes.push_back({"lens", optics.tunableZ, 0, 3, aperture, "accent", "tunable lens", false, "tunable_z"});
-    d.shapes.push_back({"rectangle", optics.lensletZ, 0, 0.8, 2 * half, "accent", "microlens array", false, "mla_z"});
-    d.shapes.push_back({"rectangle", layout.panelZ + 0.5, 0, 1, 2 * half, "text", "panel", true, ""});
+    d.shapes.push_back(
+        {"lens", optics.tunableZ, 0, 3, aperture, "accent", "tunable lens", false, "tunable_z"});
+    d.shapes.push_back({"rectangle", optics.lensletZ, 0, 0.8, 2 * half, "accent", "microlens array",
+                        false, "mla_z"});
+    d.shapes.push_back(
+        {"rectangle", layout.panelZ + 0.5, 0, 1, 2 * half, "text", "panel", true, ""});
     if (const auto plane = centralDepthPlane(optics)) {
         Diagram::Line line;
         line.x = {*plane, *plane};
@@ -86,15 +99,17 @@ void addEyeAndDisplay(Diagram& d, const Optics& optics, const EyeState& eye, con
         d.lines.push_back(line);
     }
     const double below = -layout.halfHeight + 1;
-    for (const auto& [x, text] : {std::pair(-eyeRadius, "eye"), std::pair(optics.tunableZ, "tunable lens"),
-                                  std::pair(optics.lensletZ, "lenslets + panel")})
+    for (const auto& [x, text] :
+         {std::pair(-eyeRadius, "eye"), std::pair(optics.tunableZ, "tunable lens"),
+          std::pair(optics.lensletZ, "lenslets + panel")})
         d.texts.push_back({x, below, text, "muted", "centre"});
 }
 
 void addDioptreAxis(Diagram& d, const SweepItem& item, const Optics& optics, const Layout& layout)
 {
     const double y = -layout.halfHeight + 6;
-    d.lines.push_back({{layout.axisLeft, layout.axisRight}, {y, y}, "text", 1, false, "seen distance, dioptres"});
+    d.lines.push_back(
+        {{layout.axisLeft, layout.axisRight}, {y, y}, "text", 1, false, "seen distance, dioptres"});
     const double step = layout.nearest - layout.farthest > 4 ? 1.0 : 0.5;
     for (double q = std::ceil(layout.farthest / step) * step; q <= layout.nearest; q += step) {
         const double x = layout.axisX(q);
@@ -102,9 +117,11 @@ void addDioptreAxis(Diagram& d, const SweepItem& item, const Optics& optics, con
         d.texts.push_back({x, y - 2.2, fmt::format("{:g} D", q), "muted", "centre"});
     }
     const DepthRange range = item.scene.depthRange();
-    const double left = layout.axisX(1000.0 / range.nearMm), right = layout.axisX(1000.0 / range.farMm);
-    d.shapes.push_back({"rectangle", (left + right) / 2, y + 4, std::max(right - left, 0.5), 3, "accent",
-                        fmt::format("scene: {:.0f} to {:.0f} mm", range.nearMm, range.farMm), true, ""});
+    const double left = layout.axisX(1000.0 / range.nearMm),
+                 right = layout.axisX(1000.0 / range.farMm);
+    d.shapes.push_back(
+        {"rectangle", (left + right) / 2, y + 4, std::max(right - left, 0.5), 3, "accent",
+         fmt::format("scene: {:.0f} to {:.0f} mm", range.nearMm, range.farMm), true, ""});
     if (!centralDepthPlane(optics))
         return;
     for (int k = 0; k < optics.planes(); ++k) {
@@ -112,13 +129,17 @@ void addDioptreAxis(Diagram& d, const SweepItem& item, const Optics& optics, con
         if (!plane.usable || plane.vergence < layout.farthest || plane.vergence > layout.nearest)
             continue;
         const double x = layout.axisX(plane.vergence);
-        d.lines.push_back({{x, x}, {y + 7, layout.halfHeight - 4}, fmt::format("series {}", k % 16), 2, false,
-                           fmt::format("plane {}: f {:.2f} mm, seen at {:.1f} mm, {:.2f} D", k, plane.focalLength, plane.distance,
-                                       plane.vergence)});
+        d.lines.push_back({{x, x},
+                           {y + 7, layout.halfHeight - 4},
+                           fmt::format("series {}", k % 16),
+                           2,
+                           false,
+                           fmt::format("plane {}: f {:.2f} mm, seen at {:.1f} mm, {:.2f} D", k,
+                                       plane.focalLength, plane.distance, plane.vergence)});
         d.texts.push_back({x, layout.halfHeight - 2.5, fmt::format("{}", k), "muted", "centre"});
     }
-    d.texts.push_back({(layout.axisLeft + layout.axisRight) / 2, -layout.halfHeight + 1, "seen distance of the planes", "muted",
-                       "centre"});
+    d.texts.push_back({(layout.axisLeft + layout.axisRight) / 2, -layout.halfHeight + 1,
+                       "seen distance of the planes", "muted", "centre"});
 }
 
 void addRays(Diagram& d, const Optics& optics, const EyeState& eye, const PixelPosition& pixel)
@@ -133,7 +154,8 @@ void addRays(Diagram& d, const Optics& optics, const EyeState& eye, const PixelP
         if (ray.rejection == Rejection::LensAperture) {
             line.x.resize(3);
             line.y.resize(3);
-        } else if (ray.rejection != Rejection::None && ray.rejection != Rejection::PanelEdge && ray.rejection != Rejection::Baffle) {
+        } else if (ray.rejection != Rejection::None && ray.rejection != Rejection::PanelEdge &&
+                   ray.rejection != Rejection::Baffle) {
             line.x.resize(4);
             line.y.resize(4);
         }
@@ -144,9 +166,10 @@ void addRays(Diagram& d, const Optics& optics, const EyeState& eye, const PixelP
     }
 }
 
-}  // namespace
+} // namespace
 
-Diagram opticsDiagram(const SweepItem& item, const Geometry& geometry, const EyeState& eye, std::optional<PixelPosition> pixel)
+Diagram opticsDiagram(const SweepItem& item, const Geometry& geometry, const EyeState& eye,
+                      std::optional<PixelPosition> pixel)
 {
     const Optics& optics = geometry.optics;
     const Layout layout = layoutFor(item, optics);
@@ -163,4 +186,4 @@ Diagram opticsDiagram(const SweepItem& item, const Geometry& geometry, const Eye
     return d;
 }
 
-}  // namespace vergence::light_field
+} // namespace vergence::light_field

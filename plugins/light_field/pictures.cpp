@@ -29,10 +29,13 @@ std::vector<Image> planeImages(Stream& stream, const Tensor& planes, int channel
     const int side = static_cast<int>(planes.extent(1));
     std::vector<Image> images;
     for (Index k = 0; k < planes.extent(0); ++k) {
-        const std::vector<float> linear = interleaved(stream, planes, static_cast<int>(k), channels);
+        const std::vector<float> linear =
+            interleaved(stream, planes, static_cast<int>(k), channels);
         Image image = imageFromLinear(linear, side, side, channels, raw);
         for (int y = 0; y < side / 2; ++y)
-            std::swap_ranges(image.row(y), image.row(y) + static_cast<std::ptrdiff_t>(side) * channels, image.row(side - 1 - y));
+            std::swap_ranges(image.row(y),
+                             image.row(y) + static_cast<std::ptrdiff_t>(side) * channels,
+                             image.row(side - 1 - y));
         images.push_back(std::move(image));
     }
     return images;
@@ -48,10 +51,12 @@ Image thumbnail(const Image& image, int widest)
     for (int y = 0; y < small.height; ++y) {
         for (int x = 0; x < small.width; ++x) {
             for (int c = 0; c < image.channels; ++c) {
-                int brightest = 0;  // panel images are dotted: the mean would be black
+                int brightest = 0; // panel images are dotted: the mean would be black
                 for (int dy = 0; dy < step; ++dy)
                     for (int dx = 0; dx < step; ++dx)
-                        brightest = std::max<int>(brightest, image.row(y * step + dy)[(x * step + dx) * image.channels + c]);
+                        brightest = std::max<int>(
+                            brightest,
+                            image.row(y * step + dy)[(x * step + dx) * image.channels + c]);
                 small.row(y)[x * image.channels + c] = static_cast<std::uint8_t>(brightest);
             }
         }
@@ -59,7 +64,7 @@ Image thumbnail(const Image& image, int widest)
     return small;
 }
 
-}  // namespace
+} // namespace
 
 Image contactSheet(const std::vector<Image>& planes, const Optics& optics)
 {
@@ -67,16 +72,20 @@ Image contactSheet(const std::vector<Image>& planes, const Optics& optics)
     constexpr int kCell = 256, kCaption = 18, kGap = 8, kColumns = 4;
     const int columns = std::min<int>(kColumns, static_cast<int>(planes.size()));
     const int rows = (static_cast<int>(planes.size()) + columns - 1) / columns;
-    Image sheet = makeImage(columns * (kCell + kGap) + kGap, rows * (kCell + kCaption + kGap) + kGap, 3, 24);
+    Image sheet =
+        makeImage(columns * (kCell + kGap) + kGap, rows * (kCell + kCaption + kGap) + kGap, 3, 24);
     for (int k = 0; k < static_cast<int>(planes.size()); ++k) {
-        const int x = kGap + k % columns * (kCell + kGap), y = kGap + k / columns * (kCell + kCaption + kGap);
+        const int x = kGap + k % columns * (kCell + kGap),
+                  y = kGap + k / columns * (kCell + kCaption + kGap);
         paste(sheet, toRgb(thumbnail(planes[static_cast<std::size_t>(k)], kCell)), x, y);
-        drawText(sheet, x, y + kCell + 6, fmt::format("{}: {}", k, planeLabel(optics, k)), 220, 220, 220);
+        drawText(sheet, x, y + kCell + 6, fmt::format("{}: {}", k, planeLabel(optics, k)), 220, 220,
+                 220);
     }
     return sheet;
 }
 
-Image errorImage(std::span<const float> image, std::span<const float> target, int width, int height, int channels, float scale)
+Image errorImage(std::span<const float> image, std::span<const float> target, int width, int height,
+                 int channels, float scale)
 {
     expects(image.size() == target.size(), "errorImage: image and target differ in size");
     Image result = makeImage(width, height, 3);
@@ -86,7 +95,9 @@ Image errorImage(std::span<const float> image, std::span<const float> target, in
             error += image[i * channels + c] - target[i * channels + c];
         const float t = std::clamp(error / (static_cast<float>(channels) * scale), -1.0f, 1.0f);
         const float fade = 1.0f - std::abs(t);
-        const auto byte = [](float value) { return static_cast<std::uint8_t>(std::lround(255.0f * value)); };
+        const auto byte = [](float value) {
+            return static_cast<std::uint8_t>(std::lround(255.0f * value));
+        };
         result.pixels[i * 3] = byte(t > 0 ? 1.0f - 0.3f * t : fade);
         result.pixels[i * 3 + 1] = byte(fade);
         result.pixels[i * 3 + 2] = byte(t < 0 ? 1.0f + 0.3f * t : fade);
@@ -99,14 +110,16 @@ void burnLabel(Image& image, const std::string& label)
     const int scale = std::max(1, image.width / 256);
     for (const int shift : {scale, 0}) {
         const auto tone = static_cast<std::uint8_t>(shift ? 0 : 255);
-        drawText(image, 4 * scale + shift, 4 * scale + shift, label, tone, tone, static_cast<std::uint8_t>(shift ? 0 : 120), scale);
+        drawText(image, 4 * scale + shift, 4 * scale + shift, label, tone, tone,
+                 static_cast<std::uint8_t>(shift ? 0 : 120), scale);
     }
 }
 
 Image sideBySide(const Image& left, const Image& right)
 {
     constexpr int kGap = 8;
-    Image both = makeImage(left.width + kGap + right.width, std::max(left.height, right.height), 3, 24);
+    Image both =
+        makeImage(left.width + kGap + right.width, std::max(left.height, right.height), 3, 24);
     paste(both, toRgb(left), 0, 0);
     paste(both, toRgb(right), left.width + kGap, 0);
     return both;
@@ -119,7 +132,8 @@ std::string planeLabel(const Optics& optics, int plane)
     const PlaneGeometry geometry = planeGeometry(optics, plane);
     if (!geometry.usable)
         return fmt::format("f {:.1f} mm, cannot be focused", geometry.focalLength);
-    return fmt::format("f {:.1f} mm, {:.0f} mm, {:.2f} D", geometry.focalLength, geometry.distance, geometry.vergence);
+    return fmt::format("f {:.1f} mm, {:.0f} mm, {:.2f} D", geometry.focalLength, geometry.distance,
+                       geometry.vergence);
 }
 
-}  // namespace vergence::light_field
+} // namespace vergence::light_field

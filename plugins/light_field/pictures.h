@@ -15,12 +15,13 @@ std::vector<float> interleaved(Stream& stream, const Tensor& images, int state, 
 
 /// One panel image per plane from [K, R, R, L]: 8 bits, rows flipped so that +y is up.
 std::vector<Image> planeImages(Stream& stream, const Tensor& planes, int channels, bool raw);
-/// All planes in a grid of at most 4 columns, each at most 256 px wide, with f_k, D_k and Q_k below.
+/// All planes in a grid of at most 4 columns, each at most 256 px wide, with f_k, D_k and Q_k
+/// below.
 Image contactSheet(const std::vector<Image>& planes, const Optics& optics);
 
 /// Signed error, mean over channels, blue below and red above the target, full colour at ±`scale`.
-Image errorImage(std::span<const float> image, std::span<const float> target, int width, int height, int channels,
-                 float scale = 0.25f);
+Image errorImage(std::span<const float> image, std::span<const float> target, int width, int height,
+                 int channels, float scale = 0.25f);
 /// Burns a label into the top left corner.
 void burnLabel(Image& image, const std::string& label);
 /// Equal heights side by side with a gap of 8 px.
@@ -29,4 +30,4 @@ Image sideBySide(const Image& left, const Image& right);
 /// "f 40.6 mm, 140 mm, 7.14 D", or why an eye cannot focus the plane.
 std::string planeLabel(const Optics& optics, int plane);
 
-}  // namespace vergence::light_field
+} // namespace vergence::light_field

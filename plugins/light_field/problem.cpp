@@ -4,24 +4,27 @@
 
 namespace vergence::light_field {
 
-std::shared_ptr<Geometry> makeGeometry(Stream& stream, const std::shared_ptr<Device>& device, const SweepItem& item)
+std::shared_ptr<Geometry> makeGeometry(Stream& stream, const std::shared_ptr<Device>& device,
+                                       const SweepItem& item)
 {
     const LightFieldConfig& c = item.config;
     auto geometry = std::make_shared<Geometry>();
     geometry->optics = opticsOf(c, item.scene);
     if (c.isSeedProfile()) {
         geometry->training = geometry->heldOut = {EyeState{0, 0, 0}};
-        geometry->solving = std::make_shared<SeedOperator>(stream, device, geometry->optics, c.eyeFocal, c.raysPerPixel);
-        geometry->evaluating = std::make_shared<SeedOperator>(stream, device, geometry->optics, c.eyeFocal, c.evalRays);
+        geometry->solving = std::make_shared<SeedOperator>(stream, device, geometry->optics,
+                                                           c.eyeFocal, c.raysPerPixel);
+        geometry->evaluating = std::make_shared<SeedOperator>(stream, device, geometry->optics,
+                                                              c.eyeFocal, c.evalRays);
     } else {
         const EyeStateSettings settings = eyeStatesOf(c, item.scene);
         geometry->training = trainingStates(settings);
         geometry->heldOut = heldOutStates(settings);
-        geometry->tables =
-            std::make_shared<TableOperator>(stream, device, geometry->optics, geometry->training, c.raysPerPixel);
+        geometry->tables = std::make_shared<TableOperator>(stream, device, geometry->optics,
+                                                           geometry->training, c.raysPerPixel);
         geometry->solving = geometry->tables;
-        geometry->evaluating =
-            std::make_shared<TableOperator>(stream, device, geometry->optics, geometry->heldOut, c.evalRays);
+        geometry->evaluating = std::make_shared<TableOperator>(stream, device, geometry->optics,
+                                                               geometry->heldOut, c.evalRays);
     }
     geometry->solving->setTileRays(c.tileRays);
     geometry->evaluating->setTileRays(c.tileRays);
@@ -39,8 +42,8 @@ bool sharesGeometry(const SweepItem& item, const SweepItem& other)
     return a.nearMm == b.nearMm && a.farMm == b.farMm;
 }
 
-ItemTargets makeTargets(Stream& stream, const std::shared_ptr<Device>& device, const SweepItem& item,
-                        const Geometry& geometry)
+ItemTargets makeTargets(Stream& stream, const std::shared_ptr<Device>& device,
+                        const SweepItem& item, const Geometry& geometry)
 {
     const LightFieldConfig& c = item.config;
     const std::array<LaneScene, 1> scenes = {LaneScene{item.scene, item.channels}};
@@ -52,4 +55,4 @@ ItemTargets makeTargets(Stream& stream, const std::shared_ptr<Device>& device, c
             renderTargets(stream, device, geometry.optics, geometry.heldOut, c.evalRays, scenes)};
 }
 
-}  // namespace vergence::light_field
+} // namespace vergence::light_field

@@ -10,16 +10,18 @@
 
 namespace vergence::light_field {
 
-/// The geometry of an item: display, eye states and both operators. Items of equal geometry share it.
+/// The geometry of an item: display, eye states and both operators. Items of equal geometry share
+/// it.
 struct Geometry {
     Optics optics;
     std::vector<EyeState> training, heldOut;
-    std::shared_ptr<LinearOperator> solving;     ///< training states, rays_per_pixel samples
-    std::shared_ptr<LinearOperator> evaluating;  ///< held-out states, eval_rays samples
-    std::shared_ptr<TableOperator> tables;       ///< `solving` in profile P, null in profile S
+    std::shared_ptr<LinearOperator> solving;    ///< training states, rays_per_pixel samples
+    std::shared_ptr<LinearOperator> evaluating; ///< held-out states, eval_rays samples
+    std::shared_ptr<TableOperator> tables;      ///< `solving` in profile P, null in profile S
 };
 
-std::shared_ptr<Geometry> makeGeometry(Stream& stream, const std::shared_ptr<Device>& device, const SweepItem& item);
+std::shared_ptr<Geometry> makeGeometry(Stream& stream, const std::shared_ptr<Device>& device,
+                                       const SweepItem& item);
 /// Whether `item` may use the geometry made for `other`.
 bool sharesGeometry(const SweepItem& item, const SweepItem& other);
 
@@ -27,7 +29,7 @@ bool sharesGeometry(const SweepItem& item, const SweepItem& other);
 struct ItemTargets {
     Targets training, heldOut;
 };
-ItemTargets makeTargets(Stream& stream, const std::shared_ptr<Device>& device, const SweepItem& item,
-                        const Geometry& geometry);
+ItemTargets makeTargets(Stream& stream, const std::shared_ptr<Device>& device,
+                        const SweepItem& item, const Geometry& geometry);
 
-}  // namespace vergence::light_field
+} // namespace vergence::light_field

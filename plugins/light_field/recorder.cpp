@@ -19,7 +19,8 @@ namespace vergence::light_field {
 
 namespace {
 
-/// Host copies of everything that one item writes; no tensor of the run is touched by the writer thread.
+/// Host copies of everything that one item writes; no tensor of the run is touched by the writer
+/// thread.
 struct ItemFiles {
     std::string folder, label;
     std::string lossCsv;
@@ -30,8 +31,9 @@ struct ItemFiles {
     std::vector<std::int64_t> planeShape;
 };
 
-void writeGifArtifact(ArtifactStore& artifacts, const std::string& name, const std::vector<Image>& frames, int delay,
-                      const std::string& role, const std::string& title)
+void writeGifArtifact(ArtifactStore& artifacts, const std::string& name,
+                      const std::vector<Image>& frames, int delay, const std::string& role,
+                      const std::string& title)
 {
     writeGif(artifacts.pathFor(name), frames, {.delayCentiseconds = delay});
     artifacts.add(name, role, title);
@@ -40,16 +42,19 @@ void writeGifArtifact(ArtifactStore& artifacts, const std::string& name, const s
 void writePlanes(ArtifactStore& artifacts, const ItemFiles& files)
 {
     if (files.planesName.ends_with(".npz")) {
-        writeNpz(artifacts.pathFor(files.planesName), "planes", files.planeValues, files.planeShape);
-        artifacts.add(files.planesName, "display-planes", "Planes of " + files.label + ", linear floats");
+        writeNpz(artifacts.pathFor(files.planesName), "planes", files.planeValues,
+                 files.planeShape);
+        artifacts.add(files.planesName, "display-planes",
+                      "Planes of " + files.label + ", linear floats");
     } else {
         artifacts.writeNpy(files.planesName, files.planeValues, files.planeShape, "display-planes",
                            "Planes of " + files.label + ", linear floats");
     }
     for (std::size_t k = 0; k < files.planes.size(); ++k)
-        artifacts.writePng(fmt::format("{}/planes/plane_{}.png", files.folder, k), files.planes[k], "display-plane",
-                           fmt::format("Plane {} of {}", k, files.label));
-    artifacts.writePng(files.folder + "/planes_contact.png", files.contact, "contact-sheet", "Planes of " + files.label);
+        artifacts.writePng(fmt::format("{}/planes/plane_{}.png", files.folder, k), files.planes[k],
+                           "display-plane", fmt::format("Plane {} of {}", k, files.label));
+    artifacts.writePng(files.folder + "/planes_contact.png", files.contact, "contact-sheet",
+                       "Planes of " + files.label);
 }
 
 void writeFiles(ArtifactStore& artifacts, const ItemFiles& files)
@@ -57,20 +62,24 @@ void writeFiles(ArtifactStore& artifacts, const ItemFiles& files)
     const auto name = [&](const char* file) { return files.folder + "/" + file; };
     artifacts.writeText(name("loss.csv"), files.lossCsv, "loss", "Loss of " + files.label);
     artifacts.writePng(name("loss.png"), files.loss, "loss-plot", "Loss of " + files.label);
-    artifacts.writePng(name("eye_view.png"), files.eyeView, "eye-view", "Eye view of " + files.label);
+    artifacts.writePng(name("eye_view.png"), files.eyeView, "eye-view",
+                       "Eye view of " + files.label);
     artifacts.writePng(name("target.png"), files.target, "target", "Target of " + files.label);
     artifacts.writePng(name("error.png"), files.error, "error", "Error of " + files.label);
     writePlanes(artifacts, files);
     for (std::size_t k = 0; k < files.contributions.size(); ++k)
-        artifacts.writePng(fmt::format("{}/contributions/plane_{}.png", files.folder, k), files.contributions[k], "contribution",
+        artifacts.writePng(fmt::format("{}/contributions/plane_{}.png", files.folder, k),
+                           files.contributions[k], "contribution",
                            fmt::format("Eye view of plane {} alone, {}", k, files.label));
     if (!files.focus.empty())
-        writeGifArtifact(artifacts, name("accommodation.gif"), files.focus, 20, "focus-sweep", "Focus sweep of " + files.label);
+        writeGifArtifact(artifacts, name("accommodation.gif"), files.focus, 20, "focus-sweep",
+                         "Focus sweep of " + files.label);
     if (!files.eyes.empty())
-        writeGifArtifact(artifacts, name("eyebox.gif"), files.eyes, 20, "eye-sweep", "Eye movement of " + files.label);
+        writeGifArtifact(artifacts, name("eyebox.gif"), files.eyes, 20, "eye-sweep",
+                         "Eye movement of " + files.label);
 }
 
-}  // namespace
+} // namespace
 
 Recorder::~Recorder()
 {
@@ -95,14 +104,17 @@ std::string Recorder::planesName(const SweepItem& item)
 int nominalState(const std::vector<EyeState>& states)
 {
     int centred = 0;
-    while (centred < static_cast<int>(states.size()) && states[static_cast<std::size_t>(centred)].x == states[0].x &&
+    while (centred < static_cast<int>(states.size()) &&
+           states[static_cast<std::size_t>(centred)].x == states[0].x &&
            states[static_cast<std::size_t>(centred)].y == states[0].y)
         ++centred;
     return (centred - 1) / 2;
 }
 
-void Recorder::writeItem(Stream& stream, const std::shared_ptr<Device>& device, const SweepItem& item, const Geometry& geometry,
-                         const ItemTargets& targets, const Tensor& planes, const Tensor& views, const ItemResult& result)
+void Recorder::writeItem(Stream& stream, const std::shared_ptr<Device>& device,
+                         const SweepItem& item, const Geometry& geometry,
+                         const ItemTargets& targets, const Tensor& planes, const Tensor& views,
+                         const ItemResult& result)
 {
     const LightFieldConfig& c = item.config;
     const int side = geometry.optics.renderResolution, channels = item.channels;
@@ -114,21 +126,26 @@ void Recorder::writeItem(Stream& stream, const std::shared_ptr<Device>& device, 
     files.lossCsv = lossCsv(result);
     files.loss = plotLoss(result, item.label);
     const std::vector<float> view = interleaved(stream, views, nominal, channels);
-    const std::vector<float> target = interleaved(stream, targets.training.radiance, nominal, channels);
+    const std::vector<float> target =
+        interleaved(stream, targets.training.radiance, nominal, channels);
     files.eyeView = imageFromLinear(view, side, side, channels, c.rawExport);
     files.target = imageFromLinear(target, side, side, channels, c.rawExport);
     files.error = errorImage(view, target, side, side, channels);
     files.planes = planeImages(stream, planes, channels, c.rawExport);
     files.contact = contactSheet(files.planes, geometry.optics);
     files.planeShape = {planes.extent(0), planes.extent(1), planes.extent(2), channels};
-    files.planeValues = interleaved(stream, planes.reshaped({planes.extent(0) * planes.extent(1), planes.extent(2), planes.extent(3)}),
-                                    0, channels);
+    files.planeValues = interleaved(
+        stream,
+        planes.reshaped({planes.extent(0) * planes.extent(1), planes.extent(2), planes.extent(3)}),
+        0, channels);
     const bool isFull = c.output == "full" && !c.isSeedProfile();
     if (isFull) {
         EyeRenderer renderer(stream, device, geometry.optics, c.raysPerPixel);
-        const Tensor parts = renderer.contributions(stream, planes, geometry.training[static_cast<std::size_t>(nominal)]);
+        const Tensor parts = renderer.contributions(
+            stream, planes, geometry.training[static_cast<std::size_t>(nominal)]);
         for (int k = 0; k < geometry.optics.planes(); ++k)
-            files.contributions.push_back(imageFromLinear(interleaved(stream, parts, k, channels), side, side, channels));
+            files.contributions.push_back(
+                imageFromLinear(interleaved(stream, parts, k, channels), side, side, channels));
         files.eyes = eyeSweep(stream, device, item, geometry, planes);
     }
     const bool isChosenBoard = c.sweep == "boards" && c.gifBoard > 0 && item.x == c.gifBoard;
@@ -136,7 +153,8 @@ void Recorder::writeItem(Stream& stream, const std::shared_ptr<Device>& device, 
         files.focus = focusSweep(stream, device, item, geometry, planes);
 
     wait();
-    m_writing = std::async(std::launch::async, [this, files = std::move(files)] { writeFiles(m_artifacts, files); });
+    m_writing = std::async(std::launch::async,
+                           [this, files = std::move(files)] { writeFiles(m_artifacts, files); });
 }
 
 void Recorder::wait()
@@ -145,7 +163,8 @@ void Recorder::wait()
         m_writing.get();
 }
 
-void Recorder::writeSweep(const std::vector<SweepItem>& items, const std::vector<ItemResult>& results)
+void Recorder::writeSweep(const std::vector<SweepItem>& items,
+                          const std::vector<ItemResult>& results)
 {
     wait();
     m_artifacts.writeText("sweep.csv", sweepCsv(items, results), "sweep", "Sweep");
@@ -162,7 +181,8 @@ void Recorder::writeSweep(const std::vector<SweepItem>& items, const std::vector
     // A parameter sweep may vary the picture size; a GIF has one.
     std::erase_if(frames, [&](const Image& frame) { return frame.width != frames.front().width; });
     if (!frames.empty())
-        writeGifArtifact(m_artifacts, "sweep.gif", frames, 200, "sweep-gif", "Eye views over the sweep");
+        writeGifArtifact(m_artifacts, "sweep.gif", frames, 200, "sweep-gif",
+                         "Eye views over the sweep");
 }
 
-}  // namespace vergence::light_field
+} // namespace vergence::light_field

@@ -10,23 +10,27 @@
 
 namespace vergence::light_field {
 
-/// Writes the results of a run: per item loss curves, planes and pictures, and the files of the sweep. Pictures are made on
-/// the calling thread, encoded and written on another; at most one item is being written.
+/// Writes the results of a run: per item loss curves, planes and pictures, and the files of the
+/// sweep. Pictures are made on the calling thread, encoded and written on another; at most one item
+/// is being written.
 class Recorder {
 public:
     explicit Recorder(ArtifactStore& artifacts) : m_artifacts(artifacts) {}
     ~Recorder();
 
     /// `planes` [K, R, R, L]; `views` are the images of the training states through the display.
-    void writeItem(Stream& stream, const std::shared_ptr<Device>& device, const SweepItem& item, const Geometry& geometry,
-                   const ItemTargets& targets, const Tensor& planes, const Tensor& views, const ItemResult& result);
-    /// sweep.csv and sweep.gif from what has been written so far. Waits for the writer; rethrows its failure.
+    void writeItem(Stream& stream, const std::shared_ptr<Device>& device, const SweepItem& item,
+                   const Geometry& geometry, const ItemTargets& targets, const Tensor& planes,
+                   const Tensor& views, const ItemResult& result);
+    /// sweep.csv and sweep.gif from what has been written so far. Waits for the writer; rethrows
+    /// its failure.
     void writeSweep(const std::vector<SweepItem>& items, const std::vector<ItemResult>& results);
     void wait();
 
     /// "boards/n26", "scenes/basic", "values/planes-4", "image".
     static std::string folderOf(const SweepItem& item);
-    /// Name of the lossless planes: NPY, or NPZ for the seed profile, whose planes are almost all zeros.
+    /// Name of the lossless planes: NPY, or NPZ for the seed profile, whose planes are almost all
+    /// zeros.
     static std::string planesName(const SweepItem& item);
 
 private:
@@ -37,4 +41,4 @@ private:
 /// Training state shown as the nominal eye view: centred eye, middle accommodation.
 int nominalState(const std::vector<EyeState>& states);
 
-}  // namespace vergence::light_field
+} // namespace vergence::light_field

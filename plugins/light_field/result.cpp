@@ -23,7 +23,8 @@ double numberFrom(const nlohmann::json& json)
     if (json.is_null())
         return std::numeric_limits<double>::quiet_NaN();
     if (json.is_string())
-        return json == "inf" ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity();
+        return json == "inf" ? std::numeric_limits<double>::infinity()
+                             : -std::numeric_limits<double>::infinity();
     return json.get<double>();
 }
 
@@ -32,8 +33,9 @@ nlohmann::json qualityJson(const Quality& quality)
     nlohmann::json states = nlohmann::json::array();
     for (const double value : quality.statePsnrRoi)
         states.push_back(number(value));
-    return {{"mse", number(quality.mse)},   {"psnr", number(quality.psnr)},         {"psnr_roi", number(quality.psnrRoi)},
-            {"ssim", number(quality.ssim)}, {"contrast", number(quality.contrast)}, {"states", states}};
+    return {{"mse", number(quality.mse)},           {"psnr", number(quality.psnr)},
+            {"psnr_roi", number(quality.psnrRoi)},  {"ssim", number(quality.ssim)},
+            {"contrast", number(quality.contrast)}, {"states", states}};
 }
 
 Quality qualityFrom(const nlohmann::json& json)
@@ -52,9 +54,18 @@ Quality qualityFrom(const nlohmann::json& json)
 nlohmann::json historyJson(const HistoryPoint& point)
 {
     const IterationRecord& r = point.record;
-    return {r.iteration,          number(r.loss),         number(r.mse),          number(r.psnr),
-            number(r.gradientNorm), r.shareAtZero,        r.shareAtOne,           r.forwardSeconds,
-            r.adjointSeconds,     r.raysPerSecond,        number(point.heldOutPsnr), point.seconds};
+    return {r.iteration,
+            number(r.loss),
+            number(r.mse),
+            number(r.psnr),
+            number(r.gradientNorm),
+            r.shareAtZero,
+            r.shareAtOne,
+            r.forwardSeconds,
+            r.adjointSeconds,
+            r.raysPerSecond,
+            number(point.heldOutPsnr),
+            point.seconds};
 }
 
 HistoryPoint historyFrom(const nlohmann::json& json)
@@ -76,9 +87,12 @@ HistoryPoint historyFrom(const nlohmann::json& json)
     return point;
 }
 
-const ItemResult* resultOf(int index, const std::vector<SweepItem>& items, const std::vector<ItemResult>& results)
+const ItemResult* resultOf(int index, const std::vector<SweepItem>& items,
+                           const std::vector<ItemResult>& results)
 {
-    const int wanted = items[static_cast<std::size_t>(index)].sameAs >= 0 ? items[static_cast<std::size_t>(index)].sameAs : index;
+    const int wanted = items[static_cast<std::size_t>(index)].sameAs >= 0
+                           ? items[static_cast<std::size_t>(index)].sameAs
+                           : index;
     for (const ItemResult& result : results) {
         if (result.index == wanted)
             return &result;
@@ -86,7 +100,7 @@ const ItemResult* resultOf(int index, const std::vector<SweepItem>& items, const
     return nullptr;
 }
 
-}  // namespace
+} // namespace
 
 nlohmann::json toJson(const ItemResult& result)
 {
@@ -126,52 +140,64 @@ ItemResult resultFromJson(const nlohmann::json& json)
 
 std::string lossCsv(const ItemResult& result)
 {
-    std::string text = "iteration,loss,mse,psnr_train,psnr_heldout,gradient_norm,share_at_zero,share_at_one,forward_ms,"
+    std::string text = "iteration,loss,mse,psnr_train,psnr_heldout,gradient_norm,share_at_zero,"
+                       "share_at_one,forward_ms,"
                        "adjoint_ms,rays_per_s,seconds\n";
     for (const HistoryPoint& point : result.history) {
         const IterationRecord& r = point.record;
-        const std::string heldOut = std::isnan(point.heldOutPsnr) ? "" : fmt::format("{:.6g}", point.heldOutPsnr);
-        text += fmt::format("{},{:.9g},{:.9g},{:.6g},{},{:.6g},{:.6g},{:.6g},{:.4g},{:.4g},{:.4g},{:.4f}\n", r.iteration, r.loss,
-                            r.mse, r.psnr, heldOut, r.gradientNorm, r.shareAtZero, r.shareAtOne, r.forwardSeconds * 1e3,
-                            r.adjointSeconds * 1e3, r.raysPerSecond, point.seconds);
+        const std::string heldOut =
+            std::isnan(point.heldOutPsnr) ? "" : fmt::format("{:.6g}", point.heldOutPsnr);
+        text += fmt::format(
+            "{},{:.9g},{:.9g},{:.6g},{},{:.6g},{:.6g},{:.6g},{:.4g},{:.4g},{:.4g},{:.4f}\n",
+            r.iteration, r.loss, r.mse, r.psnr, heldOut, r.gradientNorm, r.shareAtZero,
+            r.shareAtOne, r.forwardSeconds * 1e3, r.adjointSeconds * 1e3, r.raysPerSecond,
+            point.seconds);
     }
     return text;
 }
 
 std::string sweepCsv(const std::vector<SweepItem>& items, const std::vector<ItemResult>& results)
 {
-    std::string text = "n,s,label,mse_first,mse_final,psnr_all,psnr_roi,psnr_heldout,ssim,contrast,seconds,iterations,"
+    std::string text = "n,s,label,mse_first,mse_final,psnr_all,psnr_roi,psnr_heldout,ssim,contrast,"
+                       "seconds,iterations,"
                        "ssim_heldout,contrast_heldout,same_as,failure\n";
     for (std::size_t i = 0; i < items.size(); ++i) {
         const SweepItem& item = items[i];
         const ItemResult* result = resultOf(static_cast<int>(i), items, results);
         if (!result)
             continue;
-        const std::string label = item.cellSize > 0 ? fmt::format("{}", 1000 / item.cellSize) : item.label;
-        const std::string sameAs = item.sameAs >= 0 ? items[static_cast<std::size_t>(item.sameAs)].folder : "";
-        text += fmt::format("{:g},{},{},{:.9g},{:.9g},{:.4f},{:.4f},{:.4f},{:.5f},{:.5f},{:.3f},{},{:.5f},{:.5f},{},\"{}\"\n",
-                            item.x, item.cellSize, label, result->mseFirst, result->mseFinal, result->training.psnr,
-                            result->training.psnrRoi, result->heldOut.psnrRoi, result->training.ssim, result->training.contrast,
-                            result->seconds, result->iterations, result->heldOut.ssim, result->heldOut.contrast, sameAs,
-                            result->failure);
+        const std::string label =
+            item.cellSize > 0 ? fmt::format("{}", 1000 / item.cellSize) : item.label;
+        const std::string sameAs =
+            item.sameAs >= 0 ? items[static_cast<std::size_t>(item.sameAs)].folder : "";
+        text += fmt::format(
+            "{:g},{},{},{:.9g},{:.9g},{:.4f},{:.4f},{:.4f},{:.5f},{:.5f},{:.3f},{},{:.5f},{:.5f},{}"
+            ",\"{}\"\n",
+            item.x, item.cellSize, label, result->mseFirst, result->mseFinal, result->training.psnr,
+            result->training.psnrRoi, result->heldOut.psnrRoi, result->training.ssim,
+            result->training.contrast, result->seconds, result->iterations, result->heldOut.ssim,
+            result->heldOut.contrast, sameAs, result->failure);
     }
     return text;
 }
 
-nlohmann::json sweepTable(const std::string& axis, const std::vector<SweepItem>& items, const std::vector<ItemResult>& results)
+nlohmann::json sweepTable(const std::string& axis, const std::vector<SweepItem>& items,
+                          const std::vector<ItemResult>& results)
 {
     nlohmann::json rows = nlohmann::json::array();
     for (std::size_t i = 0; i < items.size(); ++i) {
         const ItemResult* r = resultOf(static_cast<int>(i), items, results);
         if (r && r->failure.empty())
-            rows.push_back({items[i].x, number(r->training.psnrRoi), number(r->heldOut.psnrRoi), number(r->training.ssim),
-                            number(r->heldOut.ssim), number(r->training.contrast), number(r->heldOut.contrast)});
+            rows.push_back({items[i].x, number(r->training.psnrRoi), number(r->heldOut.psnrRoi),
+                            number(r->training.ssim), number(r->heldOut.ssim),
+                            number(r->training.contrast), number(r->heldOut.contrast)});
     }
     return {{"id", "sweep"},
             {"title", "Sweep"},
-            {"columns", {axis, "ROI PSNR training (dB)", "ROI PSNR held out (dB)", "SSIM training", "SSIM held out",
-                         "Contrast training", "Contrast held out"}},
+            {"columns",
+             {axis, "ROI PSNR training (dB)", "ROI PSNR held out (dB)", "SSIM training",
+              "SSIM held out", "Contrast training", "Contrast held out"}},
             {"rows", rows}};
 }
 
-}  // namespace vergence::light_field
+} // namespace vergence::light_field

@@ -15,8 +15,9 @@ namespace vergence::light_field {
 /// One line of loss.csv.
 struct HistoryPoint {
     IterationRecord record;
-    double heldOutPsnr = std::numeric_limits<double>::quiet_NaN();  ///< dB in the ROI; NaN where it was not measured
-    double seconds = 0;                                             ///< solving time up to here
+    double heldOutPsnr =
+        std::numeric_limits<double>::quiet_NaN(); ///< dB in the ROI; NaN where it was not measured
+    double seconds = 0;                           ///< solving time up to here
 };
 
 /// What came out of one item.
@@ -26,17 +27,18 @@ struct ItemResult {
     double seconds = 0;
     double mseFirst = 0, mseFinal = 0;
     Quality training, heldOut;
-    std::string failure;  ///< sentence; empty where it worked
+    std::string failure; ///< sentence; empty where it worked
     std::vector<HistoryPoint> history;
 };
 
 nlohmann::json toJson(const ItemResult& result);
-ItemResult resultFromJson(const nlohmann::json& json);  ///< throws InputError
+ItemResult resultFromJson(const nlohmann::json& json); ///< throws InputError
 
 std::string lossCsv(const ItemResult& result);
 /// sweep.csv: one line per item, also for boards that equal an earlier one.
 std::string sweepCsv(const std::vector<SweepItem>& items, const std::vector<ItemResult>& results);
 /// The same as a table for the window: the abscissa first, then the qualities.
-nlohmann::json sweepTable(const std::string& axis, const std::vector<SweepItem>& items, const std::vector<ItemResult>& results);
+nlohmann::json sweepTable(const std::string& axis, const std::vector<SweepItem>& items,
+                          const std::vector<ItemResult>& results);
 
-}  // namespace vergence::light_field
+} // namespace vergence::light_field

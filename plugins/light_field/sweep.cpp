@@ -15,7 +15,8 @@ namespace {
 void finishScene(SweepItem& item)
 {
     const LightFieldConfig& c = item.config;
-    item.scene.setBackground({static_cast<float>(c.background[0]), static_cast<float>(c.background[1]),
+    item.scene.setBackground({static_cast<float>(c.background[0]),
+                              static_cast<float>(c.background[1]),
                               static_cast<float>(c.background[2])});
     item.scene.setLambert(c.lambert);
     item.channels = item.scene.isAchromatic() ? 1 : 3;
@@ -44,7 +45,8 @@ void addBoards(const LightFieldConfig& config, std::vector<SweepItem>& items)
     for (const int n : config.boards) {
         SweepItem item = boardItem(config, n);
         for (std::size_t i = 0; i < items.size() && item.sameAs < 0; ++i) {
-            const bool sameBoard = item.cellSize > 0 ? items[i].cellSize == item.cellSize : items[i].x == item.x;
+            const bool sameBoard =
+                item.cellSize > 0 ? items[i].cellSize == item.cellSize : items[i].x == item.x;
             if (sameBoard && items[i].sameAs < 0)
                 item.sameAs = static_cast<int>(i);
         }
@@ -72,7 +74,8 @@ std::string textOf(double value)
     return fmt::format("{:g}", value);
 }
 
-void addParameterValues(const LightFieldConfig& config, const Config& source, std::vector<SweepItem>& items)
+void addParameterValues(const LightFieldConfig& config, const Config& source,
+                        std::vector<SweepItem>& items)
 {
     const Field* field = source.schema().find(config.sweepKey);
     expects(field != nullptr, "sweep: unknown parameter " + config.sweepKey);
@@ -80,7 +83,8 @@ void addParameterValues(const LightFieldConfig& config, const Config& source, st
         Value stored = value;
         if (field->type == FieldType::Int)
             stored = static_cast<std::int64_t>(std::llround(value));
-        LightFieldConfig varied = readLightFieldConfig(source.with(config.sweepKey, stored, {"sweep_values"}));
+        LightFieldConfig varied =
+            readLightFieldConfig(source.with(config.sweepKey, stored, {"sweep_values"}));
         varied.headroom = std::min(varied.headroom, static_cast<double>(varied.planes));
         SweepItem item = boardItem(varied, config.boards.front());
         item.folder = fmt::format("{}-{}", config.sweepKey, textOf(value));
@@ -95,9 +99,10 @@ DepthImage readDepthImage(const LightFieldConfig& config)
     const Image color = readImage(config.colorImage);
     const Image16 depth = readPng16(config.depthImage);
     if (color.width != depth.width || color.height != depth.height)
-        throw InputError(fmt::format("{} is {}×{} but {} is {}×{}; picture and depth must have the same size.",
-                                     config.colorImage.string(), color.width, color.height, config.depthImage.string(),
-                                     depth.width, depth.height));
+        throw InputError(
+            fmt::format("{} is {}×{} but {} is {}×{}; picture and depth must have the same size.",
+                        config.colorImage.string(), color.width, color.height,
+                        config.depthImage.string(), depth.width, depth.height));
     DepthImage image;
     image.width = color.width;
     image.height = color.height;
@@ -111,15 +116,17 @@ DepthImage readDepthImage(const LightFieldConfig& config)
         for (int c = 0; c < 3; ++c)
             image.color[i * 3 + c] = linear[i * color.channels + (color.channels >= 3 ? c : 0)];
         const std::uint16_t stored = depth.pixels[i * depth.channels];
-        const double t = (stored - 1) / 65534.0;  // 0 at the darkest value that counts, 1 at the brightest
-        const double z = config.depthEncoding == "linear" ? farMm + t * (nearMm - farMm)
-                                                          : 1.0 / (1.0 / farMm + t * (1.0 / nearMm - 1.0 / farMm));
+        const double t =
+            (stored - 1) / 65534.0; // 0 at the darkest value that counts, 1 at the brightest
+        const double z = config.depthEncoding == "linear"
+                             ? farMm + t * (nearMm - farMm)
+                             : 1.0 / (1.0 / farMm + t * (1.0 / nearMm - 1.0 / farMm));
         image.depth[i] = stored == 0 ? 0.0f : static_cast<float>(z);
     }
     return image;
 }
 
-}  // namespace
+} // namespace
 
 std::vector<SweepItem> sweepItems(const LightFieldConfig& config, const Config& source)
 {
@@ -149,4 +156,4 @@ std::string sweepAxis(const LightFieldConfig& config)
     return config.sweep == "parameter" ? config.sweepKey : "scene";
 }
 
-}  // namespace vergence::light_field
+} // namespace vergence::light_field

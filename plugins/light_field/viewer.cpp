@@ -18,17 +18,18 @@ namespace {
 
 enum PlaneMode { kModeSrgb, kModeLinear, kModeGain, kModeWeight };
 
-constexpr double kReach = 3.0;  // mm, half side of the eye pad
+constexpr double kReach = 3.0; // mm, half side of the eye pad
 
 std::string eyeCaption(const EyeState& eye, bool isSeed)
 {
     return isSeed ? "seed profile: one ray per pixel, no focus"
-                  : fmt::format("{:.2f} D, eye at ({:+.2f}, {:+.2f}) mm", eye.accommodation, eye.x, eye.y);
+                  : fmt::format("{:.2f} D, eye at ({:+.2f}, {:+.2f}) mm", eye.accommodation, eye.x,
+                                eye.y);
 }
 
 /// Floats as an R32F frame.
-void publishFloats(RunContext& context, const std::string& stream, const std::vector<float>& values, int width, int height,
-                   int layers, const nlohmann::json& meta)
+void publishFloats(RunContext& context, const std::string& stream, const std::vector<float>& values,
+                   int width, int height, int layers, const nlohmann::json& meta)
 {
     FrameInfo info;
     info.stream = stream;
@@ -42,7 +43,8 @@ void publishFloats(RunContext& context, const std::string& stream, const std::ve
 }
 
 /// 8-bit images of one size as layers of a stack.
-void publishStack(RunContext& context, const std::string& stream, const std::vector<Image>& images, const nlohmann::json& meta)
+void publishStack(RunContext& context, const std::string& stream, const std::vector<Image>& images,
+                  const nlohmann::json& meta)
 {
     FrameInfo info;
     info.stream = stream;
@@ -64,10 +66,12 @@ void publishStack(RunContext& context, const std::string& stream, const std::vec
     context.frames().publish(std::move(info), pixels);
 }
 
-/// Labels, dioptre-scaled positions and relative widths of the planes, as the stack views understand them.
+/// Labels, dioptre-scaled positions and relative widths of the planes, as the stack views
+/// understand them.
 nlohmann::json stackMeta(const Optics& optics)
 {
-    nlohmann::json labels = nlohmann::json::array(), depth = nlohmann::json::array(), width = nlohmann::json::array();
+    nlohmann::json labels = nlohmann::json::array(), depth = nlohmann::json::array(),
+                   width = nlohmann::json::array();
     for (int k = 0; k < optics.planes(); ++k) {
         labels.push_back(fmt::format("{}: {}", k, planeLabel(optics, k)));
         double position = k, extent = 1;
@@ -79,32 +83,53 @@ nlohmann::json stackMeta(const Optics& optics)
         depth.push_back(position);
         width.push_back(extent);
     }
-    return {{"labels", labels}, {"depth", depth}, {"width", width}, {"depth_title", "vergence (D)"}, {"encoding", "srgb"}};
+    return {{"labels", labels},
+            {"depth", depth},
+            {"width", width},
+            {"depth_title", "vergence (D)"},
+            {"encoding", "srgb"}};
 }
 
-}  // namespace
+} // namespace
 
 std::vector<StreamDecl> Viewer::streams()
 {
-    return {{"eye_view", "Eye view", StreamKind::Image, "What the eye sees through the display.", "eye"},
-            {"target", "Target", StreamKind::Image, "What the eye should see.", "eye"},
-            {"error", "Error", StreamKind::HeatMap, "Eye view minus target, mean over channels.", "eye"},
-            {"planes", "Planes", StreamKind::ImageStack, "The panel images, one per focal length.", ""},
-            {"contributions", "Contributions", StreamKind::ImageStack, "The eye view of every plane alone.", ""},
-            {"optics", "Optics", StreamKind::Diagram, "Side view of the display with the rays of the pixel under the pointer.", ""}};
+    return {
+        {"eye_view", "Eye view", StreamKind::Image, "What the eye sees through the display.",
+         "eye"},
+        {"target", "Target", StreamKind::Image, "What the eye should see.", "eye"},
+        {"error", "Error", StreamKind::HeatMap, "Eye view minus target, mean over channels.",
+         "eye"},
+        {"planes", "Planes", StreamKind::ImageStack, "The panel images, one per focal length.", ""},
+        {"contributions", "Contributions", StreamKind::ImageStack,
+         "The eye view of every plane alone.", ""},
+        {"optics", "Optics", StreamKind::Diagram,
+         "Side view of the display with the rays of the pixel under the pointer.", ""}};
 }
 
-void Viewer::declare(RunContext& context, const ViewSource& source, const std::vector<std::string>& itemLabels)
+void Viewer::declare(RunContext& context, const ViewSource& source,
+                     const std::vector<std::string>& itemLabels)
 {
     std::vector<ViewControl> controls;
     const Geometry& geometry = *source.geometry;
     if (!source.item->config.isSeedProfile()) {
-        ViewControl focus{.id = "accommodation", .title = "Accommodation", .unit = "D", .help = "Distance the eye focuses on.",
-                          .kind = ViewControl::Kind::Slider, .minimum = {0}, .maximum = {15}};
-        ViewControl eye{.id = "eye", .title = "Eye position", .unit = "mm", .help = "Sideways shift of the eye.",
-                        .kind = ViewControl::Kind::Pad, .minimum = {-kReach, -kReach}, .maximum = {kReach, kReach}};
+        ViewControl focus{.id = "accommodation",
+                          .title = "Accommodation",
+                          .unit = "D",
+                          .help = "Distance the eye focuses on.",
+                          .kind = ViewControl::Kind::Slider,
+                          .minimum = {0},
+                          .maximum = {15}};
+        ViewControl eye{.id = "eye",
+                        .title = "Eye position",
+                        .unit = "mm",
+                        .help = "Sideways shift of the eye.",
+                        .kind = ViewControl::Kind::Pad,
+                        .minimum = {-kReach, -kReach},
+                        .maximum = {kReach, kReach}};
         double nearest = 0;
-        for (const auto& [states, label] : {std::pair(&geometry.training, "training"), std::pair(&geometry.heldOut, "held out")}) {
+        for (const auto& [states, label] : {std::pair(&geometry.training, "training"),
+                                            std::pair(&geometry.heldOut, "held out")}) {
             for (const EyeState& state : *states) {
                 nearest = std::max(nearest, state.accommodation);
                 focus.marks.push_back({{state.accommodation}, label});
@@ -118,7 +143,9 @@ void Viewer::declare(RunContext& context, const ViewSource& source, const std::v
         controls.push_back(std::move(focus));
         controls.push_back(std::move(eye));
     }
-    ViewControl planes{.id = "planes_on", .title = "Planes", .help = "Planes that take part in the eye view.",
+    ViewControl planes{.id = "planes_on",
+                       .title = "Planes",
+                       .help = "Planes that take part in the eye view.",
                        .kind = ViewControl::Kind::Toggles};
     for (int k = 0; k < geometry.optics.planes(); ++k) {
         planes.labels.push_back(fmt::format("{}", k + 1));
@@ -126,11 +153,18 @@ void Viewer::declare(RunContext& context, const ViewSource& source, const std::v
         planes.value.push_back(index >= m_planesOn.size() || m_planesOn[index] ? 1 : 0);
     }
     controls.push_back(std::move(planes));
-    controls.push_back({.id = "plane_mode", .title = "Show planes", .kind = ViewControl::Kind::Choice,
-                        .value = {static_cast<double>(m_planeMode)}, .labels = {"sRGB", "linear", "×4", "weight seen"}});
+    controls.push_back({.id = "plane_mode",
+                        .title = "Show planes",
+                        .kind = ViewControl::Kind::Choice,
+                        .value = {static_cast<double>(m_planeMode)},
+                        .labels = {"sRGB", "linear", "×4", "weight seen"}});
     if (itemLabels.size() > 1) {
-        ViewControl items{.id = "item", .title = "Look at", .help = "A finished item, or whatever is being solved.",
-                          .kind = ViewControl::Kind::Choice, .value = {0}, .labels = {"current"}};
+        ViewControl items{.id = "item",
+                          .title = "Look at",
+                          .help = "A finished item, or whatever is being solved.",
+                          .kind = ViewControl::Kind::Choice,
+                          .value = {0},
+                          .labels = {"current"}};
         items.labels.insert(items.labels.end(), itemLabels.begin(), itemLabels.end());
         if (m_chosenItem)
             items.value = {static_cast<double>(*m_chosenItem + 1)};
@@ -159,13 +193,14 @@ std::set<std::string> namesIn(const std::string& list)
     return names;
 }
 
-}  // namespace
+} // namespace
 
 bool Viewer::apply(const ViewInput& input)
 {
     const auto list = [&](const char* id, std::size_t least) -> const std::vector<double>* {
         const auto found = input.values.find(id);
-        return found != input.values.end() && found->second.size() >= least ? &found->second : nullptr;
+        return found != input.values.end() && found->second.size() >= least ? &found->second
+                                                                            : nullptr;
     };
     if (const auto value = input.scalar("accommodation"))
         m_moved.eye |= assign(m_accommodation, std::optional(std::clamp(*value, 0.0, 15.0)));
@@ -182,15 +217,18 @@ bool Viewer::apply(const ViewInput& input)
     if (const auto value = input.scalar("plane_mode"))
         m_moved.planeMode |= assign(m_planeMode, static_cast<int>(*value));
     const auto stream = input.texts.find("pointer_stream");
-    const bool overEye = stream != input.texts.end() &&
-                         (stream->second == "eye_view" || stream->second == "target" || stream->second == "error");
+    const bool overEye =
+        stream != input.texts.end() &&
+        (stream->second == "eye_view" || stream->second == "target" || stream->second == "error");
     if (const auto* pointer = list("pointer", 2); pointer && overEye)
-        m_moved.pixel |= assign(m_pixel, std::optional(PixelPosition{(*pointer)[1], (*pointer)[0]}));
+        m_moved.pixel |=
+            assign(m_pixel, std::optional(PixelPosition{(*pointer)[1], (*pointer)[0]}));
     if (const auto visible = input.texts.find("visible"); visible != input.texts.end())
         m_moved.visible |= assign(m_visible, namesIn(visible->second));
     bool choosesItem = false;
     if (const auto value = input.scalar("item"))
-        choosesItem = assign(m_chosenItem, *value >= 1 ? std::optional(static_cast<int>(*value) - 1) : std::nullopt);
+        choosesItem = assign(m_chosenItem, *value >= 1 ? std::optional(static_cast<int>(*value) - 1)
+                                                       : std::nullopt);
     return choosesItem;
 }
 
@@ -204,7 +242,8 @@ EyeState Viewer::eyeFor(const ViewSource& source) const
 bool Viewer::showsNominalState(const ViewSource& source) const
 {
     const auto& states = source.geometry->training;
-    return source.item->config.isSeedProfile() || eyeFor(source) == states[static_cast<std::size_t>(nominalState(states))];
+    return source.item->config.isSeedProfile() ||
+           eyeFor(source) == states[static_cast<std::size_t>(nominalState(states))];
 }
 
 bool Viewer::showsAllPlanes() const
@@ -215,7 +254,8 @@ bool Viewer::showsAllPlanes() const
 EyeRenderer& Viewer::rendererFor(RunContext& context, const ViewSource& source)
 {
     if (!m_renderer || m_rendererGeometry != source.geometry) {
-        m_renderer = std::make_unique<EyeRenderer>(context.stream(), context.device(), source.geometry->optics,
+        m_renderer = std::make_unique<EyeRenderer>(context.stream(), context.device(),
+                                                   source.geometry->optics,
                                                    source.item->config.raysPerPixel);
         m_rendererGeometry = source.geometry;
     }
@@ -228,7 +268,8 @@ Tensor Viewer::enabledPlanes(Stream& stream, const ViewSource& source) const
         return source.planes;
     Tensor planes = source.planes.clone(stream);
     for (Index k = 0; k < planes.extent(0); ++k) {
-        if (static_cast<std::size_t>(k) < m_planesOn.size() && !m_planesOn[static_cast<std::size_t>(k)]) {
+        if (static_cast<std::size_t>(k) < m_planesOn.size() &&
+            !m_planesOn[static_cast<std::size_t>(k)]) {
             const Tensor plane = planes.slice(k);
             stream.fillBytes(plane.data(), 0, plane.bytes());
         }
@@ -236,7 +277,8 @@ Tensor Viewer::enabledPlanes(Stream& stream, const ViewSource& source) const
     return planes;
 }
 
-/// What the eye sees: the last residual pass where it shows this very state, else rendered. [W, W, L].
+/// What the eye sees: the last residual pass where it shows this very state, else rendered. [W, W,
+/// L].
 Tensor Viewer::seenView(RunContext& context, const ViewSource& source)
 {
     const bool isSeed = source.item->config.isSeedProfile();
@@ -244,7 +286,8 @@ Tensor Viewer::seenView(RunContext& context, const ViewSource& source)
         return source.views.slice(nominalState(source.geometry->training));
     if (isSeed)
         return seedView(context.stream(), source);
-    return rendererFor(context, source).render(context.stream(), enabledPlanes(context.stream(), source), eyeFor(source));
+    return rendererFor(context, source)
+        .render(context.stream(), enabledPlanes(context.stream(), source), eyeFor(source));
 }
 
 /// The eye view and, where somebody looks at them, the target of the same eye and their difference.
@@ -255,7 +298,10 @@ void Viewer::publishEye(RunContext& context, const ViewSource& source)
     const int side = source.geometry->optics.renderResolution, channels = item.channels;
     const EyeState eye = eyeFor(source);
     const std::string meta =
-        nlohmann::json{{"encoding", "srgb"}, {"caption", item.label + ", " + eyeCaption(eye, item.config.isSeedProfile())}}.dump();
+        nlohmann::json{
+            {"encoding", "srgb"},
+            {"caption", item.label + ", " + eyeCaption(eye, item.config.isSeedProfile())}}
+            .dump();
 
     const Tensor view = seenView(context, source);
     const bool comparesWithTarget = wants("target") || wants("error");
@@ -264,22 +310,27 @@ void Viewer::publishEye(RunContext& context, const ViewSource& source)
         return;
     const std::vector<float> seen = interleaved(stream, view, 0, channels);
     if (!shared)
-        context.frames().publishLinear("eye_view", seen, side, side, channels, context.step(), meta);
+        context.frames().publishLinear("eye_view", seen, side, side, channels, context.step(),
+                                       meta);
     if (!comparesWithTarget)
         return;
 
-    const Tensor truth = showsNominalState(source)
-                             ? source.targets->training.radiance.slice(nominalState(source.geometry->training))
-                             : renderedTarget(context, source, eye);
+    const Tensor truth =
+        showsNominalState(source)
+            ? source.targets->training.radiance.slice(nominalState(source.geometry->training))
+            : renderedTarget(context, source, eye);
     const std::vector<float> target = interleaved(stream, truth, 0, channels);
     if (!m_deviceFrames.publish(context, "target", truth, channels, meta))
-        context.frames().publishLinear("target", target, side, side, channels, context.step(), meta);
+        context.frames().publishLinear("target", target, side, side, channels, context.step(),
+                                       meta);
     std::vector<float> error(static_cast<std::size_t>(side) * side);
     for (std::size_t i = 0; i < error.size(); ++i) {
         for (int c = 0; c < channels; ++c)
-            error[i] += (seen[i * channels + c] - target[i * channels + c]) / static_cast<float>(channels);
+            error[i] +=
+                (seen[i * channels + c] - target[i * channels + c]) / static_cast<float>(channels);
     }
-    publishFloats(context, "error", error, side, side, 1, {{"map", "signed"}, {"scale", 0.25}, {"caption", item.label}});
+    publishFloats(context, "error", error, side, side, 1,
+                  {{"map", "signed"}, {"scale", 0.25}, {"caption", item.label}});
 }
 
 Tensor Viewer::seedView(Stream& stream, const ViewSource& source) const
@@ -292,12 +343,14 @@ Tensor Viewer::seedView(Stream& stream, const ViewSource& source) const
     return images.slice(0);
 }
 
-Tensor Viewer::renderedTarget(RunContext& context, const ViewSource& source, const EyeState& eye) const
+Tensor Viewer::renderedTarget(RunContext& context, const ViewSource& source,
+                              const EyeState& eye) const
 {
     const SweepItem& item = *source.item;
     const std::array<LaneScene, 1> scenes = {LaneScene{item.scene, item.channels}};
     const std::array<EyeState, 1> states = {eye};
-    return renderTargets(context.stream(), context.device(), source.geometry->optics, states, item.config.raysPerPixel, scenes)
+    return renderTargets(context.stream(), context.device(), source.geometry->optics, states,
+                         item.config.raysPerPixel, scenes)
         .radiance.slice(0);
 }
 
@@ -310,11 +363,15 @@ void Viewer::publishPlanes(RunContext& context, const ViewSource& source)
         const auto values = weight.toHost<float>(stream);
         const int side = static_cast<int>(weight.extent(1));
         meta["map"] = "magnitude";
-        meta["scale"] = values.empty() ? 1.0f : std::max(1e-6f, *std::max_element(values.begin(), values.end()));
-        publishFloats(context, "planes", values, side, side, static_cast<int>(weight.extent(0)), meta);
+        meta["scale"] = values.empty()
+                            ? 1.0f
+                            : std::max(1e-6f, *std::max_element(values.begin(), values.end()));
+        publishFloats(context, "planes", values, side, side, static_cast<int>(weight.extent(0)),
+                      meta);
         return;
     }
-    std::vector<Image> images = planeImages(stream, source.planes, source.item->channels, m_planeMode != kModeSrgb);
+    std::vector<Image> images =
+        planeImages(stream, source.planes, source.item->channels, m_planeMode != kModeSrgb);
     if (m_planeMode == kModeGain) {
         for (Image& image : images) {
             for (std::uint8_t& value : image.pixels)
@@ -330,7 +387,8 @@ void Viewer::publishContributions(RunContext& context, const ViewSource& source)
         return;
     Stream& stream = context.stream();
     const int side = source.geometry->optics.renderResolution, channels = source.item->channels;
-    const Tensor parts = rendererFor(context, source).contributions(stream, source.planes, eyeFor(source));
+    const Tensor parts =
+        rendererFor(context, source).contributions(stream, source.planes, eyeFor(source));
     std::vector<Image> images;
     std::vector<double> energy;
     double total = 0;
@@ -345,7 +403,8 @@ void Viewer::publishContributions(RunContext& context, const ViewSource& source)
     }
     nlohmann::json labels = nlohmann::json::array();
     for (std::size_t k = 0; k < energy.size(); ++k)
-        labels.push_back(fmt::format("{}: {:.1f} % of the light", k, total > 0 ? 100 * energy[k] / total : 0.0));
+        labels.push_back(
+            fmt::format("{}: {:.1f} % of the light", k, total > 0 ? 100 * energy[k] / total : 0.0));
     nlohmann::json meta = stackMeta(source.geometry->optics);
     meta["labels"] = labels;
     publishStack(context, "contributions", images, meta);
@@ -379,4 +438,4 @@ void Viewer::publishMoved(RunContext& context, const ViewSource& source)
         publishOptics(context, source);
 }
 
-}  // namespace vergence::light_field
+} // namespace vergence::light_field

@@ -21,18 +21,20 @@ struct ViewSource {
     const SweepItem* item = nullptr;
     std::shared_ptr<Geometry> geometry;
     const ItemTargets* targets = nullptr;
-    Tensor planes;  ///< [K, R, R, L]
-    Tensor views;   ///< [S, W, W, L] of the training states through the display; may be empty
-    std::function<Tensor()> weight;  ///< makes the column sums [K, R, R]; may be empty
+    Tensor planes; ///< [K, R, R, L]
+    Tensor views;  ///< [S, W, W, L] of the training states through the display; may be empty
+    std::function<Tensor()> weight; ///< makes the column sums [K, R, R]; may be empty
 };
 
-/// Keeps what the viewer chose (focus, eye position, planes, pixel) and publishes the pictures that follow from it.
+/// Keeps what the viewer chose (focus, eye position, planes, pixel) and publishes the pictures that
+/// follow from it.
 class Viewer {
 public:
     static std::vector<StreamDecl> streams();
 
     /// Controls of an item; `itemLabels` are what the viewer may choose to look at.
-    void declare(RunContext& context, const ViewSource& source, const std::vector<std::string>& itemLabels);
+    void declare(RunContext& context, const ViewSource& source,
+                 const std::vector<std::string>& itemLabels);
     /// Takes over what the viewer moved. Returns whether another item is to be looked at.
     bool apply(const ViewInput& input);
     /// Index into the `itemLabels` that the viewer chose; nothing follows the run.
@@ -48,7 +50,10 @@ private:
         bool eye = false, planesOn = false, planeMode = false, pixel = false, visible = false;
     };
 
-    bool wants(const std::string& stream) const { return m_visible.empty() || m_visible.contains(stream); }
+    bool wants(const std::string& stream) const
+    {
+        return m_visible.empty() || m_visible.contains(stream);
+    }
     bool showsNominalState(const ViewSource& source) const;
     bool showsAllPlanes() const;
     EyeState eyeFor(const ViewSource& source) const;
@@ -68,11 +73,11 @@ private:
     std::optional<int> m_chosenItem;
     int m_planeMode = 0;
     std::optional<PixelPosition> m_pixel;
-    std::set<std::string> m_visible;  ///< streams that somebody sees; empty means all
-    Moved m_moved{true, true, true, true, true};  ///< all at first
+    std::set<std::string> m_visible;             ///< streams that somebody sees; empty means all
+    Moved m_moved{true, true, true, true, true}; ///< all at first
     std::shared_ptr<Geometry> m_rendererGeometry;
     std::unique_ptr<EyeRenderer> m_renderer;
     DeviceFrames m_deviceFrames;
 };
 
-}  // namespace vergence::light_field
+} // namespace vergence::light_field

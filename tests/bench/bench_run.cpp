@@ -10,7 +10,8 @@
 #include "core/run/run_controller.h"
 #include "plugins/light_field/light_field_run.h"
 
-// What it costs a run to tell its viewers: numbers per step, and how fast a slider in the window moves the picture.
+// What it costs a run to tell its viewers: numbers per step, and how fast a slider in the window
+// moves the picture.
 
 namespace {
 
@@ -18,7 +19,11 @@ using namespace vergence;
 
 class ScratchFolder {
 public:
-    ScratchFolder() : m_root(std::filesystem::temp_directory_path() / fmt::format("vergence-bench-{}", ::getpid())) {}
+    ScratchFolder()
+        : m_root(std::filesystem::temp_directory_path() /
+                 fmt::format("vergence-bench-{}", ::getpid()))
+    {
+    }
     ~ScratchFolder() { std::filesystem::remove_all(m_root); }
     RunFolder next() { return RunFolder::createAt(m_root / std::to_string(m_count++)); }
 
@@ -34,7 +39,8 @@ public:
     void prepare(RunContext&) override {}
     StepOutcome step(RunContext& context) override
     {
-        static const std::string kNames[] = {"a/1", "a/2", "a/3", "a/4", "b/1", "b/2", "b/3", "b/4"};
+        static const std::string kNames[] = {"a/1", "a/2", "a/3", "a/4",
+                                             "b/1", "b/2", "b/3", "b/4"};
         for (const std::string& name : kNames)
             context.record(name, 0.5);
         return context.step() + 1 < m_steps ? StepOutcome::Continue : StepOutcome::Done;
@@ -56,7 +62,8 @@ Config demoConfig()
     return *builder.build().config;
 }
 
-/// Wall time of the run thread per step that reports eight numbers, state machine and journal included.
+/// Wall time of the run thread per step that reports eight numbers, state machine and journal
+/// included.
 void tellEightNumbers(benchmark::State& state)
 {
     setLogLevel("error");
@@ -65,11 +72,12 @@ void tellEightNumbers(benchmark::State& state)
     for (auto _ : state) {
         RunSettings settings;
         settings.folder = scratch.next();
-        RunController controller(std::make_unique<TellingRun>(kSteps), demoConfig(), makeCpuDevice(1), settings);
+        RunController controller(std::make_unique<TellingRun>(kSteps), demoConfig(),
+                                 makeCpuDevice(1), settings);
         controller.start();
         while (!controller.isFinished()) {
             benchmark::DoNotOptimize(controller.poll());
-            std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the worker's pace
+            std::this_thread::sleep_for(std::chrono::milliseconds(50)); // the worker's pace
         }
     }
     state.SetItemsProcessed(state.iterations() * kSteps);
@@ -85,7 +93,8 @@ void moveAccommodation(benchmark::State& state)
     settings.folder = scratch.next();
     settings.lingerSeconds = 60;
     const Config config = demoConfig();
-    RunController controller(std::make_unique<light_field::LightFieldRun>(light_field::readLightFieldConfig(config), config),
+    RunController controller(std::make_unique<light_field::LightFieldRun>(
+                                 light_field::readLightFieldConfig(config), config),
                              config, makeCpuDevice(), settings);
     controller.setWatched(true);
     controller.start();
@@ -117,10 +126,11 @@ void moveAccommodation(benchmark::State& state)
         controller.poll();
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    state.counters["updates_per_s"] = benchmark::Counter(static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+    state.counters["updates_per_s"] =
+        benchmark::Counter(static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
 }
 BENCHMARK(moveAccommodation)->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond)->UseRealTime();
 
-}  // namespace
+} // namespace
 
 BENCHMARK_MAIN();

@@ -51,7 +51,7 @@ __global__ void sumBlocks(const double* values, Index n, double* sums)
         sums[blockIdx.x] = sum;
 }
 
-}  // namespace
+} // namespace
 
 std::vector<std::int32_t> scanned(Stream& stream, const std::vector<std::int32_t>& values)
 {
@@ -65,7 +65,8 @@ std::vector<std::int32_t> sortedByKey(Stream& stream, const std::vector<std::uin
 {
     const DeviceArray<std::uint64_t> keysIn(stream, keys), keysOut(stream, keys.size());
     const DeviceArray<std::int32_t> valuesIn(stream, values), valuesOut(stream, values.size());
-    sortPairs(stream, keysIn.data(), keysOut.data(), valuesIn.data(), valuesOut.data(), static_cast<Index>(keys.size()));
+    sortPairs(stream, keysIn.data(), keysOut.data(), valuesIn.data(), valuesOut.data(),
+              static_cast<Index>(keys.size()));
     return valuesOut.toHost();
 }
 
@@ -74,9 +75,10 @@ std::vector<double> blockSums(Stream& stream, const std::vector<double>& values)
     const std::size_t blocks = (values.size() + kThreads - 1) / kThreads;
     const DeviceArray<double> in(stream, values), out(stream, blocks);
     if (blocks > 0)
-        sumBlocks<<<static_cast<unsigned>(blocks), kThreads, 0, static_cast<cudaStream_t>(stream.native())>>>(
+        sumBlocks<<<static_cast<unsigned>(blocks), kThreads, 0,
+                    static_cast<cudaStream_t>(stream.native())>>>(
             in.data(), static_cast<Index>(values.size()), out.data());
     return out.toHost();
 }
 
-}  // namespace vergence::test
+} // namespace vergence::test

@@ -14,4 +14,4 @@ std::vector<std::int32_t> sortedByKey(Stream& stream, const std::vector<std::uin
 /// One sum per block of 256 values.
 std::vector<double> blockSums(Stream& stream, const std::vector<double>& values);
 
-}  // namespace vergence::test
+} // namespace vergence::test

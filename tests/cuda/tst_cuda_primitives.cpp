@@ -46,7 +46,8 @@ private Q_SLOTS:
             keys[i] = (std::uint64_t{Rng(2).bits(i)} << 20) % 97;
         std::iota(values.begin(), values.end(), 0);
         std::vector<std::int32_t> expected = values;
-        std::stable_sort(expected.begin(), expected.end(), [&](int a, int b) { return keys[a] < keys[b]; });
+        std::stable_sort(expected.begin(), expected.end(),
+                         [&](int a, int b) { return keys[a] < keys[b]; });
         QCOMPARE(test::sortedByKey(*stream, keys, values), expected);
     }
 
@@ -57,11 +58,12 @@ private Q_SLOTS:
         QFETCH(int, size);
         const auto stream = device->createStream();
         std::vector<double> values(static_cast<std::size_t>(size));
-        std::iota(values.begin(), values.end(), 1.0);  // integers: every order of summation is exact
+        std::iota(values.begin(), values.end(), 1.0); // integers: every order of summation is exact
         const auto sums = test::blockSums(*stream, values);
         for (std::size_t block = 0; block < sums.size(); ++block) {
             const auto first = values.begin() + static_cast<std::ptrdiff_t>(block * 256);
-            const auto last = values.begin() + static_cast<std::ptrdiff_t>(std::min(values.size(), (block + 1) * 256));
+            const auto last = values.begin() + static_cast<std::ptrdiff_t>(
+                                                   std::min(values.size(), (block + 1) * 256));
             QCOMPARE(sums[block], std::accumulate(first, last, 0.0));
         }
     }

@@ -16,9 +16,12 @@ namespace fs = std::filesystem;
 /// Which project folders a folder may include, beside itself. The table of the house style.
 const std::map<std::string, std::vector<std::string>>& allowedFolders()
 {
-    static const std::vector<std::string> core = {"core/base",    "core/compute",  "core/config", "core/metrics",
-                                                  "core/view",    "core/artifact", "core/run",    "core/plugin"};
-    static const auto upTo = [](std::size_t count) { return std::vector<std::string>(core.begin(), core.begin() + count); };
+    static const std::vector<std::string> core = {"core/base",    "core/compute", "core/config",
+                                                  "core/metrics", "core/view",    "core/artifact",
+                                                  "core/run",     "core/plugin"};
+    static const auto upTo = [](std::size_t count) {
+        return std::vector<std::string>(core.begin(), core.begin() + count);
+    };
     static const auto with = [](std::vector<std::string> list, std::vector<std::string> more) {
         list.insert(list.end(), more.begin(), more.end());
         return list;
@@ -48,9 +51,10 @@ const std::map<std::string, std::vector<std::string>>& allowedFolders()
     return table;
 }
 
-const std::set<std::string> kTopLevel = {"CMakeLists.txt", "CMakePresets.json", "app",     "plugins",   "core",
-                                         "cuda",           "resources",         "tests",   "packaging", "README.md",
-                                         "LICENSE",        "CHANGELOG.md"};
+const std::set<std::string> kTopLevel = {
+    "CMakeLists.txt", "CMakePresets.json", "app",   "plugins",   "core",
+    "cuda",           "resources",         "tests", "packaging", "README.md",
+    "LICENSE",        "CHANGELOG.md"};
 
 fs::path root()
 {
@@ -63,7 +67,8 @@ bool isSource(const fs::path& path)
     return extensions.contains(path.extension().string());
 }
 
-/// Folder of a file as the table names it: "plugins/light_field/compute" becomes "plugins/*/compute".
+/// Folder of a file as the table names it: "plugins/light_field/compute" becomes
+/// "plugins/*/compute".
 std::string layerOf(const std::string& relative)
 {
     std::vector<std::string> parts;
@@ -79,7 +84,9 @@ std::string layerOf(const std::string& relative)
 std::string pluginOf(const std::string& relative)
 {
     const auto first = relative.find('/');
-    return relative.rfind("plugins/", 0) == 0 ? relative.substr(first + 1, relative.find('/', first + 1) - first - 1) : "";
+    return relative.rfind("plugins/", 0) == 0
+               ? relative.substr(first + 1, relative.find('/', first + 1) - first - 1)
+               : "";
 }
 
 struct Include {
@@ -101,7 +108,8 @@ std::vector<Include> includesBelow(const std::string& folder)
         for (int line = 1; std::getline(stream, text); ++line) {
             std::smatch match;
             if (std::regex_search(text, match, pattern))
-                found.push_back({fs::relative(entry.path(), root()).string(), line, match[2], match[1] == "<"});
+                found.push_back(
+                    {fs::relative(entry.path(), root()).string(), line, match[2], match[1] == "<"});
         }
     }
     return found;
@@ -117,32 +125,40 @@ std::string complaint(const Include& include)
 {
     const std::string layer = layerOf(include.file);
     const std::string& target = include.target;
-    const bool isQt = include.isSystem && (target[0] == 'Q' || target.rfind("Qt", 0) == 0) && target.find('.') == std::string::npos;
-    const bool mayUseQt = layer == "core/run" || layer == "core/plugin" || layer.rfind("app", 0) == 0 || layer == "plugins/*" ||
+    const bool isQt = include.isSystem && (target[0] == 'Q' || target.rfind("Qt", 0) == 0) &&
+                      target.find('.') == std::string::npos;
+    const bool mayUseQt = layer == "core/run" || layer == "core/plugin" ||
+                          layer.rfind("app", 0) == 0 || layer == "plugins/*" ||
                           layer == "cuda/backend" || layer == "cuda/interop";
     if (isQt && !mayUseQt)
         return "Qt is not allowed in " + layer;
     if (include.isSystem) {
         const bool isCuda = target.rfind("cuda", 0) == 0 || target.rfind("cub/", 0) == 0;
-        const bool isSeam = include.file == "core/compute/launch.h" || include.file == "core/compute/host_device.h";
+        const bool isSeam =
+            include.file == "core/compute/launch.h" || include.file == "core/compute/host_device.h";
         const bool isDeviceFile = include.file.ends_with(".cuh") || include.file.ends_with(".cu");
-        return isCuda && layer.rfind("cuda/", 0) != 0 && !isSeam && !isDeviceFile ? "CUDA headers belong to cuda/" : "";
+        return isCuda && layer.rfind("cuda/", 0) != 0 && !isSeam && !isDeviceFile
+                   ? "CUDA headers belong to cuda/"
+                   : "";
     }
     const std::string targetLayer = layerOf(target);
     if (target.find('/') == std::string::npos)
         return target.ends_with(".moc") ? "" : "project includes are written from the root";
     if (layer == targetLayer && pluginOf(include.file) == pluginOf(target))
         return "";
-    if (layer == "plugins/*" && targetLayer == "plugins/*/compute" && pluginOf(include.file) == pluginOf(target))
+    if (layer == "plugins/*" && targetLayer == "plugins/*/compute" &&
+        pluginOf(include.file) == pluginOf(target))
         return "";
     const auto row = allowedFolders().find(layer);
     if (row == allowedFolders().end())
         return "folder " + layer + " is not in the table";
     const auto& list = row->second;
-    return std::find(list.begin(), list.end(), targetLayer) == list.end() ? layer + " may not include " + targetLayer : "";
+    return std::find(list.begin(), list.end(), targetLayer) == list.end()
+               ? layer + " may not include " + targetLayer
+               : "";
 }
 
-}  // namespace
+} // namespace
 
 /// Reads every include line of the tree and fails on one that breaks the house style's table.
 class TestLayering : public QObject {
@@ -172,15 +188,24 @@ private Q_SLOTS:
         QTest::addColumn<QString>("target");
         QTest::addColumn<bool>("isSystem");
         QTest::addColumn<bool>("isAllowed");
-        QTest::newRow("core must not know the app") << "core/run/a.cpp" << "app/shell/b.h" << false << false;
-        QTest::newRow("core has an order") << "core/base/a.cpp" << "core/run/b.h" << false << false;
-        QTest::newRow("plugins show nothing") << "plugins/x/a.cpp" << "app/forms/b.h" << false << false;
-        QTest::newRow("plugins do not meet") << "plugins/x/a.cpp" << "plugins/y/b.h" << false << false;
-        QTest::newRow("mathematics knows no configuration") << "plugins/x/compute/a.cpp" << "core/config/b.h" << false << false;
-        QTest::newRow("no Qt early in core") << "core/artifact/a.cpp" << "QString" << true << false;
-        QTest::newRow("no CUDA in plugins") << "plugins/x/a.cpp" << "cuda_runtime.h" << true << false;
-        QTest::newRow("plugin uses core") << "plugins/x/a.cpp" << "core/run/run.h" << false << true;
-        QTest::newRow("plugin uses its mathematics") << "plugins/x/a.cpp" << "plugins/x/compute/b.h" << false << true;
+        QTest::newRow("core must not know the app") << "core/run/a.cpp"
+                                                    << "app/shell/b.h" << false << false;
+        QTest::newRow("core has an order") << "core/base/a.cpp"
+                                           << "core/run/b.h" << false << false;
+        QTest::newRow("plugins show nothing") << "plugins/x/a.cpp"
+                                              << "app/forms/b.h" << false << false;
+        QTest::newRow("plugins do not meet") << "plugins/x/a.cpp"
+                                             << "plugins/y/b.h" << false << false;
+        QTest::newRow("mathematics knows no configuration") << "plugins/x/compute/a.cpp"
+                                                            << "core/config/b.h" << false << false;
+        QTest::newRow("no Qt early in core") << "core/artifact/a.cpp"
+                                             << "QString" << true << false;
+        QTest::newRow("no CUDA in plugins") << "plugins/x/a.cpp"
+                                            << "cuda_runtime.h" << true << false;
+        QTest::newRow("plugin uses core") << "plugins/x/a.cpp"
+                                          << "core/run/run.h" << false << true;
+        QTest::newRow("plugin uses its mathematics") << "plugins/x/a.cpp"
+                                                     << "plugins/x/compute/b.h" << false << true;
     }
     void theTableRefusesForbiddenIncludes()
     {
@@ -188,7 +213,8 @@ private Q_SLOTS:
         QFETCH(QString, target);
         QFETCH(bool, isSystem);
         QFETCH(bool, isAllowed);
-        QCOMPARE(complaint({file.toStdString(), 1, target.toStdString(), isSystem}).empty(), isAllowed);
+        QCOMPARE(complaint({file.toStdString(), 1, target.toStdString(), isSystem}).empty(),
+                 isAllowed);
     }
 
     void topLevelHoldsOnlyTheLayout()

@@ -9,7 +9,8 @@
 
 namespace vergence::test {
 
-/// The first CUDA device, or null after having skipped (or, with VERGENCE_REQUIRE_CUDA=1, failed) the running test.
+/// The first CUDA device, or null after having skipped (or, with VERGENCE_REQUIRE_CUDA=1, failed)
+/// the running test.
 inline std::shared_ptr<Device> cudaDeviceOrSkip()
 {
     static const DeviceList list = openDevices();
@@ -23,10 +24,10 @@ inline std::shared_ptr<Device> cudaDeviceOrSkip()
     return nullptr;
 }
 
-}  // namespace vergence::test
+} // namespace vergence::test
 
 /// Declares `device` or leaves the test.
-#define VERGENCE_CUDA_DEVICE(device)                          \
-    const auto device = vergence::test::cudaDeviceOrSkip(); \
-    if (!device)                                              \
+#define VERGENCE_CUDA_DEVICE(device)                                                               \
+    const auto device = vergence::test::cudaDeviceOrSkip();                                        \
+    if (!device)                                                                                   \
         return;

@@ -9,8 +9,8 @@ namespace vergence::light_field {
 namespace {
 
 struct PackSrgb {
-    View<const float, 2> image;     ///< [H · W, L]
-    View<std::uint8_t, 2> packed;   ///< [H · W, 4]
+    View<const float, 2> image;   ///< [H · W, L]
+    View<std::uint8_t, 2> packed; ///< [H · W, 4]
     int channels;
 
     VERGENCE_HD std::uint8_t encoded(float linear) const
@@ -30,17 +30,20 @@ struct PackSrgb {
 
 void packSrgbBody(Stream& stream, const Tensor& image, int channels, const Tensor& packed)
 {
-    expects(image.rank() == 3 && packed.rank() == 3 && packed.extent(2) == 4, "packSrgb: [H, W, L] and [H, W, 4]");
-    expects(image.extent(0) == packed.extent(0) && image.extent(1) == packed.extent(1), "packSrgb: sizes differ");
-    expects(channels == 1 || (channels == 3 && image.extent(2) >= 3), "packSrgb: one channel, or three of at least three lanes");
+    expects(image.rank() == 3 && packed.rank() == 3 && packed.extent(2) == 4,
+            "packSrgb: [H, W, L] and [H, W, 4]");
+    expects(image.extent(0) == packed.extent(0) && image.extent(1) == packed.extent(1),
+            "packSrgb: sizes differ");
+    expects(channels == 1 || (channels == 3 && image.extent(2) >= 3),
+            "packSrgb: one channel, or three of at least three lanes");
     const Index pixels = image.extent(0) * image.extent(1);
     forEach(stream, pixels,
             PackSrgb{image.reshaped({pixels, image.extent(2)}).view<const float, 2>(),
                      packed.reshaped({pixels, 4}).view<std::uint8_t, 2>(), channels});
 }
 
-}  // namespace
+} // namespace
 
 VERGENCE_REGISTER_KERNEL(packSrgb, packSrgbBody)
 
-}  // namespace vergence::light_field
+} // namespace vergence::light_field

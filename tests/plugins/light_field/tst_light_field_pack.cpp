@@ -14,7 +14,8 @@ using namespace vergence::light_field;
 class TestLightFieldPack : public QObject {
     Q_OBJECT
 
-    static void compare(const std::shared_ptr<Device>& device, Index size, int channels, Index lanes)
+    static void compare(const std::shared_ptr<Device>& device, Index size, int channels,
+                        Index lanes)
     {
         const auto stream = device->createStream();
         std::vector<float> values(static_cast<std::size_t>(size * size * lanes));
@@ -27,8 +28,10 @@ class TestLightFieldPack : public QObject {
         for (std::size_t i = 0; i < bytes.size(); ++i) {
             const std::size_t pixel = i / 4, c = i % 4;
             const std::size_t lane = channels == 3 ? c : 0;
-            const int expected = c == 3 ? 255 : encodeSrgb8(values[pixel * static_cast<std::size_t>(lanes) + lane]);
-            QVERIFY(std::abs(bytes[i] - expected) <= 1);  // powf differs between devices in the last place
+            const int expected =
+                c == 3 ? 255 : encodeSrgb8(values[pixel * static_cast<std::size_t>(lanes) + lane]);
+            QVERIFY(std::abs(bytes[i] - expected) <=
+                    1); // powf differs between devices in the last place
         }
     }
     static void addRows()
