@@ -60,6 +60,7 @@ MainWindow::~MainWindow()
     // Views and charts look at sessions that m_runs owns; they go first.
     m_charts->setRuns({});
     m_log->setLog(nullptr, {});
+    m_tabs->disconnect(this);
     delete m_tabs;
     m_runs.disconnect(this);
     m_catalog.disconnect(this);

@@ -131,6 +131,11 @@ void MainWindow::connectRuns()
         if (!id.isEmpty())
             setCurrent(id);
         showCentre();
+        // The worker of a finished run leaves once nobody looks; whoever comes back gets another.
+        RunView* view = m_tabs->current();
+        const bool wasSeen = view != nullptr && view->pump().framesShown() > 0;
+        if (wasSeen && !clientOf(id)->isConnected())
+            perform(RunAction::Explore, {id});
     });
     connect(&m_previewPath, &PreviewPath::interopReady, this, [this] {
         for (int i = 0; i < m_tabs->count(); ++i)

@@ -11,7 +11,7 @@ namespace vergence {
 
 namespace {
 
-constexpr int kLingerSeconds = 900;
+constexpr int kLingerSeconds = 30; ///< after the last viewer has left
 
 } // namespace
 

@@ -123,6 +123,10 @@ void GuiHarness::endRuns()
 {
     if (m_window == nullptr)
         return;
+    for (int row = 0; row < m_window->runs().rowCount(); ++row)
+        if (RunSession* session = m_window->runs().entry(row).session;
+            session != nullptr && session->client().isConnected())
+            session->client().stop();
     for (const QString& id : m_window->runs().liveIds()) {
         m_window->runs().session(id)->client().kill();
         static_cast<void>(
