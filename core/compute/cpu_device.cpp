@@ -31,6 +31,11 @@ std::unique_ptr<SharedSlots> Device::createSharedSlots(std::size_t)
     return nullptr;
 }
 
+DenseMath& Device::dense()
+{
+    throw ContractError("This device has no matrix products.");
+}
+
 namespace {
 
 constexpr std::align_val_t kAlignment{256};

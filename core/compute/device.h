@@ -9,6 +9,7 @@
 
 namespace vergence {
 
+class DenseMath;
 class Stream;
 
 enum class DeviceKind { Cpu, Cuda };
@@ -70,6 +71,10 @@ public:
 
     /// Slots for previews by interop; null where the device cannot share memory (CPU).
     virtual std::unique_ptr<SharedSlots> createSharedSlots(std::size_t slotBytes);
+
+    /// Matrix products and convolutions. Lives as long as the device. Throws ContractError where a
+    /// device has none.
+    virtual DenseMath& dense();
 
     /// Which body of a Kernel runs here, see core/compute/kernel.h.
     virtual int kernelVariant() const = 0;

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "core/compute/stream.h"
+
+namespace vergence {
+
+/// Runs a fixed step: the first three times eagerly, then recorded as one launch graph and
+/// replayed. On the CPU, or where recording fails, always eagerly. The step must see equal
+/// addresses and shapes each time (arena, device-side scalars) and must not wait for the stream.
+class StepGraph {
+public:
+    using Step = std::function<void(Stream&)>;
+    explicit StepGraph(Step step, int eagerRuns = 3);
+
+    void run(Stream& stream);
+    /// Records anew after shapes or settings changed.
+    void invalidate();
+
+    bool isReplayed() const { return m_graph != nullptr; }
+    std::uint64_t runs() const { return m_runs; }
+
+private:
+    Step m_step;
+    int m_eagerRuns;
+    int m_eagerLeft;
+    std::uint64_t m_runs = 0;
+    std::unique_ptr<LaunchGraph> m_graph;
+};
+
+} // namespace vergence

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <vector>
+
+#include "core/compute/graph/parameter.h"
+
+namespace vergence {
+
+/// m, v ← moving means of g and g²; p ← p (1 − η decay) − η m̂ / (√v̂ + epsilon).
+/// Sources: Adam (2015), algorithm 1; Decoupled Weight Decay Regularization (2019), algorithm 2.
+struct AdamOptions {
+    double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+    bool decoupledDecay = true; ///< AdamW; false adds decay · p to the gradient (Adam)
+    double clipNorm = 0;        ///< gradients are scaled down to this global norm; 0 clips nothing
+};
+
+/// Adam over the flat arrays of a ParameterSet, one launch per group: reads the gradient, clips,
+/// updates both moments, the master value and its 16-bit shadow. Rates and the step count lie in
+/// device memory, so that a recorded step can be replayed; nothing waits for the host. Frozen
+/// groups keep their bits. A gradient that is not finite leaves everything as it was and counts in
+/// skippedSteps().
+class Adam {
+public:
+    Adam(ParameterSet& parameters, Stream& stream, AdamOptions options = {});
+
+    /// One rate per group; takes effect in later steps (queued before them, also before a replay).
+    void setRates(Stream& stream, const std::vector<double>& rates);
+    /// One update from the gradients; they are left as they are.
+    void step(Stream& stream);
+
+    /// Before clipping, of the last step. Waits for the stream.
+    double gradientNorm(Stream& stream) const;
+    Index steps(Stream& stream) const;        ///< updates so far, from the device
+    Index skippedSteps(Stream& stream) const; ///< updates left out
+    /// For checkpoints: first and second moments [n] and counters, by name.
+    std::vector<std::pair<std::string, Tensor>> state() const;
+
+private:
+    ParameterSet& m_parameters;
+    AdamOptions m_options;
+    Tensor m_first, m_second; ///< moments, [n], master type
+    Tensor m_rates;           ///< [groups] F64
+    Tensor m_counters;        ///< I64 [2]: updates, skipped updates
+    Tensor m_norm;            ///< F64 [2]: norm, factor applied
+};
+
+/// average ← decay · average + (1 − decay) · value over all parameters.
+class MovingAverage {
+public:
+    MovingAverage(const ParameterSet& parameters, Stream& stream, double decay);
+    void update(Stream& stream);
+    const Tensor& values() const { return m_average; }
+
+private:
+    const ParameterSet& m_parameters;
+    double m_decay;
+    Tensor m_average;
+};
+
+} // namespace vergence
