@@ -46,7 +46,7 @@ struct Float16 {
         : bits(__builtin_bit_cast(std::uint16_t, static_cast<_Float16>(value)))
     {
     }
-    operator float() const
+    VERGENCE_HD operator float() const
     {
         return static_cast<float>(__builtin_bit_cast(_Float16, bits));
     }
