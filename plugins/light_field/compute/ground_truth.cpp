@@ -73,6 +73,39 @@ bool sharesHits(const LaneScene& a, const LaneScene& b)
                       });
 }
 
+/// Consecutive scenes that share their hits, on the device.
+struct SceneGroup {
+    SceneOnDevice scene; ///< the first one
+    Tensor others;       ///< primitives of the others
+    int otherCount, lane, channels;
+
+    VariantView variants() const
+    {
+        return {static_cast<const Primitive*>(others.data()), otherCount};
+    }
+};
+
+/// Calls `render` for every group of scenes that share their hits, lane after lane.
+template <class Render>
+void forEachGroup(Stream& stream, const std::shared_ptr<Device>& device,
+                  std::span<const LaneScene> scenes, const Render& render)
+{
+    int lane = 0;
+    for (std::size_t n = 0; n < scenes.size();) {
+        const LaneScene& scene = scenes[n++];
+        std::vector<Primitive> others;
+        int count = 0;
+        for (; n < scenes.size() && sharesHits(scene, scenes[n]); ++n, ++count) {
+            const auto primitives = scenes[n].scene.primitives();
+            others.insert(others.end(), primitives.begin(), primitives.end());
+        }
+        render(SceneGroup{SceneOnDevice(stream, device, scene.scene),
+                          upload(stream, device, std::span<const Primitive>(others)), count, lane,
+                          scene.channels});
+        lane += scene.channels + count;
+    }
+}
+
 } // namespace
 
 int lanesFor(int channels)
@@ -94,32 +127,20 @@ Targets renderTargets(Stream& stream, const std::shared_ptr<Device>& device, con
     const Tensor stateData = upload(stream, device, states);
     const auto pattern = samplePattern(raysPerPixel, optics.pupilDiameter);
     const Tensor sampleData = upload(stream, device, std::span<const RaySample>(pattern));
-    int lane = 0;
-    for (std::size_t n = 0; n < scenes.size();) {
-        const LaneScene& scene = scenes[n++];
-        std::vector<Primitive> variants;
-        int variantCount = 0;
-        for (; n < scenes.size() && sharesHits(scene, scenes[n]); ++n, ++variantCount) {
-            const auto primitives = scenes[n].scene.primitives();
-            variants.insert(variants.end(), primitives.begin(), primitives.end());
-        }
-        const SceneOnDevice onDevice(stream, device, scene.scene);
-        const Tensor variantData = upload(stream, device, std::span<const Primitive>(variants));
+    forEachGroup(stream, device, scenes, [&](const SceneGroup& group) {
         GroundTruthArguments arguments;
-        arguments.scene = onDevice.view();
+        arguments.scene = group.scene.view();
         arguments.states = static_cast<const EyeState*>(stateData.data());
         arguments.samples = static_cast<const RaySample*>(sampleData.data());
         arguments.stateCount = static_cast<int>(states.size());
         arguments.sampleCount = raysPerPixel;
         arguments.resolution = optics.renderResolution;
         arguments.slopeExtent = optics.slopeExtent();
-        arguments.variants = static_cast<const Primitive*>(variantData.data());
-        arguments.variantCount = variantCount;
-        arguments.output = outputOf(targets, lane, scene.channels);
+        arguments.variants = group.variants();
+        arguments.output = outputOf(targets, group.lane, group.channels);
         groundTruthKernel(stream, arguments);
         stream.synchronize();
-        lane += scene.channels + variantCount;
-    }
+    });
     return targets;
 }
 
@@ -129,25 +150,24 @@ Targets renderSeedTargets(Stream& stream, const std::shared_ptr<Device>& device,
 {
     checkOptics(optics);
     expects(!scenes.empty(), "renderSeedTargets: at least one scene is needed");
+    for (const LaneScene& scene : scenes)
+        expects(!scene.scene.hasDepthImage(),
+                "renderSeedTargets: the seed profile knows spheres and cubes only");
     Targets targets =
         emptyTargets(stream, device, 1, optics.renderResolution, channelCount(scenes));
     const auto pattern = seedSamplePattern(raysPerPixel, optics.pupilDiameter);
     const Tensor sampleData = upload(stream, device, std::span<const RaySample>(pattern));
-    int lane = 0;
-    for (const LaneScene& scene : scenes) {
-        expects(!scene.scene.hasDepthImage(),
-                "renderSeedTargets: the seed profile knows spheres and cubes only");
-        const SceneOnDevice onDevice(stream, device, scene.scene);
+    forEachGroup(stream, device, scenes, [&](const SceneGroup& group) {
         SeedGroundTruthArguments arguments;
-        arguments.scene = onDevice.view();
+        arguments.scene = group.scene.view();
         arguments.optics = seedOpticsOf(optics, eyeFocalLength);
         arguments.samples = static_cast<const RaySample*>(sampleData.data());
         arguments.sampleCount = raysPerPixel;
-        arguments.output = outputOf(targets, lane, scene.channels);
+        arguments.variants = group.variants();
+        arguments.output = outputOf(targets, group.lane, group.channels);
         seedGroundTruthKernel(stream, arguments);
         stream.synchronize();
-        lane += scene.channels;
-    }
+    });
     return targets;
 }
 

@@ -71,6 +71,44 @@ struct PixelTruth {
     }
 };
 
+/// Adds what a ray sees of scenes of equal geometry: of the first to `mean`, of variant v to
+/// sums[v].
+template <class Real>
+VERGENCE_HD void addVariants(const SceneView& scene, const VariantView& variants,
+                             const Ray<Real>& ray, PixelMean& mean, double* sums)
+{
+    Real t = 0;
+    int axisHit = 0;
+    const int nearest = nearestPrimitive(scene, ray, t, axisHit);
+    if (nearest < 0) {
+        mean.addMiss(scene);
+        for (int v = 0; v < variants.count; ++v)
+            sums[v] += static_cast<double>(scene.background[0]);
+        return;
+    }
+    auto point = scene_detail::surfaceAt(scene.primitives[nearest], ray, t, axisHit);
+    if (variants.count > 0 && !scene_detail::isChecker(scene.primitives[nearest].texture))
+        scene_detail::measureAngles(point);
+    const float light = scene_detail::lightOn(point, ray, scene.lambert);
+    float rgb[3];
+    scene_detail::paint(scene.primitives[nearest], point, rgb);
+    for (float& channel : rgb)
+        channel *= light;
+    mean.addHit(rgb, static_cast<double>(t * ray.direction[2]));
+    for (int v = 0; v < variants.count; ++v) {
+        scene_detail::paint(variants.primitives[v * scene.count + nearest], point, rgb);
+        sums[v] += static_cast<double>(rgb[0] * light);
+    }
+}
+
+VERGENCE_HD void writeVariants(const GroundTruthOutput& out, Index pixel, int samples, int count,
+                               const double* sums)
+{
+    float* lanes = out.radiance + pixel * out.lanes + out.firstLane + 1;
+    for (int v = 0; v < count; ++v)
+        lanes[v] = static_cast<float>(sums[v] / samples);
+}
+
 /// The same for scenes of equal geometry, one lane each.
 struct PixelVariants {
     GroundTruthArguments a;
@@ -82,34 +120,10 @@ struct PixelVariants {
         const EyeState eye = a.states[pixel / (w * w)];
         PixelMean mean;
         double sums[kMaxLanes] = {};
-        for (int m = 0; m < a.sampleCount; ++m) {
-            const Ray<double> ray = eyeRay(a, eye, a.samples[m], row, column);
-            double t = 0;
-            int axisHit = 0;
-            const int nearest = nearestPrimitive(a.scene, ray, t, axisHit);
-            if (nearest < 0) {
-                mean.addMiss(a.scene);
-                for (int v = 0; v < a.variantCount; ++v)
-                    sums[v] += static_cast<double>(a.scene.background[0]);
-                continue;
-            }
-            auto point = scene_detail::surfaceAt(a.scene.primitives[nearest], ray, t, axisHit);
-            scene_detail::measureAngles(point);
-            const float light = scene_detail::lightOn(point, ray, a.scene.lambert);
-            float rgb[3];
-            scene_detail::paint(a.scene.primitives[nearest], point, rgb);
-            for (float& channel : rgb)
-                channel *= light;
-            mean.addHit(rgb, t);
-            for (int v = 0; v < a.variantCount; ++v) {
-                scene_detail::paint(a.variants[v * a.scene.count + nearest], point, rgb);
-                sums[v] += static_cast<double>(rgb[0] * light);
-            }
-        }
+        for (int m = 0; m < a.sampleCount; ++m)
+            addVariants(a.scene, a.variants, eyeRay(a, eye, a.samples[m], row, column), mean, sums);
         mean.write(a.output, pixel, a.sampleCount);
-        float* lanes = a.output.radiance + pixel * a.output.lanes + a.output.firstLane + 1;
-        for (int v = 0; v < a.variantCount; ++v)
-            lanes[v] = static_cast<float>(sums[v] / a.sampleCount);
+        writeVariants(a.output, pixel, a.sampleCount, a.variants.count, sums);
     }
 };
 
@@ -118,36 +132,36 @@ struct SeedPixelTruth {
 
     VERGENCE_HD void operator()(Index pixel) const
     {
-        const int w = a.optics.resolution;
+        const Index w = a.optics.resolution;
         PixelMean mean;
+        double sums[kMaxLanes] = {};
         for (int m = 0; m < a.sampleCount; ++m) {
             const RaySample sample = a.samples[m];
             if (sample.pupilX != sample.pupilX) {
                 mean.addMiss(a.scene);
+                for (int v = 0; v < a.variants.count; ++v)
+                    sums[v] += static_cast<double>(a.scene.background[0]);
                 continue;
             }
-            const SeedRay eyeRay =
-                seedEyeRay(a.optics, static_cast<int>(pixel / w), static_cast<int>(pixel % w),
-                           static_cast<float>(sample.pupilX), static_cast<float>(sample.pupilY));
+            const SeedRay<float> eyeRay = seedEyeRay(
+                a.optics, static_cast<int>(pixel / w), static_cast<float>(pixel % w),
+                static_cast<float>(sample.pupilX), static_cast<float>(sample.pupilY), ScalarMath{});
             Ray<float> ray;
             for (int axis = 0; axis < 3; ++axis) {
                 ray.origin[axis] = eyeRay.origin[axis];
                 ray.direction[axis] = eyeRay.direction[axis];
             }
-            const Hit<float> hit = intersect(a.scene, ray);
-            if (hit.isHit)
-                mean.addHit(hit.color, static_cast<double>(hit.t * ray.direction[2]));
-            else
-                mean.addMiss(a.scene);
+            addVariants(a.scene, a.variants, ray, mean, sums);
         }
         mean.write(a.output, pixel, a.sampleCount);
+        writeVariants(a.output, pixel, a.sampleCount, a.variants.count, sums);
     }
 };
 
 void groundTruth(Stream& stream, const GroundTruthArguments& a)
 {
     const Index pixels = static_cast<Index>(a.stateCount) * a.resolution * a.resolution;
-    if (a.variantCount > 0)
+    if (a.variants.count > 0)
         forEach(stream, pixels, PixelVariants{a}, 256);
     else
         forEach(stream, pixels, PixelTruth{a}, 256);

@@ -16,6 +16,14 @@ struct GroundTruthOutput {
     int lanes = 1, firstLane = 0, channels = 3;
 };
 
+/// More scenes that differ from the first in colours and textures alone, [count, primitives of the
+/// first]; each fills one lane after output.firstLane, and output.channels is 1. They share the
+/// search for hits.
+struct VariantView {
+    const Primitive* primitives = nullptr;
+    int count = 0;
+};
+
 /// Profile P: states [S] and samples [M] lie on the device.
 struct GroundTruthArguments {
     SceneView scene;
@@ -23,11 +31,7 @@ struct GroundTruthArguments {
     const RaySample* samples = nullptr;
     int stateCount = 0, sampleCount = 0, resolution = 0;
     double slopeExtent = 0;
-    /// More scenes that differ from `scene` in colours and textures alone, [variantCount,
-    /// scene.count]; each fills one lane after output.firstLane, and output.channels is 1. They
-    /// share the search for hits.
-    const Primitive* variants = nullptr;
-    int variantCount = 0;
+    VariantView variants;
     GroundTruthOutput output;
 };
 
@@ -37,6 +41,7 @@ struct SeedGroundTruthArguments {
     SeedOptics optics;
     const RaySample* samples = nullptr;
     int sampleCount = 0;
+    VariantView variants;
     GroundTruthOutput output;
 };
 

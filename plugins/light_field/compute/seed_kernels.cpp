@@ -4,13 +4,14 @@
 #include "plugins/light_field/compute/partial_sums.h"
 #include "plugins/light_field/compute/table_math.h"
 #if !defined(__CUDACC__)
-#include "plugins/light_field/compute/update_run.h"
+#include "plugins/light_field/compute/seed_packs.h"
 #endif
 
 namespace vergence::light_field {
 
 namespace {
 
+#if defined(__CUDACC__)
 struct TraceRay {
     SeedTraceArguments a;
 
@@ -21,12 +22,15 @@ struct TraceRay {
         a.texels[ray] = -1;
         if (sample.pupilX != sample.pupilX)
             return;
-        const SeedRay start =
-            seedEyeRay(a.optics, static_cast<int>(ray / w % w), static_cast<int>(ray % w),
-                       static_cast<float>(sample.pupilX), static_cast<float>(sample.pupilY));
-        a.texels[ray] = seedTexel(a.optics, start, a.focals[ray / (w * w) % a.planes]);
+        const SeedRay<float> start = seedEyeRay(
+            a.optics, static_cast<int>(ray / w % w), static_cast<float>(ray % w),
+            static_cast<float>(sample.pupilX), static_cast<float>(sample.pupilY), ScalarMath{});
+        a.texels[ray] = static_cast<int>(
+            seedTexel(a.optics, start, a.focals[ray / (w * w) % a.planes], ScalarMath{}));
     }
 };
+
+#endif
 
 template <int L>
 VERGENCE_HD void sparseRow(const SparseView& matrix, Index row, const float* x, float* sum)
@@ -52,7 +56,14 @@ struct ForwardChunk {
         double squared[L] = {}, weighted[L] = {};
         const Index end =
             (chunk + 1) * kChunk < a.matrix.rows ? (chunk + 1) * kChunk : a.matrix.rows;
-        for (Index pixel = chunk * kChunk; pixel < end; ++pixel) {
+        Index first = chunk * kChunk;
+#if !defined(__CUDACC__)
+        if constexpr (L == 1) {
+            if (a.matrix.packStart && a.subsetCount == 1)
+                first = simd::forwardPacks(a, first, end, squared[0], weighted[0]);
+        }
+#endif
+        for (Index pixel = first; pixel < end; ++pixel) {
             if (pixel / a.resolution % a.subsetCount != a.subsetIndex)
                 continue;
             float sum[L] = {};
@@ -98,7 +109,12 @@ struct AdjointChunk {
         }
 #else
         alignas(64) float gradient[kChunk * L];
-        for (Index texel = begin; texel < end; ++texel) {
+        Index first = begin;
+        if constexpr (L == 1) {
+            if (a.matrix.packStart)
+                first = simd::sumPacks(a.matrix, begin, end, a.residual, gradient);
+        }
+        for (Index texel = first; texel < end; ++texel) {
             float sum[L] = {};
             sparseRow<L>(a.matrix, texel, a.residual, sum);
             for (int lane = 0; lane < L; ++lane)
@@ -113,7 +129,11 @@ struct AdjointChunk {
 void trace(Stream& stream, const SeedTraceArguments& a)
 {
     const Index w = a.optics.resolution;
+#if defined(__CUDACC__)
     forEach(stream, a.sampleCount * w * w * a.planes, TraceRay{a}, 8192);
+#else
+    forEach(stream, a.sampleCount * w, simd::TraceRow{a}, 4);
+#endif
 }
 
 void forward(Stream& stream, const SeedForwardArguments& a)

@@ -16,12 +16,19 @@ struct SeedTraceArguments {
     int* texels = nullptr;
 };
 
+inline constexpr int kPackRows = 16; ///< rows of a pack
+
 /// A sparse matrix by rows. `weight` is null where all entries are 1.
 struct SparseView {
     const int* start = nullptr;
     const int* index = nullptr;
     const float* weight = nullptr;
     Index rows = 0;
+    /// The same for whole packs of kPackRows rows, [slots, kPackRows]: slot n of a pack holds entry
+    /// n of each of its rows, −1 and 0 where a row has no more. Null on devices that do not use it.
+    const int* packStart = nullptr; ///< [rows / kPackRows + 1]
+    const int* packIndex = nullptr;
+    const float* packWeight = nullptr; ///< null where all entries are 1
 };
 
 struct SeedForwardArguments {

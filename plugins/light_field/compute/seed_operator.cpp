@@ -97,13 +97,68 @@ Tensor upload(Stream& stream, const std::shared_ptr<Device>& device, const std::
     return Tensor::fromHost<T>(stream, device, {static_cast<Index>(values.size())}, values);
 }
 
-SparseView sparse(const Tensor& start, const Tensor& index, const Tensor& weight)
+/// The lists in packs of rows. Rows after the last whole pack are in none.
+void addPacks(Stream& stream, const std::shared_ptr<Device>& device, const Compressed& lists,
+              SeedLists& uploaded)
 {
-    return {dataOf<const int>(start), dataOf<const int>(index),
-            weight.isEmpty() ? nullptr : dataOf<const float>(weight), start.size() - 1};
+    const std::size_t packs = (lists.start.size() - 1) / kPackRows;
+    std::vector<int> start(packs + 1, 0), index;
+    std::vector<float> weight;
+    for (std::size_t pack = 0; pack < packs; ++pack) {
+        const int* rows = &lists.start[pack * kPackRows];
+        int slots = 0;
+        for (int row = 0; row < kPackRows; ++row)
+            slots = std::max(slots, rows[row + 1] - rows[row]);
+        start[pack + 1] = start[pack] + slots;
+        for (int slot = 0; slot < slots; ++slot) {
+            for (int row = 0; row < kPackRows; ++row) {
+                const bool isUsed = rows[row] + slot < rows[row + 1];
+                const auto at = static_cast<std::size_t>(rows[row] + slot);
+                index.push_back(isUsed ? lists.index[at] : -1);
+                weight.push_back(isUsed ? lists.weight[at] : 0.0f);
+            }
+        }
+    }
+    uploaded.packStart = upload(stream, device, start);
+    uploaded.packIndex = upload(stream, device, index);
+    if (!uploaded.weight.isEmpty())
+        uploaded.packWeight = upload(stream, device, weight);
+}
+
+SeedLists uploadLists(Stream& stream, const std::shared_ptr<Device>& device,
+                      const Compressed& lists, bool isWeighted)
+{
+    SeedLists uploaded;
+    uploaded.start = upload(stream, device, lists.start);
+    uploaded.index = upload(stream, device, lists.index);
+    if (isWeighted)
+        uploaded.weight = upload(stream, device, lists.weight);
+    if (device->isCpu())
+        addPacks(stream, device, lists, uploaded);
+    return uploaded;
+}
+
+template <class T>
+const T* dataOrNull(const Tensor& tensor)
+{
+    return tensor.isEmpty() ? nullptr : dataOf<const T>(tensor);
+}
+
+SparseView sparse(const SeedLists& lists)
+{
+    return {dataOf<const int>(lists.start),     dataOf<const int>(lists.index),
+            dataOrNull<float>(lists.weight),    lists.start.size() - 1,
+            dataOrNull<int>(lists.packStart),   dataOrNull<int>(lists.packIndex),
+            dataOrNull<float>(lists.packWeight)};
 }
 
 } // namespace
+
+std::size_t SeedLists::bytes() const
+{
+    return start.bytes() + index.bytes() + weight.bytes() + packStart.bytes() + packIndex.bytes() +
+           packWeight.bytes();
+}
 
 SeedOptics seedOpticsOf(const Optics& optics, double eyeFocalLength)
 {
@@ -153,14 +208,8 @@ SeedOperator::SeedOperator(Stream& stream, std::shared_ptr<Device> device, Optic
     for (std::size_t n = 0; n < lists.texelOf.size(); ++n)
         m_counts.touchedMost =
             std::max<Index>(m_counts.touchedMost, columns.start[n + 1] - columns.start[n]);
-    m_rowStart = upload(stream, m_device, rows.start);
-    m_rowTexel = upload(stream, m_device, rows.index);
-    m_columnStart = upload(stream, m_device, columns.start);
-    m_columnPixel = upload(stream, m_device, columns.index);
-    if (raysPerPixel > 1) {
-        m_rowWeight = upload(stream, m_device, rows.weight);
-        m_columnWeight = upload(stream, m_device, columns.weight);
-    }
+    m_rows = uploadLists(stream, m_device, rows, raysPerPixel > 1);
+    m_columns = uploadLists(stream, m_device, columns, raysPerPixel > 1);
     m_texelOf = upload(stream, m_device, lists.texelOf);
     m_sums = Tensor::empty(m_device, {2 * kMaxLanes}, DType::F64);
     m_texelSums = Tensor::empty(m_device, {static_cast<Index>(sizeof(TexelSums))}, DType::U8);
@@ -175,8 +224,7 @@ Index SeedOperator::measurements() const
 
 std::size_t SeedOperator::bytes() const
 {
-    return m_rowStart.bytes() + m_rowTexel.bytes() + m_rowWeight.bytes() + m_columnStart.bytes() +
-           m_columnPixel.bytes() + m_columnWeight.bytes() + m_texelOf.bytes();
+    return m_rows.bytes() + m_columns.bytes() + m_texelOf.bytes();
 }
 
 void SeedOperator::forward(Stream& stream, const Tensor& x, Tensor& images) const
@@ -184,7 +232,7 @@ void SeedOperator::forward(Stream& stream, const Tensor& x, Tensor& images) cons
     SeedForwardArguments a;
     a.lanes = lanesOf(x, unknowns(), "forward: the unknowns must be [N, L] with 1, 4 or 16 lanes");
     expects(images.size() == measurements() * a.lanes, "forward: the images must be [W, W, L]");
-    a.matrix = sparse(m_rowStart, m_rowTexel, m_rowWeight);
+    a.matrix = sparse(m_rows);
     a.x = dataOf<const float>(x);
     a.images = dataOf<float>(images);
     a.resolution = resolution();
@@ -203,7 +251,7 @@ ResidualSums SeedOperator::residual(Stream& stream, const Tensor& x, const Tenso
             "residual: target, images and residual must be [W, W, L]");
     expects(weights.isEmpty() || weights.size() == measurements(),
             "residual: the weights must be [W, W]");
-    a.matrix = sparse(m_rowStart, m_rowTexel, m_rowWeight);
+    a.matrix = sparse(m_rows);
     a.x = dataOf<const float>(x);
     a.images = dataOf<float>(images);
     a.target = dataOf<const float>(target);
@@ -237,7 +285,7 @@ UpdateSums SeedOperator::adjointUpdate(Stream& stream, const Tensor& residual, i
         }
     }
     SeedAdjointArguments a;
-    a.matrix = sparse(m_columnStart, m_columnPixel, m_columnWeight);
+    a.matrix = sparse(m_columns);
     a.residual = dataOf<const float>(masked);
     a.update = update;
     a.sums = dataOf<TexelSums>(m_texelSums);
@@ -252,8 +300,9 @@ Tensor SeedOperator::expandPlanes(Stream& stream, const Tensor& x, float fill) c
     SeedScatterArguments a;
     a.lanes = lanesOf(x, unknowns(), "expandPlanes: the unknowns must be [N, L]");
     const Index texels = static_cast<Index>(planes()) * panelResolution() * panelResolution();
-    Tensor full = filled(stream, texels * a.lanes, fill)
-                      .reshaped({planes(), panelResolution(), panelResolution(), a.lanes});
+    const Shape shape{planes(), panelResolution(), panelResolution(), a.lanes};
+    Tensor full = fill == 0 ? Tensor::zeros(stream, m_device, shape)
+                            : filled(stream, texels * a.lanes, fill).reshaped(shape);
     a.texelOf = dataOf<const int>(m_texelOf);
     a.count = unknowns();
     a.planes = dataOf<float>(full);

@@ -20,6 +20,14 @@ struct SeedCounts {
     Index litPixels = 0;             ///< pixels with at least one valid ray
 };
 
+/// A sparse matrix by rows on a device, see SparseView in seed_kernels.h.
+struct SeedLists {
+    Tensor start, index, weight;             ///< weight is empty where all entries are 1
+    Tensor packStart, packIndex, packWeight; ///< the same in packs; empty but on the CPU
+
+    std::size_t bytes() const;
+};
+
 /// Profile S: the seed's unit-vector optics traced once in float, kept as compact lists pixel →
 /// texels and texel → pixels. Texels are renumbered in order of first touch; only those are
 /// unknowns. One state. Float only.
@@ -53,9 +61,8 @@ public:
 private:
     Optics m_optics;
     SeedCounts m_counts;
-    Tensor m_rowStart, m_rowTexel,
-        m_rowWeight; ///< pixel → texels; weights are empty where all are 1
-    Tensor m_columnStart, m_columnPixel, m_columnWeight; ///< texel → pixels
+    SeedLists m_rows;           ///< pixel → texels
+    SeedLists m_columns;        ///< texel → pixels
     Tensor m_texelOf;           ///< [N] index of an unknown in the planes [K, R, R]
     Tensor m_sums, m_texelSums; ///< results of the passes, on the device
 };

@@ -34,6 +34,13 @@ VERGENCE_HD Native load(const float* from)
     return value;
 }
 
+VERGENCE_HD NativeInt load(const int* from)
+{
+    NativeInt value;
+    std::memcpy(&value, from, sizeof(value));
+    return value;
+}
+
 VERGENCE_HD void store(float* to, const Native& value)
 {
     std::memcpy(to, &value, sizeof(value));
@@ -67,6 +74,52 @@ struct NativeRoot {
         return _mm256_sqrt_ps(value);
 #else
         return _mm_sqrt_ps(value);
+#endif
+    }
+};
+
+/// from[index], and 0 where the index is negative.
+VERGENCE_HD Native gather(const float* from, const NativeInt& index)
+{
+#if defined(__AVX512F__)
+    const __m512i at = reinterpret_cast<const __m512i&>(index);
+    return _mm512_mask_i32gather_ps(_mm512_setzero_ps(),
+                                    _mm512_cmpge_epi32_mask(at, _mm512_setzero_si512()), at, from,
+                                    sizeof(float));
+#elif defined(__AVX2__)
+    const __m256i at = reinterpret_cast<const __m256i&>(index);
+    const __m256 used = _mm256_castsi256_ps(_mm256_cmpgt_epi32(at, _mm256_set1_epi32(-1)));
+    return _mm256_mask_i32gather_ps(_mm256_setzero_ps(), from, at, used, sizeof(float));
+#else
+    Native value{};
+    for (int i = 0; i < kNative; ++i)
+        value[i] = index[i] >= 0 ? from[index[i]] : 0.0f;
+    return value;
+#endif
+}
+
+/// Functions of a vector, correctly rounded as those of a number are.
+struct NativeMath {
+    VERGENCE_HD Native root(const Native& value) const { return NativeRoot{}(value); }
+    VERGENCE_HD Native nearest(const Native& value) const
+    {
+        return rounded<_MM_FROUND_TO_NEAREST_INT>(value);
+    }
+    VERGENCE_HD Native truncated(const Native& value) const
+    {
+        return rounded<_MM_FROUND_TO_ZERO>(value);
+    }
+
+private:
+    template <int Mode>
+    VERGENCE_HD static Native rounded(const Native& value)
+    {
+#if defined(__AVX512F__)
+        return _mm512_maskz_roundscale_ps(0xFFFF, value, Mode); // the plain one warns in GCC 12
+#elif defined(__AVX__)
+        return _mm256_round_ps(value, Mode | _MM_FROUND_NO_EXC);
+#else
+        return _mm_round_ps(value, Mode | _MM_FROUND_NO_EXC);
 #endif
     }
 };
