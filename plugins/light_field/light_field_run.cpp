@@ -26,15 +26,32 @@ void LightFieldRun::prepare(RunContext& context)
     m_items = sweepItems(m_config, m_source);
     m_recorder = std::make_unique<Recorder>(context.artifacts());
     context.phase(2, 3, "tracing rays");
-    preparedFor(context, 0);
+    const auto geometry = makeGeometry(context.stream(), context.device(), m_items.front());
     context.phase(3, 3, "rendering targets");
-    for (int i = 1; i < static_cast<int>(m_items.size()) && !context.stopRequested(); ++i) {
-        const SweepItem& next = m_items[static_cast<std::size_t>(i)];
-        if (next.sameAs < 0 && sharesGeometry(next, m_items.front()))
-            preparedFor(context, i);
-    }
+    prepareShared(context, geometry);
     reportHealth(context);
     declareView(context);
+}
+
+/// Targets of the first item and of all that share its geometry, several at a time.
+void LightFieldRun::prepareShared(RunContext& context, const std::shared_ptr<Geometry>& geometry)
+{
+    std::vector<int> indices;
+    std::vector<const SweepItem*> items;
+    for (int i = 0; i < static_cast<int>(m_items.size()); ++i) {
+        const SweepItem& next = m_items[static_cast<std::size_t>(i)];
+        if (i == 0 || (next.sameAs < 0 && sharesGeometry(next, m_items.front()))) {
+            indices.push_back(i);
+            items.push_back(&next);
+        }
+    }
+    for (std::size_t done = 0; done < items.size() && (done == 0 || !context.stopRequested());) {
+        const auto left = std::span(items).subspan(done);
+        const auto group = left.first(renderedTogether(left, *geometry));
+        auto targets = makeTargets(context.stream(), context.device(), group, *geometry);
+        for (ItemTargets& made : targets)
+            m_prepared.emplace(indices[done++], Prepared{geometry, std::move(made)});
+    }
 }
 
 /// Geometry and targets of an item. Items of the first one's geometry keep theirs; others are made
@@ -54,7 +71,9 @@ LightFieldRun::Prepared& LightFieldRun::preparedFor(RunContext& context, int ind
         });
         prepared.geometry = makeGeometry(context.stream(), context.device(), wanted);
     }
-    prepared.targets = makeTargets(context.stream(), context.device(), wanted, *prepared.geometry);
+    const SweepItem* const only[] = {&wanted};
+    prepared.targets = std::move(
+        makeTargets(context.stream(), context.device(), only, *prepared.geometry).front());
     return m_prepared.emplace(index, std::move(prepared)).first->second;
 }
 

@@ -34,6 +34,7 @@ private:
     };
 
     const SweepItem& item() const { return m_items[static_cast<std::size_t>(m_index)]; }
+    void prepareShared(RunContext& context, const std::shared_ptr<Geometry>& geometry);
     Prepared& preparedFor(RunContext& context, int index);
     bool allSolved() const { return m_index >= static_cast<int>(m_items.size()); }
     std::int64_t stepsOf(const SweepItem& item) const;

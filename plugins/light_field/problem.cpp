@@ -1,6 +1,9 @@
 #include "plugins/light_field/problem.h"
 
-#include <array>
+#include <algorithm>
+#include <utility>
+
+#include "core/base/error.h"
 
 namespace vergence::light_field {
 
@@ -42,17 +45,52 @@ bool sharesGeometry(const SweepItem& item, const SweepItem& other)
     return a.nearMm == b.nearMm && a.farMm == b.farMm;
 }
 
-ItemTargets makeTargets(Stream& stream, const std::shared_ptr<Device>& device,
-                        const SweepItem& item, const Geometry& geometry)
+namespace {
+
+LaneScene laneScene(const SweepItem& item)
 {
-    const LightFieldConfig& c = item.config;
-    const std::array<LaneScene, 1> scenes = {LaneScene{item.scene, item.channels}};
-    const int rays = c.gtRays > 0 ? c.gtRays : c.raysPerPixel;
-    if (c.isSeedProfile())
-        return {renderSeedTargets(stream, device, geometry.optics, c.eyeFocal, rays, scenes),
-                renderSeedTargets(stream, device, geometry.optics, c.eyeFocal, c.evalRays, scenes)};
-    return {renderTargets(stream, device, geometry.optics, geometry.training, rays, scenes),
-            renderTargets(stream, device, geometry.optics, geometry.heldOut, c.evalRays, scenes)};
+    return {item.scene, item.channels};
+}
+
+} // namespace
+
+std::size_t renderedTogether(std::span<const SweepItem* const> items, const Geometry& geometry)
+{
+    constexpr double kMostBytes = 512e6; // of the pictures side by side, which are soon dropped
+    const double side = geometry.optics.renderResolution;
+    const double states =
+        static_cast<double>(std::max(geometry.training.size(), geometry.heldOut.size()));
+    const double lanes = kMostBytes / (states * side * side * sizeof(float));
+    const std::size_t most = lanes >= kMaxLanes ? kMaxLanes : lanes >= 4 ? 4 : 1;
+    std::size_t count = 1;
+    while (count < items.size() && count < most &&
+           sharesHits(laneScene(*items[0]), laneScene(*items[count])))
+        ++count;
+    return count;
+}
+
+std::vector<ItemTargets> makeTargets(Stream& stream, const std::shared_ptr<Device>& device,
+                                     std::span<const SweepItem* const> items,
+                                     const Geometry& geometry)
+{
+    expects(!items.empty(), "makeTargets: at least one item is needed");
+    const LightFieldConfig& c = items[0]->config;
+    std::vector<LaneScene> scenes;
+    for (const SweepItem* item : items)
+        scenes.push_back(laneScene(*item));
+    const auto render = [&](const std::vector<EyeState>& states, int rays) {
+        const Targets together =
+            c.isSeedProfile()
+                ? renderSeedTargets(stream, device, geometry.optics, c.eyeFocal, rays, scenes)
+                : renderTargets(stream, device, geometry.optics, states, rays, scenes);
+        return items.size() == 1 ? std::vector<Targets>{together} : separateLanes(stream, together);
+    };
+    auto training = render(geometry.training, c.gtRays > 0 ? c.gtRays : c.raysPerPixel);
+    auto heldOut = render(geometry.heldOut, c.evalRays);
+    std::vector<ItemTargets> targets;
+    for (std::size_t i = 0; i < items.size(); ++i)
+        targets.push_back({std::move(training[i]), std::move(heldOut[i])});
+    return targets;
 }
 
 } // namespace vergence::light_field

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "plugins/light_field/compute/evaluation.h"
@@ -29,7 +30,11 @@ bool sharesGeometry(const SweepItem& item, const SweepItem& other);
 struct ItemTargets {
     Targets training, heldOut;
 };
-ItemTargets makeTargets(Stream& stream, const std::shared_ptr<Device>& device,
-                        const SweepItem& item, const Geometry& geometry);
+/// Number of items at the front of `items` whose targets are best rendered together.
+std::size_t renderedTogether(std::span<const SweepItem* const> items, const Geometry& geometry);
+/// Targets of items that renderedTogether() counts; one item is always allowed.
+std::vector<ItemTargets> makeTargets(Stream& stream, const std::shared_ptr<Device>& device,
+                                     std::span<const SweepItem* const> items,
+                                     const Geometry& geometry);
 
 } // namespace vergence::light_field

@@ -58,21 +58,6 @@ Tensor upload(Stream& stream, const std::shared_ptr<Device>& device, std::span<c
                                           bytes);
 }
 
-/// Whether two achromatic scenes differ in colours and textures alone, so that they share their
-/// hits.
-bool sharesHits(const LaneScene& a, const LaneScene& b)
-{
-    const auto x = a.scene.primitives(), y = b.scene.primitives();
-    if (a.channels != 1 || b.channels != 1 || a.scene.hasDepthImage() || b.scene.hasDepthImage() ||
-        a.scene.lambert() != b.scene.lambert() || a.scene.background() != b.scene.background())
-        return false;
-    return std::equal(x.begin(), x.end(), y.begin(), y.end(),
-                      [](const Primitive& p, const Primitive& q) {
-                          return p.kind == q.kind && p.size == q.size &&
-                                 std::equal(p.center, p.center + 3, q.center);
-                      });
-}
-
 /// Consecutive scenes that share their hits, on the device.
 struct SceneGroup {
     SceneOnDevice scene; ///< the first one
@@ -113,6 +98,19 @@ int lanesFor(int channels)
     expects(channels >= 1 && channels <= 16,
             "lanesFor: between 1 and 16 channels fit side by side");
     return channels == 1 ? 1 : channels <= 4 ? 4 : 16;
+}
+
+bool sharesHits(const LaneScene& a, const LaneScene& b)
+{
+    const auto x = a.scene.primitives(), y = b.scene.primitives();
+    if (a.channels != 1 || b.channels != 1 || a.scene.hasDepthImage() || b.scene.hasDepthImage() ||
+        a.scene.lambert() != b.scene.lambert() || a.scene.background() != b.scene.background())
+        return false;
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                      [](const Primitive& p, const Primitive& q) {
+                          return p.kind == q.kind && p.size == q.size &&
+                                 std::equal(p.center, p.center + 3, q.center);
+                      });
 }
 
 Targets renderTargets(Stream& stream, const std::shared_ptr<Device>& device, const Optics& optics,
@@ -169,6 +167,27 @@ Targets renderSeedTargets(Stream& stream, const std::shared_ptr<Device>& device,
         stream.synchronize();
     });
     return targets;
+}
+
+std::vector<Targets> separateLanes(Stream& stream, const Targets& targets)
+{
+    const auto lanes = static_cast<std::size_t>(targets.lanes());
+    const auto used = static_cast<std::size_t>(targets.channels);
+    const std::vector<float> all = targets.radiance.toHost<float>(stream);
+    const std::size_t pixels = all.size() / lanes;
+    std::vector<std::vector<float>> values(used, std::vector<float>(pixels));
+    for (std::size_t i = 0; i < pixels; ++i) {
+        for (std::size_t lane = 0; lane < used; ++lane)
+            values[lane][i] = all[i * lanes + lane];
+    }
+    std::vector<Targets> single(used, targets);
+    for (std::size_t lane = 0; lane < used; ++lane) {
+        single[lane].channels = 1;
+        single[lane].radiance = Tensor::fromHost<float>(
+            stream, targets.radiance.device(),
+            {targets.states(), targets.resolution(), targets.resolution(), 1}, values[lane]);
+    }
+    return single;
 }
 
 std::vector<float> laneToHost(Stream& stream, const Tensor& images, int state, int lane)

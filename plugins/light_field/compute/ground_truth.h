@@ -35,6 +35,10 @@ struct LaneScene {
     int channels = 3; ///< 1 or 3
 };
 
+/// Whether two achromatic scenes differ in colours and textures alone: their depth, coverage and
+/// ROI are equal, and rendering them together costs little more than one.
+bool sharesHits(const LaneScene& a, const LaneScene& b);
+
 /// Renders every scene for every eye state (profile P), scene after scene into consecutive lanes.
 /// Depth, coverage and ROI come from the first scene. At most 16 lanes.
 Targets renderTargets(Stream& stream, const std::shared_ptr<Device>& device, const Optics& optics,
@@ -46,6 +50,9 @@ Targets renderTargets(Stream& stream, const std::shared_ptr<Device>& device, con
 Targets renderSeedTargets(Stream& stream, const std::shared_ptr<Device>& device,
                           const Optics& optics, double eyeFocalLength, int raysPerPixel,
                           std::span<const LaneScene> scenes);
+
+/// Every lane in use as targets of its own; depth, coverage and ROI are shared.
+std::vector<Targets> separateLanes(Stream& stream, const Targets& targets);
 
 /// Lane `lane` of state `state` as [W, W] on the host. `images` is [S, W, W, L] (or [W, W, L] with
 /// state 0).
