@@ -24,18 +24,18 @@ std::vector<float> interleaved(Stream& stream, const Tensor& images, int state, 
     return used;
 }
 
-std::vector<Image> planeImages(Stream& stream, const Tensor& planes, int channels, bool raw)
+std::vector<Image> planeImages(std::span<const float> planes, int side, int channels, bool raw)
 {
-    const int side = static_cast<int>(planes.extent(1));
+    const std::size_t rowBytes =
+        static_cast<std::size_t>(side) * static_cast<std::size_t>(channels);
+    const std::size_t size = rowBytes * static_cast<std::size_t>(side);
+    expects(size > 0 && planes.size() % size == 0,
+            "planeImages: the planes must be [K, side, side, channels]");
     std::vector<Image> images;
-    for (Index k = 0; k < planes.extent(0); ++k) {
-        const std::vector<float> linear =
-            interleaved(stream, planes, static_cast<int>(k), channels);
-        Image image = imageFromLinear(linear, side, side, channels, raw);
+    for (std::size_t first = 0; first < planes.size(); first += size) {
+        Image image = imageFromLinear(planes.subspan(first, size), side, side, channels, raw);
         for (int y = 0; y < side / 2; ++y)
-            std::swap_ranges(image.row(y),
-                             image.row(y) + static_cast<std::ptrdiff_t>(side) * channels,
-                             image.row(side - 1 - y));
+            std::swap_ranges(image.row(y), image.row(y) + rowBytes, image.row(side - 1 - y));
         images.push_back(std::move(image));
     }
     return images;

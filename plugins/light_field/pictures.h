@@ -13,8 +13,8 @@ namespace vergence::light_field {
 /// Lanes 0 … channels − 1 of an image [S, W, W, L] or [W, W, L] as [W, W, channels] on the host.
 std::vector<float> interleaved(Stream& stream, const Tensor& images, int state, int channels);
 
-/// One panel image per plane from [K, R, R, L]: 8 bits, rows flipped so that +y is up.
-std::vector<Image> planeImages(Stream& stream, const Tensor& planes, int channels, bool raw);
+/// One panel image per plane from [K, side, side, channels]: 8 bits, rows flipped so that +y is up.
+std::vector<Image> planeImages(std::span<const float> planes, int side, int channels, bool raw);
 /// All planes in a grid of at most 4 columns, each at most 256 px wide, with f_k, D_k and Q_k
 /// below.
 Image contactSheet(const std::vector<Image>& planes, const Optics& optics);

@@ -23,9 +23,11 @@ namespace {
 /// thread.
 struct ItemFiles {
     std::string folder, label;
-    std::string lossCsv;
-    Image loss, eyeView, target, error, contact;
-    std::vector<Image> planes, contributions, focus, eyes;
+    ItemResult result;
+    Optics optics;
+    bool rawExport = false;
+    Image eyeView, target, error;
+    std::vector<Image> contributions, focus, eyes;
     std::string planesName;
     std::vector<float> planeValues;
     std::vector<std::int64_t> planeShape;
@@ -39,29 +41,39 @@ void writeGifArtifact(ArtifactStore& artifacts, const std::string& name,
     artifacts.add(name, role, title);
 }
 
+/// The lossless planes are packed on a thread of their own, beside the pictures of the planes.
 void writePlanes(ArtifactStore& artifacts, const ItemFiles& files)
 {
-    if (files.planesName.ends_with(".npz")) {
-        writeNpz(artifacts.pathFor(files.planesName), "planes", files.planeValues,
-                 files.planeShape);
-        artifacts.add(files.planesName, "display-planes",
-                      "Planes of " + files.label + ", linear floats");
+    std::future<void> packing;
+    if (files.planesName.ends_with(".npz"))
+        packing = std::async(std::launch::async, [&] {
+            writeNpz(artifacts.pathFor(files.planesName), "planes", files.planeValues,
+                     files.planeShape);
+        });
+    const std::vector<Image> planes =
+        planeImages(files.planeValues, files.optics.panelResolution,
+                    static_cast<int>(files.planeShape.back()), files.rawExport);
+    for (std::size_t k = 0; k < planes.size(); ++k)
+        artifacts.writePng(fmt::format("{}/planes/plane_{}.png", files.folder, k), planes[k],
+                           "display-plane", fmt::format("Plane {} of {}", k, files.label));
+    artifacts.writePng(files.folder + "/planes_contact.png", contactSheet(planes, files.optics),
+                       "contact-sheet", "Planes of " + files.label);
+    const std::string title = "Planes of " + files.label + ", linear floats";
+    if (packing.valid()) {
+        packing.get();
+        artifacts.add(files.planesName, "display-planes", title);
     } else {
         artifacts.writeNpy(files.planesName, files.planeValues, files.planeShape, "display-planes",
-                           "Planes of " + files.label + ", linear floats");
+                           title);
     }
-    for (std::size_t k = 0; k < files.planes.size(); ++k)
-        artifacts.writePng(fmt::format("{}/planes/plane_{}.png", files.folder, k), files.planes[k],
-                           "display-plane", fmt::format("Plane {} of {}", k, files.label));
-    artifacts.writePng(files.folder + "/planes_contact.png", files.contact, "contact-sheet",
-                       "Planes of " + files.label);
 }
 
 void writeFiles(ArtifactStore& artifacts, const ItemFiles& files)
 {
     const auto name = [&](const char* file) { return files.folder + "/" + file; };
-    artifacts.writeText(name("loss.csv"), files.lossCsv, "loss", "Loss of " + files.label);
-    artifacts.writePng(name("loss.png"), files.loss, "loss-plot", "Loss of " + files.label);
+    artifacts.writeText(name("loss.csv"), lossCsv(files.result), "loss", "Loss of " + files.label);
+    artifacts.writePng(name("loss.png"), plotLoss(files.result, files.label), "loss-plot",
+                       "Loss of " + files.label);
     artifacts.writePng(name("eye_view.png"), files.eyeView, "eye-view",
                        "Eye view of " + files.label);
     artifacts.writePng(name("target.png"), files.target, "target", "Target of " + files.label);
@@ -123,16 +135,15 @@ void Recorder::writeItem(Stream& stream, const std::shared_ptr<Device>& device,
     files.folder = folderOf(item);
     files.label = item.label;
     files.planesName = planesName(item);
-    files.lossCsv = lossCsv(result);
-    files.loss = plotLoss(result, item.label);
+    files.result = result;
+    files.optics = geometry.optics;
+    files.rawExport = c.rawExport;
     const std::vector<float> view = interleaved(stream, views, nominal, channels);
     const std::vector<float> target =
         interleaved(stream, targets.training.radiance, nominal, channels);
     files.eyeView = imageFromLinear(view, side, side, channels, c.rawExport);
     files.target = imageFromLinear(target, side, side, channels, c.rawExport);
     files.error = errorImage(view, target, side, side, channels);
-    files.planes = planeImages(stream, planes, channels, c.rawExport);
-    files.contact = contactSheet(files.planes, geometry.optics);
     files.planeShape = {planes.extent(0), planes.extent(1), planes.extent(2), channels};
     files.planeValues = interleaved(
         stream,

@@ -11,8 +11,8 @@
 namespace vergence::light_field {
 
 /// Writes the results of a run: per item loss curves, planes and pictures, and the files of the
-/// sweep. Pictures are made on the calling thread, encoded and written on another; at most one item
-/// is being written.
+/// sweep. What needs the device is read on the calling thread; the rest is made, encoded and
+/// written on others; at most one item is being written.
 class Recorder {
 public:
     explicit Recorder(ArtifactStore& artifacts) : m_artifacts(artifacts) {}

@@ -1,7 +1,6 @@
 #include "plugins/light_field/viewer.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <sstream>
 #include <utility>
@@ -318,7 +317,8 @@ void Viewer::publishEye(RunContext& context, const ViewSource& source)
     const Tensor truth =
         showsNominalState(source)
             ? source.targets->training.radiance.slice(nominalState(source.geometry->training))
-            : renderedTarget(context, source, eye);
+            : previewTarget(stream, context.device(), source.geometry->optics, eye,
+                            item.config.raysPerPixel, {item.scene, channels});
     const std::vector<float> target = interleaved(stream, truth, 0, channels);
     if (!m_deviceFrames.publish(context, "target", truth, channels, meta))
         context.frames().publishLinear("target", target, side, side, channels, context.step(),
@@ -343,17 +343,6 @@ Tensor Viewer::seedView(Stream& stream, const ViewSource& source) const
     return images.slice(0);
 }
 
-Tensor Viewer::renderedTarget(RunContext& context, const ViewSource& source,
-                              const EyeState& eye) const
-{
-    const SweepItem& item = *source.item;
-    const std::array<LaneScene, 1> scenes = {LaneScene{item.scene, item.channels}};
-    const std::array<EyeState, 1> states = {eye};
-    return renderTargets(context.stream(), context.device(), source.geometry->optics, states,
-                         item.config.raysPerPixel, scenes)
-        .radiance.slice(0);
-}
-
 void Viewer::publishPlanes(RunContext& context, const ViewSource& source)
 {
     Stream& stream = context.stream();
@@ -370,8 +359,14 @@ void Viewer::publishPlanes(RunContext& context, const ViewSource& source)
                       meta);
         return;
     }
+    const Tensor& planes = source.planes;
+    const int channels = source.item->channels;
+    const std::vector<float> values = interleaved(
+        stream,
+        planes.reshaped({planes.extent(0) * planes.extent(1), planes.extent(2), planes.extent(3)}),
+        0, channels);
     std::vector<Image> images =
-        planeImages(stream, source.planes, source.item->channels, m_planeMode != kModeSrgb);
+        planeImages(values, static_cast<int>(planes.extent(1)), channels, m_planeMode != kModeSrgb);
     if (m_planeMode == kModeGain) {
         for (Image& image : images) {
             for (std::uint8_t& value : image.pixels)

@@ -62,7 +62,6 @@ private:
     void publishEye(RunContext& context, const ViewSource& source);
     Tensor seenView(RunContext& context, const ViewSource& source);
     Tensor seedView(Stream& stream, const ViewSource& source) const;
-    Tensor renderedTarget(RunContext& context, const ViewSource& source, const EyeState& eye) const;
     void publishPlanes(RunContext& context, const ViewSource& source);
     void publishContributions(RunContext& context, const ViewSource& source);
     void publishOptics(RunContext& context, const ViewSource& source);

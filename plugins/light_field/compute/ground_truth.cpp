@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "plugins/light_field/compute/ground_truth_kernels.h"
+#include "plugins/light_field/compute/operator_storage.h"
 #include "plugins/light_field/compute/seed_operator.h"
 
 namespace vergence::light_field {
@@ -167,6 +168,33 @@ Targets renderSeedTargets(Stream& stream, const std::shared_ptr<Device>& device,
         stream.synchronize();
     });
     return targets;
+}
+
+Tensor previewTarget(Stream& stream, const std::shared_ptr<Device>& device, const Optics& optics,
+                     const EyeState& eye, int raysPerPixel, const LaneScene& scene)
+{
+    const std::span one(&scene, 1);
+    if (!device->isCpu() || scene.scene.hasDepthImage())
+        return renderTargets(stream, device, optics, std::span(&eye, 1), raysPerPixel, one)
+            .radiance.slice(0);
+    checkOptics(optics);
+    const int channels = channelCount(one);
+    const Index w = optics.renderResolution;
+    const Tensor radiance = Tensor::zeros(stream, device, {w, w, lanesFor(channels)});
+    const auto pattern = samplePattern(raysPerPixel, optics.pupilDiameter);
+    const SceneOnDevice onDevice(stream, device, scene.scene);
+    PreviewArguments arguments;
+    arguments.scene = onDevice.view();
+    arguments.eye = eye;
+    arguments.samples = pattern.data();
+    arguments.sampleCount = raysPerPixel;
+    arguments.resolution = optics.renderResolution;
+    arguments.slopeExtent = optics.slopeExtent();
+    arguments.radiance = dataOf<float>(radiance);
+    arguments.lanes = lanesFor(channels);
+    arguments.channels = channels;
+    previewKernel(stream, arguments);
+    return radiance;
 }
 
 std::vector<Targets> separateLanes(Stream& stream, const Targets& targets)

@@ -51,6 +51,12 @@ Targets renderSeedTargets(Stream& stream, const std::shared_ptr<Device>& device,
                           const Optics& optics, double eyeFocalLength, int raysPerPixel,
                           std::span<const LaneScene> scenes);
 
+/// Radiance [W, W, L] of one scene for one eye (profile P), fast enough to follow a slider. On the
+/// CPU spheres and cubes are traced in float, so that pixels with a sample within rounding of an
+/// edge may differ from renderTargets().
+Tensor previewTarget(Stream& stream, const std::shared_ptr<Device>& device, const Optics& optics,
+                     const EyeState& eye, int raysPerPixel, const LaneScene& scene);
+
 /// Every lane in use as targets of its own; depth, coverage and ROI are shared.
 std::vector<Targets> separateLanes(Stream& stream, const Targets& targets);
 

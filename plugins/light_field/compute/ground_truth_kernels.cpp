@@ -3,6 +3,9 @@
 #include "core/compute/launch.h"
 #include "plugins/light_field/compute/optics_math.h"
 #include "plugins/light_field/compute/update_math.h"
+#if !defined(__CUDACC__)
+#include "plugins/light_field/compute/scene_packs.h"
+#endif
 
 namespace vergence::light_field {
 
@@ -173,9 +176,20 @@ void seedGroundTruth(Stream& stream, const SeedGroundTruthArguments& a)
     forEach(stream, pixels, SeedPixelTruth{a}, 1024);
 }
 
+#if !defined(__CUDACC__)
+void preview(Stream& stream, const PreviewArguments& a)
+{
+    const Index packs = (a.resolution + simd::kNative - 1) / simd::kNative;
+    forEach(stream, a.resolution * packs, simd::PreviewPack{a, packs}, 8);
+}
+#endif
+
 } // namespace
 
 VERGENCE_REGISTER_KERNEL(groundTruthKernel, groundTruth)
+#if !defined(__CUDACC__)
+VERGENCE_REGISTER_KERNEL(previewKernel, preview)
+#endif
 VERGENCE_REGISTER_KERNEL(seedGroundTruthKernel, seedGroundTruth)
 
 } // namespace vergence::light_field

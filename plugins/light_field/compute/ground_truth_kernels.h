@@ -45,6 +45,18 @@ struct SeedGroundTruthArguments {
     GroundTruthOutput output;
 };
 
+/// Profile P, one eye, spheres and cubes alone; everything lies on the host. CPU only.
+struct PreviewArguments {
+    SceneView scene;
+    EyeState eye;
+    const RaySample* samples = nullptr;
+    int sampleCount = 0, resolution = 0;
+    double slopeExtent = 0;
+    float* radiance = nullptr; ///< [W, W, L]
+    int lanes = 1, channels = 1;
+};
+
+inline const Kernel<void(const PreviewArguments&)> previewKernel{"light_field.previewTarget"};
 inline const Kernel<void(const GroundTruthArguments&)> groundTruthKernel{"light_field.groundTruth"};
 inline const Kernel<void(const SeedGroundTruthArguments&)> seedGroundTruthKernel{
     "light_field.seedGroundTruth"};

@@ -30,6 +30,9 @@ private Q_SLOTS:
     void brokenPicturesAreRefused();
     void headLampDarkensTheRim();
     void boardsShareTheirGeometry();
+    void seedBoardsShareTheirGeometry();
+    void previewShowsTheTarget_data();
+    void previewShowsTheTarget();
 
 private:
     Hit<double> look(const Scene& scene, double x, double y, double sx, double sy) const;
@@ -243,6 +246,65 @@ void TestLightFieldScenes::boardsShareTheirGeometry()
         QVERIFY(laneToHost(*m_stream, together.radiance, 0, lane) ==
                 laneToHost(*m_stream, alone.radiance, 0, 0));
     }
+}
+
+void TestLightFieldScenes::seedBoardsShareTheirGeometry()
+{
+    Optics optics = seedOptics();
+    optics.renderResolution = 65;
+    const std::vector<LaneScene> all{{checkerboardScene({.n = 26}), 1},
+                                     {checkerboardScene({.n = 40}), 1},
+                                     {namedScene("layered"), 3}};
+    QVERIFY(sharesHits(all[0], all[1]) && !sharesHits(all[1], all[2]));
+    const Targets together =
+        renderSeedTargets(*m_stream, m_device, optics, 30.0, 4, std::span(all).first(2));
+    const std::vector<Targets> separate = separateLanes(*m_stream, together);
+    QCOMPARE(separate.size(), std::size_t(2));
+    for (std::size_t n = 0; n < 2; ++n) {
+        const Targets alone =
+            renderSeedTargets(*m_stream, m_device, optics, 30.0, 4, std::span(&all[n], 1));
+        QCOMPARE(separate[n].lanes(), 1);
+        for (const auto part : {&Targets::radiance, &Targets::depth, &Targets::roi})
+            QVERIFY((separate[n].*part).toHost<float>(*m_stream) ==
+                    (alone.*part).toHost<float>(*m_stream));
+    }
+}
+
+void TestLightFieldScenes::previewShowsTheTarget_data()
+{
+    QTest::addColumn<QString>("scene");
+    QTest::addColumn<bool>("lambert");
+    for (const char* name :
+         {"spherical_checkerboard", "textured_basic", "complex_plus", "layered", "equal_angle"})
+        QTest::newRow(name) << name << false;
+    QTest::newRow("complex_plus, head lamp") << "complex_plus" << true;
+}
+
+void TestLightFieldScenes::previewShowsTheTarget()
+{
+    QFETCH(QString, scene);
+    QFETCH(bool, lambert);
+    LaneScene shown{scene == "equal_angle" ? checkerboardScene({.n = 33, .equalAngle = true})
+                                           : namedScene(scene.toStdString()),
+                    3};
+    shown.scene.setLambert(lambert);
+    shown.scene.setBackground({0.1f, 0.2f, 0.3f});
+    Optics optics = smallOptics();
+    optics.renderResolution = 70; // no multiple of a vector
+    const EyeState eye{0.7, -1.2, 4.3};
+    const std::vector<float> exact =
+        renderTargets(*m_stream, m_device, optics, std::span(&eye, 1), 16, std::span(&shown, 1))
+            .radiance.toHost<float>(*m_stream);
+    const std::vector<float> fast =
+        previewTarget(*m_stream, m_device, optics, eye, 16, shown).toHost<float>(*m_stream);
+    QCOMPARE(fast.size(), exact.size());
+    // One sample in sixteen that falls on the other side of an edge moves a pixel by up to 1/16.
+    std::size_t moved = 0;
+    for (std::size_t i = 0; i < fast.size(); ++i) {
+        QVERIFY(std::abs(fast[i] - exact[i]) < 0.13f);
+        moved += std::abs(fast[i] - exact[i]) > 1e-3f ? 1 : 0;
+    }
+    QVERIFY2(moved * 500 <= fast.size(), qPrintable(QString::number(moved)));
 }
 
 QTEST_GUILESS_MAIN(TestLightFieldScenes)
