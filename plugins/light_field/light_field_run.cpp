@@ -7,8 +7,10 @@
 
 #include "core/artifact/npy.h"
 #include "core/base/clock.h"
+#include "core/base/log.h"
 #include "plugins/light_field/health.h"
 #include "plugins/light_field/host_tensors.h"
+#include "plugins/light_field/run_log.h"
 
 namespace vergence::light_field {
 
@@ -26,11 +28,18 @@ void LightFieldRun::prepare(RunContext& context)
     m_items = sweepItems(m_config, m_source);
     m_recorder = std::make_unique<Recorder>(context.artifacts());
     context.phase(2, 3, "tracing rays");
-    const auto geometry = makeGeometry(context.stream(), context.device(), m_items.front());
-    context.phase(3, 3, "rendering targets");
-    prepareShared(context, geometry);
+    prepareShared(context, tracedGeometry(context, m_items.front()));
     reportHealth(context);
     declareView(context);
+}
+
+std::shared_ptr<Geometry> LightFieldRun::tracedGeometry(RunContext& context, const SweepItem& item)
+{
+    const double start = steadySeconds();
+    auto geometry = makeGeometry(context.stream(), context.device(), item);
+    context.stream().synchronize();
+    logGeometry(*geometry, steadySeconds() - start);
+    return geometry;
 }
 
 /// Targets of the first item and of all that share its geometry, several at a time.
@@ -45,13 +54,17 @@ void LightFieldRun::prepareShared(RunContext& context, const std::shared_ptr<Geo
             items.push_back(&next);
         }
     }
-    for (std::size_t done = 0; done < items.size() && (done == 0 || !context.stopRequested());) {
+    const double start = steadySeconds();
+    std::size_t done = 0;
+    while (done < items.size() && (done == 0 || !context.stopRequested())) {
+        context.phase(3, 3, fmt::format("rendering targets, {} of {} done", done, items.size()));
         const auto left = std::span(items).subspan(done);
         const auto group = left.first(renderedTogether(left, *geometry));
         auto targets = makeTargets(context.stream(), context.device(), group, *geometry);
         for (ItemTargets& made : targets)
             m_prepared.emplace(indices[done++], Prepared{geometry, std::move(made)});
     }
+    logTargets(done, *geometry, steadySeconds() - start);
 }
 
 /// Geometry and targets of an item. Items of the first one's geometry keep theirs; others are made
@@ -69,11 +82,13 @@ LightFieldRun::Prepared& LightFieldRun::preparedFor(RunContext& context, int ind
         std::erase_if(m_prepared, [&](const auto& entry) {
             return entry.first != 0 && entry.second.geometry != m_prepared[0].geometry;
         });
-        prepared.geometry = makeGeometry(context.stream(), context.device(), wanted);
+        prepared.geometry = tracedGeometry(context, wanted);
     }
+    const double start = steadySeconds();
     const SweepItem* const only[] = {&wanted};
     prepared.targets = std::move(
         makeTargets(context.stream(), context.device(), only, *prepared.geometry).front());
+    logTargets(1, *prepared.geometry, steadySeconds() - start);
     return m_prepared.emplace(index, std::move(prepared)).first->second;
 }
 
@@ -163,6 +178,7 @@ void LightFieldRun::beginItem(RunContext& context)
         m_solver->initialise(context.stream(), mode, planes);
     m_current = {};
     m_current.index = m_index;
+    logItemStart(item(), m_index + 1, static_cast<int>(m_items.size()));
     context.note("allocated_bytes", m_solver->allocatedBytes());
 }
 
@@ -204,6 +220,7 @@ void LightFieldRun::solveDirectly(RunContext& context)
     m_current = {};
     m_current.index = m_index;
     m_current.iterations = 1;
+    logItemStart(item(), m_index + 1, static_cast<int>(m_items.size()));
     ++m_stepsDone;
     const double start = steadySeconds();
     const LaneScene scene{item().scene, item().channels};
@@ -237,6 +254,7 @@ void LightFieldRun::completeItem(RunContext& context)
     Evaluator training(prepared.geometry->solving, prepared.targets.training);
     m_current.training = training.evaluate(context.stream(), m_planes, 0, item().channels);
     m_current.mseFinal = m_current.training.mse;
+    logItemEnd(item(), m_current);
     m_recorder->writeItem(context.stream(), context.device(), item(), *prepared.geometry,
                           prepared.targets, m_planes, training.images(), m_current);
     const auto x = static_cast<std::int64_t>(std::llround(item().x));
@@ -351,6 +369,10 @@ void LightFieldRun::load(RunContext& context, const Checkpoint& checkpoint)
     }
     if (!m_results.empty())
         context.table(sweepTable(sweepAxis(m_config), m_items, m_results));
+    if (!allSolved())
+        log("light_field")
+            .info("Continues with {} after {} iterations; {} of {} items are done.", item().label,
+                  m_current.iterations, m_index, m_items.size());
     declareView(context);
 }
 

@@ -34,6 +34,7 @@ private:
     };
 
     const SweepItem& item() const { return m_items[static_cast<std::size_t>(m_index)]; }
+    std::shared_ptr<Geometry> tracedGeometry(RunContext& context, const SweepItem& item);
     void prepareShared(RunContext& context, const std::shared_ptr<Geometry>& geometry);
     Prepared& preparedFor(RunContext& context, int index);
     bool allSolved() const { return m_index >= static_cast<int>(m_items.size()); }

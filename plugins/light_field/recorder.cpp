@@ -10,6 +10,7 @@
 #include "core/artifact/gif.h"
 #include "core/artifact/image_ops.h"
 #include "core/artifact/npy.h"
+#include "core/base/log.h"
 #include "plugins/light_field/compute/eye_view.h"
 #include "plugins/light_field/loss_plot.h"
 #include "plugins/light_field/motion.h"
@@ -89,6 +90,7 @@ void writeFiles(ArtifactStore& artifacts, const ItemFiles& files)
     if (!files.eyes.empty())
         writeGifArtifact(artifacts, name("eyebox.gif"), files.eyes, 20, "eye-sweep",
                          "Eye movement of " + files.label);
+    log("light_field").info("The files of {} are written to {}.", files.label, files.folder);
 }
 
 } // namespace
@@ -194,6 +196,9 @@ void Recorder::writeSweep(const std::vector<SweepItem>& items,
     if (!frames.empty())
         writeGifArtifact(m_artifacts, "sweep.gif", frames, 200, "sweep-gif",
                          "Eye views over the sweep");
+    log("light_field")
+        .info("sweep.csv with {} solved items and sweep.gif with {} pictures are written.",
+              results.size(), frames.size());
 }
 
 } // namespace vergence::light_field
