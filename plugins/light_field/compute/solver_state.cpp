@@ -201,12 +201,22 @@ void Solver::State::smoothness(Stream& stream, const Tensor& point, TexelUpdate&
     update.smoothness = laplacian.data();
 }
 
-Solver::State::Pass Solver::State::pga(Stream& stream)
+Solver::State::Pass Solver::State::updateAt(Stream& stream, const Tensor& point,
+                                            const TexelUpdate& update, RowSubset rows)
 {
     Pass pass;
     const double start = steadySeconds();
-    pass.residual = linear->residual(stream, z, targets.radiance, weights, images, residual);
+    pass.residual =
+        linear->residual(stream, point, targets.radiance, weights, images, residual, rows);
     const double middle = steadySeconds();
+    pass.update = linear->adjointUpdate(stream, residual, lanes, update, rows);
+    pass.forwardSeconds = middle - start;
+    pass.adjointSeconds = steadySeconds() - middle;
+    return pass;
+}
+
+Solver::State::Pass Solver::State::pga(Stream& stream)
+{
     TexelUpdate update;
     update.kind = UpdateKind::Projected;
     update.x = x.data();
@@ -220,7 +230,8 @@ Solver::State::Pass Solver::State::pga(Stream& stream)
         update.momentum[lane] =
             settings.accelerated ? static_cast<float>((theta[l] - 1) / next[l]) : 0.0f;
     }
-    pass.update = linear->adjointUpdate(stream, residual, lanes, update);
+    Pass pass = updateAt(stream, z, update);
+    const double updated = steadySeconds();
     // The update extrapolated before it knew the restart test. A restart means no extrapolation: z
     // = x for that lane.
     LaneValues fromX = everyLane(0), fromZ = everyLane(1);
@@ -237,17 +248,12 @@ Solver::State::Pass Solver::State::pga(Stream& stream)
     }
     if (restarts)
         combine(stream, fromX, x, fromZ, z, lanes);
-    pass.forwardSeconds = middle - start;
-    pass.adjointSeconds = steadySeconds() - middle;
+    pass.adjointSeconds += steadySeconds() - updated;
     return pass;
 }
 
 Solver::State::Pass Solver::State::adam(Stream& stream)
 {
-    Pass pass;
-    const double start = steadySeconds();
-    pass.residual = linear->residual(stream, x, targets.radiance, weights, images, residual);
-    const double middle = steadySeconds();
     TexelUpdate update;
     update.kind = UpdateKind::Adam;
     update.x = x.data();
@@ -263,54 +269,37 @@ Solver::State::Pass Solver::State::adam(Stream& stream)
     update.correction1 = static_cast<float>(1 - std::pow(0.9, iteration + 1));
     update.correction2 = static_cast<float>(1 - std::pow(0.999, iteration + 1));
     smoothness(stream, x, update);
-    pass.update = linear->adjointUpdate(stream, residual, lanes, update);
-    pass.forwardSeconds = middle - start;
-    pass.adjointSeconds = steadySeconds() - middle;
-    return pass;
+    return updateAt(stream, x, update);
 }
 
-Solver::State::Pass Solver::State::sirt(Stream& stream)
+Solver::State::Pass Solver::State::backprojected(Stream& stream, const Tensor& sums, RowSubset rows)
 {
-    Pass pass;
-    const double start = steadySeconds();
-    pass.residual = linear->residual(stream, x, targets.radiance, weights, images, residual);
-    const double middle = steadySeconds();
     TexelUpdate update;
     update.kind = UpdateKind::Projected;
     update.x = x.data();
     update.z = x.data();
-    update.diagonal = diagonal.data();
-    pass.update = linear->adjointUpdate(stream, residual, lanes, update);
-    pass.forwardSeconds = middle - start;
-    pass.adjointSeconds = steadySeconds() - middle;
-    return pass;
+    update.diagonal = sums.data();
+    return updateAt(stream, x, update, rows);
+}
+
+Solver::State::Pass Solver::State::sirt(Stream& stream)
+{
+    return backprojected(stream, diagonal, {});
 }
 
 Solver::State::Pass Solver::State::orderedSubsets(Stream& stream)
 {
-    Pass pass;
-    for (int subset = 0; subset < settings.subsets; ++subset) {
-        const RowSubset rows{settings.subsets, subset};
-        const double start = steadySeconds();
-        const ResidualSums sums =
-            linear->residual(stream, x, targets.radiance, weights, images, residual, rows);
-        const double middle = steadySeconds();
-        TexelUpdate update;
-        update.kind = UpdateKind::Projected;
-        update.x = x.data();
-        update.z = x.data();
-        update.diagonal = subsetDiagonals[static_cast<std::size_t>(subset)].data();
-        pass.update = linear->adjointUpdate(stream, residual, lanes, update, rows);
-        if (subset == 0) {
-            pass.residual = sums;
-        } else {
-            for (std::size_t i = 0; i < sums.squared.size(); ++i) {
-                pass.residual.squared[i] += sums.squared[i];
-                pass.residual.weighted[i] += sums.weighted[i];
-            }
+    Pass pass = backprojected(stream, subsetDiagonals[0], {settings.subsets, 0});
+    for (int subset = 1; subset < settings.subsets; ++subset) {
+        const Pass part = backprojected(stream, subsetDiagonals[static_cast<std::size_t>(subset)],
+                                        {settings.subsets, subset});
+        for (std::size_t i = 0; i < part.residual.squared.size(); ++i) {
+            pass.residual.squared[i] += part.residual.squared[i];
+            pass.residual.weighted[i] += part.residual.weighted[i];
         }
-        pass.forwardSeconds += middle - start;
-        pass.adjointSeconds += steadySeconds() - middle;
+        pass.update = part.update;
+        pass.forwardSeconds += part.forwardSeconds;
+        pass.adjointSeconds += part.adjointSeconds;
     }
     return pass;
 }

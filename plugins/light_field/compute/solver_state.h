@@ -26,6 +26,11 @@ struct Solver::State {
     Pass orderedSubsets(Stream& stream);
     Pass cg(Stream& stream);
 
+    /// Residual at `point`, then the update with its gradient, timed.
+    Pass updateAt(Stream& stream, const Tensor& point, const TexelUpdate& update,
+                  RowSubset rows = {});
+    /// One step of sirt with column sums `sums`.
+    Pass backprojected(Stream& stream, const Tensor& sums, RowSubset rows);
     void checkArguments() const;
     void makeWeights(Stream& stream);
     void makeDiagonals(Stream& stream);

@@ -215,6 +215,21 @@ void callAdjoint(Stream& stream, const AdjointArguments<Real>& arguments, bool p
         adjointTiles(stream, arguments);
 }
 
+/// images = A x over all planes.
+template <class Real>
+ForwardArguments<Real> forwardArguments(const TableOperator& op, const OperatorTables& tables,
+                                        const Tensor& x, const Tensor& images, int lanes)
+{
+    ForwardArguments<Real> a;
+    a.tables = tables.view<Real>(op);
+    a.x = dataOf<const Real>(x);
+    a.images = dataOf<Real>(images);
+    a.lanes = lanes;
+    a.planeCount = op.planes();
+    a.tileRays = op.tileRays();
+    return a;
+}
+
 /// Calls body(Real{}) for the element type.
 template <class Body>
 auto withReal(DType type, const Body& body)
@@ -239,15 +254,9 @@ void TableOperator::forwardPlanes(Stream& stream, const Tensor& x, int first, in
             "forward: element types differ from the operator's");
     expects(first >= 0 && count >= 0 && first + count <= planes(), "forward: no such planes");
     withReal(m_type, [&](auto real) {
-        using Real = decltype(real);
-        ForwardArguments<Real> a;
-        a.tables = m_tables->view<Real>(*this);
-        a.x = dataOf<const Real>(x);
-        a.images = dataOf<Real>(images);
-        a.lanes = lanes;
+        auto a = forwardArguments<decltype(real)>(*this, *m_tables, x, images, lanes);
         a.firstPlane = first;
         a.planeCount = count;
-        a.tileRays = m_tileRays;
         callForward(stream, a, m_plain);
     });
 }
@@ -268,18 +277,12 @@ ResidualSums TableOperator::residual(Stream& stream, const Tensor& x, const Tens
             "residual: element types differ from the operator's");
     withReal(m_type, [&](auto real) {
         using Real = decltype(real);
-        ForwardArguments<Real> a;
-        a.tables = m_tables->view<Real>(*this);
-        a.x = dataOf<const Real>(x);
-        a.images = dataOf<Real>(images);
+        auto a = forwardArguments<Real>(*this, *m_tables, x, images, lanes);
         a.target = dataOf<const Real>(target);
         a.weights = weights.isEmpty() ? nullptr : dataOf<const Real>(weights);
         a.residual = dataOf<Real>(residual);
         a.sums = dataOf<double>(m_tables->sums);
-        a.lanes = lanes;
-        a.planeCount = planes();
         a.rows = rows;
-        a.tileRays = m_tileRays;
         callForward(stream, a, m_plain);
     });
     const auto sums = m_tables->sums.toHost<double>(stream);

@@ -112,6 +112,12 @@ void TestLightFieldSweep::ablationsKeepTheirOrder()
     study("demo", [](Study&) {});
     for (const int planes : {1, 2, 4})
         study(QString("K %1").arg(planes), [planes](Study& s) { s.optics = demoOptics(planes); });
+    // Uniform spacing says nothing of a single plane: the lab puts it at the middle vergence
+    // (171 mm), the published figure belongs to one at about 183 mm.
+    study("K 1 at 183 mm", [](Study& s) {
+        s.optics = demoOptics(1);
+        s.optics.focalLengths = {focalForDistance(s.optics, 183)};
+    });
     for (const int headroom : {1, 2, 4})
         study(QString("H %1").arg(headroom),
               [headroom](Study& s) { s.optics.headroom = headroom; });
@@ -122,6 +128,13 @@ void TestLightFieldSweep::ablationsKeepTheirOrder()
     study("five eyes", [](Study& s) { s.eyes.eyeCount = 5; });
     study("R 256", [](Study& s) { s.optics.panelResolution = 256; });
     study("1 ray", [](Study& s) { s.rays = 1; });
+    const std::pair<const char*, double> published[] = {
+        {"K 1 at 183 mm", 12.1}, {"K 2", 16.7},   {"K 4", 23.3},      {"demo", 26.2},
+        {"linear", 16.3},        {"H 1", 13.4},   {"H 2", 23.6},      {"H 4", 26.1},
+        {"square", 26.1},        {"R 256", 25.6}, {"five eyes", 25.3}};
+    for (const auto& [name, value] : published)
+        QVERIFY2(std::abs(quality[name] - value) <= 0.3, name);
+    QVERIFY(std::abs(quality["K 1"] - 12.1) <= 1.0);
     QVERIFY(quality["K 1"] < quality["K 2"] && quality["K 2"] < quality["K 4"] &&
             quality["K 4"] < quality["demo"]);
     QVERIFY(quality["H 1"] < quality["H 2"] && quality["H 2"] < quality["H 4"] &&
