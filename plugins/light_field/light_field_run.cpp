@@ -254,6 +254,10 @@ void LightFieldRun::completeItem(RunContext& context)
     Evaluator training(prepared.geometry->solving, prepared.targets.training);
     m_current.training = training.evaluate(context.stream(), m_planes, 0, item().channels);
     m_current.mseFinal = m_current.training.mse;
+    for (const EyeState& state : prepared.geometry->training)
+        m_current.trainingFocus.push_back(state.accommodation);
+    for (const EyeState& state : prepared.geometry->heldOut)
+        m_current.heldOutFocus.push_back(state.accommodation);
     logItemEnd(item(), m_current);
     m_recorder->writeItem(context.stream(), context.device(), item(), *prepared.geometry,
                           prepared.targets, m_planes, training.images(), m_current);
@@ -265,9 +269,16 @@ void LightFieldRun::completeItem(RunContext& context)
     m_results.push_back(m_current);
     m_shownIndex = m_index;
     m_shownPlanes = m_planes;
-    context.table(sweepTable(sweepAxis(m_config), m_items, m_results));
+    reportTables(context);
     nextItem();
     declareView(context);
+}
+
+void LightFieldRun::reportTables(RunContext& context)
+{
+    context.table(sweepTable(sweepAxis(m_config), m_items, m_results));
+    for (const nlohmann::json& table : focusTables(m_items, m_results))
+        context.table(table);
 }
 
 void LightFieldRun::failItem(RunContext& context, const std::string& sentence)
@@ -368,7 +379,7 @@ void LightFieldRun::load(RunContext& context, const Checkpoint& checkpoint)
         throw InputError(std::string("The checkpoint is damaged: ") + failure.what());
     }
     if (!m_results.empty())
-        context.table(sweepTable(sweepAxis(m_config), m_items, m_results));
+        reportTables(context);
     if (!allSolved())
         log("light_field")
             .info("Continues with {} after {} iterations; {} of {} items are done.", item().label,

@@ -50,6 +50,7 @@ private:
     Tensor initialPlanes(RunContext& context, InitMode& mode);
     Tensor storedPlanes(RunContext& context, int index) const;
     void recordIteration(RunContext& context, const HistoryPoint& point);
+    void reportTables(RunContext& context);
     void reportHealth(RunContext& context);
     void declareView(RunContext& context);
     ViewSource viewSource(RunContext& context);

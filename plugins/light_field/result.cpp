@@ -1,6 +1,10 @@
 #include "plugins/light_field/result.h"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -114,6 +118,8 @@ nlohmann::json toJson(const ItemResult& result)
             {"mse_final", number(result.mseFinal)},
             {"training", qualityJson(result.training)},
             {"held_out", qualityJson(result.heldOut)},
+            {"training_focus", result.trainingFocus},
+            {"held_out_focus", result.heldOutFocus},
             {"failure", result.failure},
             {"history", history}};
 }
@@ -129,6 +135,9 @@ ItemResult resultFromJson(const nlohmann::json& json)
         result.mseFinal = numberFrom(json.at("mse_final"));
         result.training = qualityFrom(json.at("training"));
         result.heldOut = qualityFrom(json.at("held_out"));
+        // Runs saved by the first version lack these two.
+        result.trainingFocus = json.value("training_focus", std::vector<double>());
+        result.heldOutFocus = json.value("held_out_focus", std::vector<double>());
         result.failure = json.at("failure").get<std::string>();
         for (const auto& point : json.at("history"))
             result.history.push_back(historyFrom(point));
@@ -198,6 +207,67 @@ nlohmann::json sweepTable(const std::string& axis, const std::vector<SweepItem>&
              {axis, "ROI PSNR training (dB)", "ROI PSNR held out (dB)", "SSIM training",
               "SSIM held out", "Contrast training", "Contrast held out"}},
             {"rows", rows}};
+}
+
+namespace {
+
+/// Mean ROI PSNR per accommodation.
+std::map<double, double> byFocus(const std::vector<double>& focus, const Quality& quality)
+{
+    std::map<double, std::pair<double, int>> sums;
+    for (std::size_t i = 0; i < std::min(focus.size(), quality.statePsnrRoi.size()); ++i) {
+        auto& [sum, count] = sums[focus[i]];
+        sum += quality.statePsnrRoi[i];
+        ++count;
+    }
+    std::map<double, double> means;
+    for (const auto& [accommodation, sum] : sums)
+        means[accommodation] = sum.first / sum.second;
+    return means;
+}
+
+nlohmann::json
+focusTable(const char* id, const char* title,
+           const std::vector<std::pair<std::string, std::map<double, double>>>& curves)
+{
+    std::set<double> abscissa;
+    nlohmann::json columns{"accommodation (D)"};
+    for (const auto& [label, curve] : curves) {
+        columns.push_back(label);
+        for (const auto& [accommodation, value] : curve)
+            abscissa.insert(accommodation);
+    }
+    nlohmann::json rows = nlohmann::json::array();
+    for (const double accommodation : abscissa) {
+        nlohmann::json row{accommodation};
+        for (const auto& [label, curve] : curves) {
+            const auto found = curve.find(accommodation);
+            row.push_back(found == curve.end() ? nlohmann::json() : number(found->second));
+        }
+        rows.push_back(row);
+    }
+    return {{"id", id}, {"title", title}, {"columns", columns}, {"rows", rows}};
+}
+
+} // namespace
+
+std::vector<nlohmann::json> focusTables(const std::vector<SweepItem>& items,
+                                        const std::vector<ItemResult>& results)
+{
+    std::vector<std::pair<std::string, std::map<double, double>>> training, heldOut;
+    bool varies = false;
+    for (const ItemResult& result : results) {
+        if (!result.failure.empty())
+            continue;
+        const std::string& label = items[static_cast<std::size_t>(result.index)].label;
+        training.emplace_back(label, byFocus(result.trainingFocus, result.training));
+        heldOut.emplace_back(label, byFocus(result.heldOutFocus, result.heldOut));
+        varies = varies || training.back().second.size() > 1;
+    }
+    if (!varies)
+        return {};
+    return {focusTable("focus_training", "ROI PSNR over focus, training (dB)", training),
+            focusTable("focus_heldout", "ROI PSNR over focus, held out (dB)", heldOut)};
 }
 
 } // namespace vergence::light_field

@@ -27,7 +27,8 @@ struct ItemResult {
     double seconds = 0;
     double mseFirst = 0, mseFinal = 0;
     Quality training, heldOut;
-    std::string failure; ///< sentence; empty where it worked
+    std::vector<double> trainingFocus, heldOutFocus; ///< accommodation of every state, dioptres
+    std::string failure;                             ///< sentence; empty where it worked
     std::vector<HistoryPoint> history;
 };
 
@@ -40,5 +41,10 @@ std::string sweepCsv(const std::vector<SweepItem>& items, const std::vector<Item
 /// The same as a table for the window: the abscissa first, then the qualities.
 nlohmann::json sweepTable(const std::string& axis, const std::vector<SweepItem>& items,
                           const std::vector<ItemResult>& results);
+
+/// ROI PSNR over accommodation, one column per solved item, the mean over eye positions; tables
+/// "focus_training" and "focus_heldout". Empty where no item has more than one accommodation.
+std::vector<nlohmann::json> focusTables(const std::vector<SweepItem>& items,
+                                        const std::vector<ItemResult>& results);
 
 } // namespace vergence::light_field

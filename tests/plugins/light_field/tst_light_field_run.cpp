@@ -188,6 +188,27 @@ private Q_SLOTS:
         QCOMPARE(std::count(csv.begin(), csv.end(), '\n'), std::ptrdiff_t(items + 1));
     }
 
+    void qualityIsToldOverFocus()
+    {
+        const RunFolder folder = newFolder();
+        const Outcome outcome = runToEnd(folder, configOf({"boards=[26, 40]", "eye_count=3"}));
+        QCOMPARE(outcome.code, ExitCode::Success);
+        std::map<std::string, nlohmann::json> tables;
+        for (const auto& message : outcome.messages) {
+            if (message.at("type") == "table")
+                tables[message.at("table").at("id")] = message.at("table");
+        }
+        const nlohmann::json &training = tables["focus_training"],
+                             &heldOut = tables["focus_heldout"];
+        QVERIFY(training.at("columns") ==
+                nlohmann::json({"accommodation (D)", "n = 26", "n = 40"}));
+        QCOMPARE(training.at("rows").size(), std::size_t(3));
+        QCOMPARE(heldOut.at("rows").size(), std::size_t(2));
+        QVERIFY(training.at("rows")[0][0] < training.at("rows")[1][0]);
+        for (const auto& row : heldOut.at("rows"))
+            QVERIFY(row[1].is_number() && row[2].is_number());
+    }
+
     void viewerMovesTheEye()
     {
         const RunFolder folder = newFolder();
