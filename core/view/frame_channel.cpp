@@ -219,6 +219,8 @@ std::string whyNoRing(const std::string& name, std::size_t slotBytes, int error)
 
 } // namespace
 
+const std::size_t FrameRingWriter::kSharedBytes = sizeof(PackedShared);
+
 struct FrameRingWriter::Impl {
     std::string name;
     Mapping mapping;

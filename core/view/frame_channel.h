@@ -25,6 +25,9 @@ public:
     FrameRingWriter(const FrameRingWriter&) = delete;
     FrameRingWriter& operator=(const FrameRingWriter&) = delete;
 
+    /// Bytes that a frame in device memory needs besides stream name and meta.
+    static const std::size_t kSharedBytes;
+
     const std::string& name() const { return m_name; }
     std::size_t slotBytes() const;
     void write(const FrameInfo& info,

@@ -29,15 +29,24 @@ std::string ringNamePart(const std::string& stream)
 }
 
 /// Room to grow, so that a slightly larger frame needs no new ring.
-std::size_t slotBytesFor(const FrameInfo& info)
+std::size_t slotBytesFor(const FrameInfo& info, std::size_t payloadBytes)
 {
-    const std::size_t needed = info.stream.size() + info.meta.size() + info.pixelBytes() + 64;
+    const std::size_t needed = info.stream.size() + info.meta.size() + payloadBytes + 64;
     return std::max<std::size_t>(64u << 10, (needed + needed / 4 + 4095) / 4096 * 4096);
 }
 
-bool fits(const FrameInfo& info, const FrameRingWriter& ring)
+bool fits(const FrameInfo& info, std::size_t payloadBytes, const FrameRingWriter& ring)
 {
-    return info.stream.size() + info.meta.size() + info.pixelBytes() + 16 <= ring.slotBytes();
+    return info.stream.size() + info.meta.size() + payloadBytes + 16 <= ring.slotBytes();
+}
+
+void checkInfo(const FrameInfo& info)
+{
+    expects(!info.stream.empty(), "FramePublisher: a frame needs the name of its stream");
+    expects(info.width <= kLargestExtent && info.height <= kLargestExtent &&
+                info.layers <= kLargestExtent,
+            "FramePublisher: at most 65536 pixels per side and layers");
+    expects(info.meta.size() <= kLargestMeta, "FramePublisher: at most 256 KiB of meta");
 }
 
 } // namespace
@@ -58,14 +67,10 @@ FramePublisher::~FramePublisher() = default;
 
 void FramePublisher::publish(FrameInfo info, std::span<const std::byte> pixels)
 {
-    expects(!info.stream.empty(), "FramePublisher: a frame needs the name of its stream");
-    expects(info.width <= kLargestExtent && info.height <= kLargestExtent &&
-                info.layers <= kLargestExtent,
-            "FramePublisher: at most 65536 pixels per side and layers");
+    checkInfo(info);
     expects(pixels.size() == info.pixelBytes(),
             "FramePublisher: pixel bytes differ from the frame's size");
-    expects(info.meta.size() <= kLargestMeta, "FramePublisher: at most 256 KiB of meta");
-    const auto ring = ringFor(info);
+    const auto ring = ringFor(info, pixels.size());
     if (!ring)
         return;
     ring->write(info, pixels); // outside the lock: nobody waits for a copy
@@ -74,9 +79,10 @@ void FramePublisher::publish(FrameInfo info, std::span<const std::byte> pixels)
 
 void FramePublisher::publishShared(FrameInfo info, const SharedPixels& shared)
 {
-    expects(!info.stream.empty(), "FramePublisher: a frame needs the name of its stream");
-    expects(info.meta.size() <= kLargestMeta, "FramePublisher: at most 256 KiB of meta");
-    if (const auto ring = ringFor(info)) {
+    checkInfo(info);
+    expects(info.pixelBytes() > 0, "FramePublisher: a frame in device memory needs pixels");
+    // Only where they lie goes through the ring, so a small one will do.
+    if (const auto ring = ringFor(info, FrameRingWriter::kSharedBytes)) {
         ring->write(info, shared);
         notify(info, *ring);
     }
@@ -102,7 +108,7 @@ void FramePublisher::notify(const FrameInfo& info, const FrameRingWriter& ring)
 
 /// The ring of the frame's stream, made or replaced where it is too small; fills in the sequence.
 /// Null where the system has no room for one, which is logged once per size.
-std::shared_ptr<FrameRingWriter> FramePublisher::ringFor(FrameInfo& info)
+std::shared_ptr<FrameRingWriter> FramePublisher::ringFor(FrameInfo& info, std::size_t payloadBytes)
 {
     std::string refusal;
     std::shared_ptr<FrameRingWriter> ring, replaced;
@@ -112,8 +118,8 @@ std::shared_ptr<FrameRingWriter> FramePublisher::ringFor(FrameInfo& info)
         if (!state)
             state = std::make_unique<StreamState>();
         info.sequence = ++state->sequence;
-        if (!state->ring || !fits(info, *state->ring)) {
-            const std::size_t bytes = slotBytesFor(info);
+        if (!state->ring || !fits(info, payloadBytes, *state->ring)) {
+            const std::size_t bytes = slotBytesFor(info, payloadBytes);
             if (state->refusedBytes > 0 && bytes >= state->refusedBytes)
                 return nullptr;
             const std::string name =

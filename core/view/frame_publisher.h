@@ -34,8 +34,8 @@ public:
     /// RGBA8 from linear RGB floats [H, W, C] (C = 1 or 3, values clamped to [0, 1]), sRGB-encoded.
     void publishLinear(const std::string& stream, std::span<const float> pixels, int width,
                        int height, int channels, std::int64_t step, std::string meta = {});
-    /// Publishes a frame that lies in device memory (Device::createSharedSlots). Only where
-    /// wantsShared() says so.
+    /// Publishes a frame that lies in device memory (Device::createSharedSlots), instead of host
+    /// pixels. Only where wantsShared() says so.
     void publishShared(FrameInfo info, const SharedPixels& shared);
     void publishDiagram(const std::string& stream, const std::string& diagramJson,
                         std::int64_t step);
@@ -57,13 +57,13 @@ public:
         m_noticeListener = std::move(listener);
     }
     /// Copy of the newest frame of a stream (for time-lapses and --preview files); empty pixels
-    /// where none.
+    /// where none, and where it lies in device memory.
     Frame newest(const std::string& stream);
     std::vector<std::string> ringNames() const;
 
 private:
     struct StreamState;
-    std::shared_ptr<FrameRingWriter> ringFor(FrameInfo& info);
+    std::shared_ptr<FrameRingWriter> ringFor(FrameInfo& info, std::size_t payloadBytes);
     void notify(const FrameInfo& info, const FrameRingWriter& ring);
 
     std::string m_prefix;

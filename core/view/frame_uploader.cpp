@@ -4,4 +4,18 @@ namespace vergence {
 
 FrameUploader::~FrameUploader() = default;
 
+std::string FrameUploader::sharedDevice() const
+{
+    return {};
+}
+
+bool FrameUploader::isReady(const Frame&)
+{
+    return true;
+}
+
+void FrameUploader::forget(unsigned) {}
+
+void FrameUploader::closeSources() {}
+
 } // namespace vergence
