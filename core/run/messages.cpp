@@ -182,6 +182,19 @@ ViewInput viewFromJson(const json& message)
     return input;
 }
 
+json watchToJson(const WatchRequest& request)
+{
+    json message{{"watched", request.isWatching}};
+    if (!request.sharedDevice.empty())
+        message["shared_device"] = request.sharedDevice;
+    return message;
+}
+
+WatchRequest watchFromJson(const json& message)
+{
+    return {message.at("watched").get<bool>(), textOf(message, "shared_device")};
+}
+
 json artifactToJson(const Artifact& artifact)
 {
     return {{"path", artifact.path},

@@ -29,6 +29,18 @@ std::vector<StreamDecl> streamsFromJson(const nlohmann::json& streams);
 nlohmann::json viewToJson(const ViewInput& input);
 ViewInput viewFromJson(const nlohmann::json& message);
 
+/// Whether a client looks at the pictures of a run, and how it can take them.
+struct WatchRequest {
+    bool isWatching = false;
+    /// UUID of the GPU whose memory the client opens (its probe has succeeded there); empty for a
+    /// client that takes host pixels alone.
+    std::string sharedDevice{};
+    bool operator==(const WatchRequest&) const = default;
+};
+/// Members "watched" and, where it is not empty, "shared_device".
+nlohmann::json watchToJson(const WatchRequest& request);
+WatchRequest watchFromJson(const nlohmann::json& message);
+
 /// {"path", "role", "title", "bytes"}.
 nlohmann::json artifactToJson(const Artifact& artifact);
 

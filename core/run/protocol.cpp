@@ -110,7 +110,9 @@ const std::vector<MessageType>& messageTypes()
         {"view",
          Direction::ToWorker,
          {{"id", M::Count}, {"sequence", M::Count}, {"values", M::Values}, {"texts", M::Texts}}},
-        {"watch", Direction::ToWorker, {{"id", M::Count}, {"watched", M::Boolean}}},
+        {"watch",
+         Direction::ToWorker,
+         {{"id", M::Count}, {"watched", M::Boolean}, {"shared_device", M::String, kOptional}}},
         {"ping", Direction::ToWorker, {{"id", M::Count}}},
     };
     return types;

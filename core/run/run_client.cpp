@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/run/messages.h"
 #include "core/run/run_client_impl.h"
 
 namespace vergence {
@@ -119,7 +120,10 @@ std::optional<Frame> RunClient::frame(const std::string& stream, std::uint64_t s
     try {
         if (!ring.reader)
             ring.reader = std::make_unique<FrameRingReader>(ring.name);
-        return ring.reader->readNewest(seen);
+        std::optional<Frame> newest = ring.reader->readNewest(seen);
+        if (newest && newest->shared && !m_impl->link.isConnected())
+            return std::nullopt; // device memory ends with its worker
+        return newest;
     } catch (const InputError& error) { // the worker has ended meanwhile
         log("run").debug("Frames of {} are gone: {}", stream, error.what());
         m_impl->rings.erase(found);
@@ -195,13 +199,15 @@ void RunClient::setView(const ViewInput& input)
     m_impl->link.sendView(input);
 }
 
-void RunClient::setWatched(bool watched)
+void RunClient::setWatched(bool watched, const std::string& sharedDevice)
 {
-    if (m_impl->isWatched == watched)
+    const WatchRequest wanted{watched, sharedDevice};
+    if (m_impl->watchRequest == wanted)
         return;
-    m_impl->isWatched = watched;
-    if (m_impl->link.isConnected())
-        m_impl->link.request("watch", {{"watched", watched}});
+    const bool isHeard = watched || m_impl->watchRequest.isWatching;
+    m_impl->watchRequest = wanted;
+    if (isHeard && m_impl->link.isConnected())
+        m_impl->link.request("watch", watchToJson(wanted));
 }
 
 } // namespace vergence

@@ -54,14 +54,17 @@ public:
     void markStopped();
     void setLive(const std::string& key, const std::string& tomlValue);
     void setView(const ViewInput& input); ///< coalesced: at most one message under way
-    void setWatched(bool watched);
+    /// Tells the worker whether somebody looks, and the UUID of the GPU whose memory the viewer can
+    /// open (FrameUploader::sharedDevice); empty asks for host pixels.
+    void setWatched(bool watched, const std::string& sharedDevice = {});
 
 Q_SIGNALS:
     void stateChanged(vergence::RunState state);
     void progressChanged();
     void metricsAppended();
     void frameArrived(const QString& stream);
-    void viewDeclared(); ///< controls or streams changed
+    void connectionLost(); ///< the worker ended, or is out of reach
+    void viewDeclared();   ///< controls or streams changed
     void artifactsChanged();
     void tableChanged(const QString& id);
     void logArrived(const QString& time, const QString& level, const QString& area,

@@ -94,11 +94,12 @@ RunClient::Impl::Impl(RunClient& client, RunFolder runFolder)
             follow();
     });
     connect(&link, &WorkerLink::connected, &client, [this] {
-        if (isWatched)
-            link.request("watch", {{"watched", true}});
+        if (watchRequest.isWatching)
+            link.request("watch", watchToJson(watchRequest));
     });
     connect(&link, &WorkerLink::disconnected, &client, [this] {
         history.expectNothing();
+        Q_EMIT q.connectionLost();
         follow();
     });
     connect(&link, &WorkerLink::waiting, &client, &RunClient::requestWaiting);

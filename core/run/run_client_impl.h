@@ -8,6 +8,7 @@
 
 #include <QTimer>
 
+#include "core/run/messages.h"
 #include "core/run/run_client.h"
 #include "core/run/run_history.h"
 #include "core/run/worker_link.h"
@@ -74,7 +75,7 @@ struct RunClient::Impl {
     std::string lastProblem;  ///< a late client is told again what it may know
     bool isExploring = false; ///< the worker shows a finished run; the state stays what it was
     bool isStarting = false;  ///< files are of an earlier worker until the new one has spoken
-    bool isWatched = false;
+    WatchRequest watchRequest;
     int startedPid = 0;
     struct Command {
         QString executable;

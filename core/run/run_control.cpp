@@ -96,6 +96,13 @@ void RunControl::setWatched(bool watched)
     m_changed.notify_all();
 }
 
+void RunControl::requestView()
+{
+    const std::lock_guard lock(m_mutex);
+    m_wantsView = true;
+    m_changed.notify_all();
+}
+
 ExitCode RunControl::stopCode() const
 {
     const std::lock_guard lock(m_mutex);

@@ -39,6 +39,8 @@ public:
     void changeConfig(const std::string& key, Config changed);
     void setView(const ViewInput& input);
     void setWatched(bool watched);
+    /// The run publishes its pictures again, also where no step will bring one.
+    void requestView();
 
     bool stopRequested() const { return m_stopRequested; }
     ExitCode stopCode() const;

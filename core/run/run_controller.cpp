@@ -193,6 +193,15 @@ void RunController::setWatched(bool watched)
     m_impl->control.setWatched(watched);
 }
 
+void RunController::setWantsShared(bool wants)
+{
+    Impl& impl = *m_impl;
+    const bool wanted = impl.frames.wantsShared(), wantsNow = wants && !impl.device->isCpu();
+    impl.frames.setWantsShared(wantsNow);
+    if (wanted && !wantsNow && impl.control.isWatched())
+        impl.control.requestView();
+}
+
 void RunController::record(const std::string& name, double value)
 {
     if (!m_impl->settings.exploresOnly && isLive(state()) && m_impl->journal.isOpen())

@@ -55,6 +55,10 @@ public:
     std::optional<std::string> setLive(const std::string& key, const std::string& tomlValue);
     void setView(const ViewInput& input);
     void setWatched(bool watched);
+    /// Whether every viewer can open the memory of this run's device, so that frames need not go
+    /// through the host. Ending it publishes the pictures anew: a viewer that failed to open one
+    /// misses none. Nothing on a device without memory to share.
+    void setWantsShared(bool wants);
     /// A number of the worker's own ("system/…") at the current step.
     void record(const std::string& name, double value);
     /// For "resources" of the manifest; of each number the largest is kept.

@@ -170,7 +170,7 @@ nlohmann::json WorkerServer::answer(const nlohmann::json& request, Client& clien
     } else if (type == "view") {
         m_controller.setView(viewFromJson(request));
     } else if (type == "watch") {
-        client.isWatching = request.at("watched").get<bool>();
+        client.watch = watchFromJson(request);
         updateWatched();
     } else if (type == "kill_after") {
         Q_EMIT killAfterRequested(std::clamp(request.at("seconds").get<double>(), 0.0, 3600.0));
@@ -178,10 +178,22 @@ nlohmann::json WorkerServer::answer(const nlohmann::json& request, Client& clien
     return {{"accepted", true}};
 }
 
+/// Frames stay in device memory only while every viewer can open it; one that cannot, or no longer,
+/// brings them all back to the host.
 void WorkerServer::updateWatched()
 {
-    m_controller.setWatched(
-        std::ranges::any_of(m_clients, [](const auto& entry) { return entry.second.isWatching; }));
+    bool isWatched = false, opensDevice = true;
+    for (const auto& [socket, client] : m_clients) {
+        if (!client.watch.isWatching)
+            continue;
+        isWatched = true;
+        opensDevice = opensDevice && client.watch.sharedDevice == m_controller.device().uuid;
+    }
+    if (!isWatched) // first, so that no picture is drawn for nobody
+        m_controller.setWatched(false);
+    m_controller.setWantsShared(isWatched && opensDevice);
+    if (isWatched)
+        m_controller.setWatched(true);
 }
 
 } // namespace vergence

@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/run/messages.h"
 #include "core/run/protocol.h"
 #include "core/run/run_controller.h"
 
@@ -36,7 +37,7 @@ Q_SIGNALS:
 private:
     struct Client {
         LineSplitter splitter;
-        bool isWatching = false;
+        WatchRequest watch;
     };
     void welcome();
     void read(QLocalSocket* socket);
