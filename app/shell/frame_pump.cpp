@@ -70,6 +70,8 @@ FramePump::FramePump(RunClient& client, ViewPanel& panel, QObject* parent)
     connect(&panel, &ViewPanel::viewInputChanged, &client, &RunClient::setView);
     connect(&panel, &ViewPanel::visibleStreamsChanged, &m_timer, qOverload<>(&QTimer::start));
     connect(&panel, &ViewPanel::visibleStreamsChanged, this, &FramePump::tellVisible);
+    connect(&panel, &ViewPanel::sharedDeviceChanged, this, &FramePump::tellWatched);
+    connect(&client, &RunClient::connectionLost, &panel, &ViewPanel::closeSources);
     declare();
 }
 
@@ -112,10 +114,16 @@ void FramePump::tellVisible()
     m_client.setView(input);
 }
 
+/// The run leaves pictures on the GPU only for views that can open them there.
+void FramePump::tellWatched()
+{
+    m_client.setWatched(m_isVisible, m_panel.sharedDevice());
+}
+
 void FramePump::setVisible(bool visible)
 {
     m_isVisible = visible;
-    m_client.setWatched(visible);
+    tellWatched();
     if (visible)
         tellVisible();
     if (visible)
@@ -124,13 +132,17 @@ void FramePump::setVisible(bool visible)
         m_timer.stop();
 }
 
-void FramePump::keepFirst(const Frame& frame)
+/// A slot in device memory is soon written again, so its pixels are fetched.
+void FramePump::keepFirst(const std::string& id)
 {
-    if (m_first.contains(frame.info.stream))
+    if (m_first.contains(id))
         return;
-    for (const StreamDecl& stream : allStreams())
-        if (stream.id == frame.info.stream && isPicture(stream.kind))
-            m_first.emplace(frame.info.stream, frame);
+    for (const StreamDecl& stream : allStreams()) {
+        if (stream.id != id || !isPicture(stream.kind))
+            continue;
+        if (auto frame = m_panel.frameWithPixels(id))
+            m_first.emplace(id, std::move(*frame));
+    }
 }
 
 bool FramePump::compareWithStart()
@@ -166,8 +178,8 @@ void FramePump::fetch()
         if (!frame)
             continue;
         seen = frame->info.sequence;
-        keepFirst(*frame);
         m_panel.setFrame(std::move(*frame));
+        keepFirst(stream);
         ++m_framesShown;
         Q_EMIT frameShown();
     }

@@ -36,8 +36,9 @@ Q_SIGNALS:
 private:
     void declare();
     void tellVisible();
+    void tellWatched();
     void fetch();
-    void keepFirst(const Frame& frame);
+    void keepFirst(const std::string& id);
 
     std::vector<StreamDecl> allStreams() const;
 

@@ -142,6 +142,13 @@ void MainWindow::connectRuns()
             if (auto uploader = m_previewPath.makeUploader())
                 static_cast<RunView*>(m_tabs->widget(i))->panel().setUploader(std::move(uploader));
     });
+    connect(&m_previewPath, &PreviewPath::interopGone, this, [this] {
+        for (int i = 0; i < m_tabs->count(); ++i) {
+            ViewPanel& panel = static_cast<RunView*>(m_tabs->widget(i))->panel();
+            if (!panel.sharedDevice().empty())
+                panel.setUploader(nullptr);
+        }
+    });
     connect(m_tabs, &ViewTabs::viewOpened, this, [this](RunView* view) {
         connect(view, &RunView::actionRequested, this, &MainWindow::act);
         connect(&view->panel(), &ViewPanel::parameterDragged, this,
@@ -150,6 +157,10 @@ void MainWindow::connectRuns()
                 });
         if (auto uploader = m_previewPath.makeUploader())
             view->panel().setUploader(std::move(uploader));
+        connect(&view->panel(), &ViewPanel::sharedDeviceChanged, this, [this, view] {
+            if (view->panel().sharedDevice().empty()) // its uploader failed
+                m_previewPath.giveUp();
+        });
         describeView(*view);
     });
 }

@@ -33,13 +33,12 @@ QString modulePath()
 PreviewPath::PreviewPath(QObject* parent) : QObject(parent)
 {
     connect(&m_probe, &QProcess::finished, this, [this](int code, QProcess::ExitStatus status) {
-        m_isUsable = status == QProcess::NormalExit && code == 0;
+        m_device = m_probe.readAllStandardOutput().trimmed();
+        m_isUsable = status == QProcess::NormalExit && code == 0 && !m_device.isEmpty();
         log("shell").info("GPU interop for previews: {}",
                           m_isUsable ? "works"
                                      : m_probe.readAllStandardError().trimmed().toStdString());
-        m_usesInterop = m_isUsable;
-        if (m_usesInterop)
-            Q_EMIT interopReady();
+        use(m_isWanted && m_isUsable);
     });
 }
 
@@ -52,23 +51,42 @@ PreviewPath::~PreviewPath()
 
 void PreviewPath::choose(const QString& choice)
 {
-    const bool isWanted = choice != QLatin1String("shm");
-    m_usesInterop = isWanted && m_isUsable;
-    if (!isWanted || m_wasProbed || modulePath().isEmpty())
+    m_isWanted = choice != QLatin1String("shm");
+    use(m_isWanted && m_isUsable);
+    if (!m_isWanted || m_wasProbed || modulePath().isEmpty())
         return;
     m_wasProbed = true;
     m_probe.start(QCoreApplication::applicationFilePath(), {"--probe-interop"},
                   QIODevice::ReadOnly);
 }
 
+void PreviewPath::use(bool interop)
+{
+    if (m_usesInterop == interop)
+        return;
+    m_usesInterop = interop;
+    if (interop)
+        Q_EMIT interopReady();
+    else
+        Q_EMIT interopGone();
+}
+
+void PreviewPath::giveUp()
+{
+    if (!m_usesInterop)
+        return; // the user chose so, and may choose otherwise
+    m_isUsable = false;
+    use(false);
+}
+
 std::unique_ptr<FrameUploader> PreviewPath::makeUploader() const
 {
     if (!m_usesInterop)
         return nullptr;
-    using Make = FrameUploader* (*)();
+    using Make = FrameUploader* (*)(const char*);
     const auto make =
         reinterpret_cast<Make>(QLibrary::resolve(modulePath(), "vergenceFrameUploader"));
-    return std::unique_ptr<FrameUploader>(make == nullptr ? nullptr : make());
+    return std::unique_ptr<FrameUploader>(make == nullptr ? nullptr : make(m_device.constData()));
 }
 
 int probeInterop()
@@ -83,11 +101,10 @@ int probeInterop()
     }
     const auto probe =
         reinterpret_cast<Probe>(QLibrary::resolve(modulePath(), "vergenceInteropProbe"));
-    char reason[512] = "the interop module cannot be loaded";
-    if (probe != nullptr && probe("", reason, sizeof(reason)))
-        return 0;
-    std::fprintf(stderr, "%s\n", reason);
-    return 1;
+    char answer[512] = "the interop module cannot be loaded";
+    const bool works = probe != nullptr && probe("", answer, sizeof(answer));
+    std::fprintf(works ? stdout : stderr, "%s\n", answer);
+    return works ? 0 : 1;
 }
 
 } // namespace vergence

@@ -21,20 +21,26 @@ public:
     /// Starts the probe where there is a module to probe; `choice` as in the settings ("auto",
     /// "shm").
     void choose(const QString& choice);
+    /// A picture could not be opened: shared memory for the rest of the session.
+    void giveUp();
     bool usesInterop() const { return m_usesInterop; }
     /// An uploader of the interop module; null where it is not used.
     std::unique_ptr<FrameUploader> makeUploader() const;
 
 Q_SIGNALS:
     void interopReady();
+    void interopGone();
 
 private:
+    void use(bool interop);
+
     QProcess m_probe;
-    bool m_wasProbed = false, m_isUsable = false, m_usesInterop = false;
+    QByteArray m_device; ///< UUID of the GPU that draws, as the probe found it
+    bool m_isWanted = false, m_wasProbed = false, m_isUsable = false, m_usesInterop = false;
 };
 
-/// The child's part (`vergence-studio --probe-interop`): 0 where interop works, else 1 with the
-/// reason on stderr. Needs a QGuiApplication.
+/// The child's part (`vergence-studio --probe-interop`): 0 where interop works, with the UUID of
+/// the GPU on stdout, else 1 with the reason on stderr. Needs a QGuiApplication.
 int probeInterop();
 
 } // namespace vergence

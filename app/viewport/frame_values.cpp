@@ -75,7 +75,8 @@ ValueRange finiteRange(const Frame& frame)
 
 std::shared_ptr<const ShownFrame> makeShownFrame(Frame frame, std::uint64_t revision)
 {
-    expects(frame.pixels.size() == frame.info.pixelBytes(),
+    expects(frame.pixels.size() == frame.info.pixelBytes() ||
+                (frame.shared && frame.pixels.empty()),
             "the frame of stream '" + frame.info.stream + "' has " +
                 std::to_string(frame.pixels.size()) + " bytes of pixels, its size asks for " +
                 std::to_string(frame.info.pixelBytes()));
@@ -92,12 +93,23 @@ std::shared_ptr<const ShownFrame> makeShownFrame(Frame frame, std::uint64_t revi
     return shown;
 }
 
+std::shared_ptr<const ShownFrame> withPixels(const ShownFrame& shown, std::vector<std::byte> pixels)
+{
+    expects(pixels.size() == shown.frame.info.pixelBytes(), "the fetched pixels fit the frame");
+    auto complete = std::make_shared<ShownFrame>(shown);
+    complete->frame.pixels = std::move(pixels);
+    if (complete->isScalar())
+        complete->range = finiteRange(complete->frame);
+    return complete;
+}
+
 std::array<double, 4> pixelAt(const Frame& frame, int layer, int x, int y)
 {
     const FrameInfo& info = frame.info;
     expects(layer >= 0 && x >= 0 && y >= 0 && layer < static_cast<int>(info.layers) &&
                 x < static_cast<int>(info.width) && y < static_cast<int>(info.height),
             "the pixel lies outside the frame");
+    expects(!frame.pixels.empty(), "the pixels of the frame lie in host memory");
     const std::size_t index = (static_cast<std::size_t>(layer) * info.height + y) * info.width + x;
     const std::byte* at = frame.pixels.data() + index * bytesPerPixel(info.format);
     std::array<double, 4> values{};
@@ -125,6 +137,8 @@ std::array<double, 4> pixelAt(const Frame& frame, int layer, int x, int y)
 
 QString pixelText(const Frame& frame, int layer, int x, int y)
 {
+    if (frame.pixels.empty())
+        return QStringLiteral("(%1, %2)").arg(x).arg(y);
     const auto value = pixelAt(frame, layer, x, y);
     QString numbers;
     if (frame.info.format == PixelFormat::R32F)

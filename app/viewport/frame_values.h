@@ -29,25 +29,36 @@ struct StackMeta {
     bool knowsWidth = false; ///< the widths come from the run
 };
 
-/// A frame as the view keeps it. Immutable once made; shared by everything that draws.
+/// A frame as the view keeps it. Immutable once made; shared by everything that draws. The pixels
+/// of a frame that lies in device memory are fetched from its texture when somebody asks for them.
 struct ShownFrame {
     Frame frame;
     std::uint64_t revision = 0; ///< differs for every frame that arrived
-    ValueRange range;           ///< finite minimum and maximum of R32F pixels
+    ValueRange range;           ///< finite minimum and maximum of R32F pixels, once they are there
     StackMeta meta;
     bool isLinear = false; ///< colours are linear light
     bool isScalar() const { return frame.info.format == PixelFormat::R32F; }
     int layers() const { return static_cast<int>(frame.info.layers); }
+    /// Host pixels are there.
+    bool hasPixels() const { return !frame.pixels.empty(); }
+    /// There is something to draw, wherever it lies; a diagram has nothing.
+    bool isPicture() const { return frame.info.pixelBytes() > 0; }
     QSizeF size() const { return QSizeF(frame.info.width, frame.info.height); }
 };
 
-/// Checks sizes against the pixels and reads the meta. Throws ContractError where they contradict
-/// each other.
+/// Checks sizes against the pixels, unless they lie in device memory, and reads the meta. Throws
+/// ContractError where they contradict each other.
 std::shared_ptr<const ShownFrame> makeShownFrame(Frame frame, std::uint64_t revision);
+
+/// The same frame, of the same revision, with its pixels in host memory too.
+std::shared_ptr<const ShownFrame> withPixels(const ShownFrame& shown,
+                                             std::vector<std::byte> pixels);
 
 /// Stored values of one pixel, red first: 0 … 255 for Rgba8, otherwise as stored. One value for
 /// R32F (the first).
+/// Throws ContractError outside the frame and where the pixels are not in host memory.
 std::array<double, 4> pixelAt(const Frame& frame, int layer, int x, int y);
+/// "(3, 4)  200 100 50"; the position alone where the pixels are not in host memory.
 QString pixelText(const Frame& frame, int layer, int x, int y);
 
 /// How pictures are toned for the screen.

@@ -72,14 +72,19 @@ unsigned makeMapTexture(QOpenGLFunctions_3_3_Core& gl)
     return id;
 }
 
+QOpenGLFunctions_3_3_Core& currentFunctions()
+{
+    auto* gl = QOpenGLVersionFunctionsFactory::get<QOpenGLFunctions_3_3_Core>(
+        QOpenGLContext::currentContext());
+    if (gl == nullptr)
+        throw DeviceError("OpenGL 3.3 is not available, so pictures are drawn in reduced form.");
+    return *gl;
+}
+
 } // namespace
 
-GlRenderer::GlRenderer()
-    : m_gl(QOpenGLVersionFunctionsFactory::get<QOpenGLFunctions_3_3_Core>(
-          QOpenGLContext::currentContext()))
+GlRenderer::GlRenderer() : m_gl(&currentFunctions()), m_textures(*m_gl)
 {
-    if (m_gl == nullptr)
-        throw DeviceError("OpenGL 3.3 is not available, so pictures are drawn in reduced form.");
     build(m_imageProgram, QStringLiteral("image"));
     build(m_stackProgram, QStringLiteral("stack"));
     m_emptyArray.create();
@@ -88,46 +93,7 @@ GlRenderer::GlRenderer()
 
 GlRenderer::~GlRenderer()
 {
-    forgetTextures();
     m_gl->glDeleteTextures(1, &m_maps);
-}
-
-void GlRenderer::forgetTextures()
-{
-    for (auto& [stream, texture] : m_textures)
-        m_gl->glDeleteTextures(1, &texture.id);
-    m_textures.clear();
-}
-
-void GlRenderer::upload(const ViewScene& scene, FrameUploader& uploader)
-{
-    for (const std::string& stream : scene.visibleStreams()) {
-        const auto shown = scene.frame(stream);
-        if (!shown || shown->frame.pixels.empty())
-            continue;
-        const unsigned target = shown->layers() > 1 ? GL_TEXTURE_2D_ARRAY : GL_TEXTURE_2D;
-        Texture& texture = m_textures[stream];
-        if (texture.revision == shown->revision)
-            continue;
-        if (texture.target != target) { // a name keeps the target of its first binding
-            m_gl->glDeleteTextures(1, &texture.id);
-            m_gl->glGenTextures(1, &texture.id);
-            texture.target = target;
-        }
-        m_gl->glActiveTexture(GL_TEXTURE0);
-        uploader.upload(shown->frame, texture.id);
-        m_gl->glBindTexture(target, texture.id);
-        m_gl->glTexParameteri(target, GL_TEXTURE_MAX_LEVEL, 0);
-        m_gl->glTexParameteri(target, GL_TEXTURE_WRAP_S, GL_CLAMP_TO_EDGE);
-        m_gl->glTexParameteri(target, GL_TEXTURE_WRAP_T, GL_CLAMP_TO_EDGE);
-        texture.revision = shown->revision;
-    }
-    std::erase_if(m_textures, [&](auto& entry) {
-        if (scene.frame(entry.first))
-            return false;
-        m_gl->glDeleteTextures(1, &entry.second.id);
-        return true;
-    });
 }
 
 void GlRenderer::draw(const ViewScene& scene, QSizeF viewport, double pixelRatio,
@@ -158,13 +124,19 @@ void GlRenderer::draw(const ViewScene& scene, QSizeF viewport, double pixelRatio
     m_gl->glActiveTexture(GL_TEXTURE0);
 }
 
+/// A frame whose pixels have not arrived yet is drawn from the texture of the one before.
+bool GlRenderer::isDrawable(const ShownFrame& shown) const
+{
+    return shown.isPicture() && m_textures.find(shown.frame.info.stream) != nullptr;
+}
+
 void GlRenderer::drawPane(const Pane& pane, const ViewScene& scene, QSizeF viewport,
                           double pixelRatio)
 {
     const auto shown = scene.frame(pane.stream);
     const bool isDifference = pane.operation != Pane::Operation::Picture;
     const auto other = isDifference ? scene.frame(pane.other) : shown;
-    if (!shown || !other || shown->frame.pixels.empty() || other->frame.pixels.empty())
+    if (!shown || !other || !isDrawable(*shown) || !isDrawable(*other))
         return;
     const auto pixel = [&](double value) {
         return static_cast<GLint>(std::lround(value * pixelRatio));
@@ -196,7 +168,7 @@ void GlRenderer::drawPane(const Pane& pane, const ViewScene& scene, QSizeF viewp
 void GlRenderer::bindPicture(QOpenGLShaderProgram& program, char which, const ShownFrame& shown,
                              int layer, bool isSmooth)
 {
-    const Texture& texture = m_textures[shown.frame.info.stream];
+    const FrameTextures::Texture& texture = *m_textures.find(shown.frame.info.stream);
     const bool isArray = texture.target == GL_TEXTURE_2D_ARRAY;
     const unsigned unit = (which == 'A' ? 0U : 2U) + (isArray ? 1U : 0U);
     m_gl->glActiveTexture(GL_TEXTURE0 + unit);
@@ -221,7 +193,7 @@ void GlRenderer::drawStack(const ViewScene& scene, QSizeF viewport, const QPalet
     const ViewSettings& settings = scene.settings();
     const auto shown = scene.frame(settings.stream);
     const auto planes = scene.planes();
-    if (!shown || planes.empty() || shown->frame.pixels.empty())
+    if (!shown || planes.empty() || !isDrawable(*shown))
         return;
     const QColor accent = palette.color(QPalette::Highlight);
     QColor border = palette.color(QPalette::WindowText);

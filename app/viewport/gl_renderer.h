@@ -1,16 +1,13 @@
 #pragma once
 
-#include <map>
-#include <string>
-
 #include <QOpenGLBuffer>
 #include <QOpenGLFunctions_3_3_Core>
 #include <QOpenGLShaderProgram>
 #include <QOpenGLVertexArrayObject>
 #include <QPalette>
 
+#include "app/viewport/frame_textures.h"
 #include "app/viewport/view_scene.h"
-#include "core/view/frame_uploader.h"
 
 namespace vergence {
 
@@ -23,19 +20,12 @@ public:
     GlRenderer(const GlRenderer&) = delete;
     GlRenderer& operator=(const GlRenderer&) = delete;
 
-    /// Uploads what is new. Throws DeviceError from the uploader.
-    void upload(const ViewScene& scene, FrameUploader& uploader);
+    FrameTextures& textures() { return m_textures; }
     /// Draws into the bound framebuffer; `viewport` in logical pixels.
     void draw(const ViewScene& scene, QSizeF viewport, double pixelRatio, const QPalette& palette);
-    void forgetTextures(); ///< the next upload sends everything again
 
 private:
-    struct Texture {
-        unsigned id = 0;
-        unsigned target = 0;
-        std::uint64_t revision = 0;
-    };
-
+    bool isDrawable(const ShownFrame& shown) const;
     void drawPane(const Pane& pane, const ViewScene& scene, QSizeF viewport, double pixelRatio);
     void drawStack(const ViewScene& scene, QSizeF viewport, const QPalette& palette);
     /// Binds a stream's texture to the units of A (0, 1) or B (2, 3) and sets the uniforms that
@@ -47,7 +37,7 @@ private:
     QOpenGLFunctions_3_3_Core* m_gl;
     QOpenGLShaderProgram m_imageProgram, m_stackProgram;
     QOpenGLVertexArrayObject m_emptyArray;
-    std::map<std::string, Texture> m_textures;
+    FrameTextures m_textures;
     unsigned m_maps = 0;
 };
 

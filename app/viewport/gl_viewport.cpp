@@ -1,5 +1,7 @@
 #include "app/viewport/gl_viewport.h"
 
+#include <algorithm>
+
 #include <QGuiApplication>
 #include <QOpenGLContext>
 #include <QOpenGLPaintDevice>
@@ -14,6 +16,8 @@
 namespace vergence {
 namespace {
 
+constexpr int kShortestRetry = 2, kLongestRetry = 256; ///< ms between looks for an unfinished frame
+
 QSurfaceFormat wantedFormat()
 {
     QSurfaceFormat format;
@@ -27,11 +31,13 @@ QSurfaceFormat wantedFormat()
 
 } // namespace
 
-GlViewport::GlViewport(const ViewScene& scene, QWidget* parent)
+GlViewport::GlViewport(ViewScene& scene, QWidget* parent)
     : QOpenGLWidget(parent),
       m_scene(scene),
-      m_uploader(std::make_unique<HostUploader>())
+      m_host(std::make_unique<HostUploader>())
 {
+    m_retry.setSingleShot(true);
+    connect(&m_retry, &QTimer::timeout, this, qOverload<>(&QWidget::update));
     setObjectName(QStringLiteral("viewport"));
     setFormat(wantedFormat());
     connect(&scene, &ViewScene::changed, this, qOverload<>(&QWidget::update));
@@ -70,22 +76,28 @@ bool GlViewport::isAvailable(QString* reason)
 
 void GlViewport::setUploader(std::unique_ptr<FrameUploader> uploader)
 {
-    expects(uploader != nullptr, "the uploader is there");
-    if (m_renderer) {
+    expects(!uploader || !uploader->sharedDevice().empty(), "the uploader opens device memory");
+    if (m_shared && m_renderer) {
         makeCurrent();
-        m_uploader->release();
-        m_renderer->forgetTextures();
+        releaseUploader(*m_shared);
         doneCurrent();
     }
-    m_uploader = std::move(uploader);
-    m_usesHostMemory = false;
-    m_isNew = true;
+    m_shared = std::move(uploader);
+    m_transport.clear();
     update();
+    Q_EMIT sharedDeviceChanged();
+}
+
+std::string GlViewport::sharedDevice() const
+{
+    return m_shared ? m_shared->sharedDevice() : std::string();
 }
 
 QString GlViewport::transportName() const
 {
-    return QString::fromStdString(m_uploader->name());
+    if (!m_transport.empty())
+        return QString::fromStdString(m_transport);
+    return QString::fromStdString(m_shared ? m_shared->name() : m_host->name());
 }
 
 void GlViewport::initializeGL()
@@ -113,11 +125,12 @@ void GlViewport::releaseGl()
     if (!m_renderer)
         return;
     makeCurrent();
-    try {
-        m_uploader->release();
-    } catch (const Error& error) {
-        log("viewport").warn("Releasing the frame transport failed: {}", error.what());
+    if (m_shared) { // the run may be gone when another context asks for these pictures
+        for (const std::string& stream : m_scene.streamsWithFrames())
+            keepPixels(stream);
+        releaseUploader(*m_shared);
     }
+    releaseUploader(*m_host);
     m_renderer.reset();
     doneCurrent();
 }
@@ -140,35 +153,118 @@ void GlViewport::paintGL()
 
 void GlViewport::uploadFrames()
 {
+    bool hasUploaded = false;
     try {
-        m_renderer->upload(m_scene, *m_uploader);
+        hasUploaded = m_renderer->textures().upload(m_scene, *m_host).hasUploaded;
+        if (hasUploaded)
+            m_transport = m_host->name();
     } catch (const DeviceError& error) {
-        fallBack(error.what());
+        log("viewport").error("A frame could not be uploaded: {}", error.what());
     }
-    if (m_isNew && m_scene.hasPicture()) {
-        m_isNew = false;
-        QMetaObject::invokeMethod(this, &GlViewport::transportChanged, Qt::QueuedConnection);
+    if (m_shared && uploadShared()) {
+        hasUploaded = true;
+        m_transport = m_shared->name();
+    }
+    m_renderer->textures().removeUnused(m_scene);
+    if (hasUploaded)
+        announce();
+}
+
+/// True where a picture came from device memory.
+bool GlViewport::uploadShared()
+{
+    try {
+        const auto progress = m_renderer->textures().upload(m_scene, *m_shared);
+        if (progress.isWaiting && !m_retry.isActive())
+            m_retry.start(m_retryMilliseconds = std::min(2 * m_retryMilliseconds, kLongestRetry));
+        else if (progress.hasUploaded)
+            m_retryMilliseconds = kShortestRetry;
+        if (progress.hasUploaded) {
+            for (const std::string& stream : m_scene.visibleStreams()) {
+                const auto shown = m_scene.frame(stream);
+                if (shown && shown->isScalar()) // their colours depend on all of them
+                    keepPixels(stream);
+            }
+        }
+        return progress.hasUploaded;
+    } catch (const DeviceError& error) {
+        giveUpSharing(error.what());
+        return false;
     }
 }
 
-void GlViewport::fallBack(const std::string& reason)
+/// The context is current.
+void GlViewport::keepPixels(const std::string& stream)
 {
-    if (m_usesHostMemory) {
-        log("viewport").error("A frame could not be uploaded: {}", reason);
+    const auto shown = m_scene.frame(stream);
+    if (!shown || shown->hasPixels() || !shown->isPicture())
         return;
+    if (auto pixels = m_renderer->textures().read(*shown); !pixels.empty())
+        m_scene.setPixels(stream, shown->revision, std::move(pixels));
+}
+
+bool GlViewport::fetchPixels(const std::string& stream)
+{
+    if (auto shown = m_scene.frame(stream);
+        m_renderer && shown && shown->isPicture() && !shown->hasPixels()) {
+        makeCurrent();
+        uploadFrames();
+        keepPixels(stream);
+        doneCurrent();
     }
+    const auto shown = m_scene.frame(stream);
+    return shown && shown->hasPixels();
+}
+
+void GlViewport::closeSources()
+{
+    if (!m_shared || !m_renderer)
+        return;
+    makeCurrent();
+    try {
+        m_renderer->textures().upload(m_scene, *m_shared);
+    } catch (const DeviceError& error) { // the end of a run says nothing of the next one
+        log("viewport").info("The last picture of the run is not shown: {}", error.what());
+    }
+    m_scene.closeSources();
+    m_shared->closeSources();
+    doneCurrent();
+}
+
+/// The context is current. Textures keep their pictures.
+void GlViewport::releaseUploader(FrameUploader& uploader)
+{
+    m_renderer->textures().detach(uploader);
+    try {
+        uploader.release();
+    } catch (const Error& error) {
+        log("viewport").warn("Releasing the frame transport failed: {}", error.what());
+    }
+}
+
+/// Asks, through whoever follows sharedDevice(), for host pixels of what could not be opened.
+void GlViewport::giveUpSharing(const std::string& reason)
+{
     log("viewport")
         .warn("Frames go through shared memory for the rest of this session: {}", reason);
-    try {
-        m_uploader->release();
-    } catch (const Error&) {
-        // The transport is being given up because it fails; its reason is logged above.
-    }
-    m_uploader = std::make_unique<HostUploader>();
-    m_usesHostMemory = true;
-    m_isNew = true;
-    m_renderer->forgetTextures();
-    uploadFrames();
+    releaseUploader(*m_shared);
+    m_shared.reset();
+    m_transport = m_host->name();
+    QMetaObject::invokeMethod(
+        this,
+        [this] {
+            Q_EMIT sharedDeviceChanged();
+            Q_EMIT transportChanged();
+        },
+        Qt::QueuedConnection);
+}
+
+void GlViewport::announce()
+{
+    if (m_transport == m_announced)
+        return;
+    m_announced = m_transport;
+    QMetaObject::invokeMethod(this, &GlViewport::transportChanged, Qt::QueuedConnection);
 }
 
 } // namespace vergence

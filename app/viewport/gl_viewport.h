@@ -1,8 +1,10 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include <QOpenGLWidget>
+#include <QTimer>
 
 #include "app/viewport/gl_renderer.h"
 #include "app/viewport/view_scene.h"
@@ -11,17 +13,25 @@
 namespace vergence {
 
 /// The OpenGL widget (`viewport`) of a ViewPanel. Its resources are rebuilt whenever Qt gives it
-/// another context, for instance when the panel moves to another window.
+/// another context, for instance when the panel moves to another window. Frames come through host
+/// memory, and from device memory where there is an uploader that opens it.
 class GlViewport : public QOpenGLWidget {
     Q_OBJECT
 public:
-    explicit GlViewport(const ViewScene& scene, QWidget* parent = nullptr);
+    explicit GlViewport(ViewScene& scene, QWidget* parent = nullptr);
     ~GlViewport() override;
 
     /// Whether this computer gives a context of OpenGL 3.3 core to widgets; the reason otherwise.
     static bool isAvailable(QString* reason);
 
+    /// For frames in device memory; null for none. An uploader that fails is given up.
     void setUploader(std::unique_ptr<FrameUploader> uploader);
+    /// UUID of the GPU whose memory can be opened; empty where none.
+    std::string sharedDevice() const;
+    /// Brings the pixels of a stream's frame from its texture to the scene. False where that frame
+    /// was not uploaded yet.
+    bool fetchPixels(const std::string& stream);
+    void closeSources(); ///< the run has ended, see FrameUploader
     QString transportName() const;
     int paintCount() const { return m_paintCount; }
     int contextCount() const { return m_contextCount; } ///< contexts alive now; 0 or 1
@@ -29,6 +39,7 @@ public:
 Q_SIGNALS:
     void failed(const QString& reason); ///< OpenGL cannot draw; use the painter instead
     void transportChanged();
+    void sharedDeviceChanged();
 
 protected:
     void initializeGL() override;
@@ -37,13 +48,19 @@ protected:
 private:
     void releaseGl();
     void uploadFrames();
-    void fallBack(const std::string& reason);
+    bool uploadShared();
+    void keepPixels(const std::string& stream);
+    void releaseUploader(FrameUploader& uploader);
+    void giveUpSharing(const std::string& reason);
+    void announce();
 
-    const ViewScene& m_scene;
-    std::unique_ptr<FrameUploader> m_uploader;
+    ViewScene& m_scene;
+    std::unique_ptr<FrameUploader> m_host, m_shared; ///< m_shared: null for none
     std::unique_ptr<GlRenderer> m_renderer;
-    bool m_usesHostMemory = true;
-    bool m_isNew = true; ///< transportChanged is still to be said for this uploader
+    std::string m_transport; ///< name of the uploader that brought the newest picture
+    std::string m_announced; ///< the one that transportChanged was said for
+    QTimer m_retry;          ///< looks again for a frame that was still being written
+    int m_retryMilliseconds = 2;
     int m_paintCount = 0;
     int m_contextCount = 0;
 };

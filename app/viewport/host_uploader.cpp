@@ -7,6 +7,7 @@
 #include <QOpenGLVersionFunctionsFactory>
 
 #include "core/base/error.h"
+#include "core/view/texture_format.h"
 
 namespace vergence {
 namespace {
@@ -22,23 +23,11 @@ QOpenGLFunctions_3_3_Core& functions()
     return *gl;
 }
 
-struct GlFormat {
-    GLint internal;
-    GLenum layout, type;
-};
-
-GlFormat glFormat(PixelFormat format)
-{
-    switch (format) {
-    case PixelFormat::Rgba16F:
-        return {GL_RGBA16F, GL_RGBA, GL_HALF_FLOAT};
-    case PixelFormat::R32F:
-        return {GL_R32F, GL_RED, GL_FLOAT};
-    case PixelFormat::Rgba8:
-        break;
-    }
-    return {GL_RGBA8, GL_RGBA, GL_UNSIGNED_BYTE};
-}
+static_assert(textureFormat(PixelFormat::Rgba8) ==
+              TextureFormat{GL_RGBA8, GL_RGBA, GL_UNSIGNED_BYTE});
+static_assert(textureFormat(PixelFormat::Rgba16F) ==
+              TextureFormat{GL_RGBA16F, GL_RGBA, GL_HALF_FLOAT});
+static_assert(textureFormat(PixelFormat::R32F) == TextureFormat{GL_R32F, GL_RED, GL_FLOAT});
 
 bool isSoftwareRenderer(QOpenGLFunctions_3_3_Core& gl)
 {
@@ -88,7 +77,7 @@ void HostUploader::upload(const Frame& frame, unsigned texture)
         fillBuffer(gl, frame);
     gl.glPixelStorei(GL_UNPACK_ALIGNMENT, 1);
     gl.glPixelStorei(GL_UNPACK_ROW_LENGTH, 0);
-    const GlFormat format = glFormat(frame.info.format);
+    const TextureFormat format = textureFormat(frame.info.format);
     const auto width = static_cast<GLsizei>(frame.info.width);
     const auto height = static_cast<GLsizei>(frame.info.height);
     if (frame.info.layers > 1) {

@@ -70,7 +70,8 @@ void SoftwareView::paintPane(QPainter& painter, const Pane& pane)
 {
     const auto shown = m_scene.frame(pane.stream);
     const bool isDifference = pane.operation != Pane::Operation::Picture;
-    if (!shown || (isDifference && !m_scene.frame(pane.other)))
+    const auto other = isDifference ? m_scene.frame(pane.other) : shown;
+    if (!shown || !other || !shown->hasPixels() || !other->hasPixels())
         return;
     const ViewSettings& settings = m_scene.settings();
     painter.save();
@@ -84,6 +85,9 @@ void SoftwareView::paintPane(QPainter& painter, const Pane& pane)
 void SoftwareView::paintStack(QPainter& painter)
 {
     const ViewSettings& settings = m_scene.settings();
+    const auto shown = m_scene.frame(settings.stream);
+    if (!shown || !shown->hasPixels())
+        return;
     for (const StackPlane& plane : m_scene.planes()) {
         const QImage& picture = image(settings.stream, plane.layer);
         const auto corner = [&](float x, float y) {

@@ -154,6 +154,8 @@ void ViewPanel::Impl::makeCanvas()
     QObject::connect(viewport, &GlViewport::failed, &owner,
                      [this](const QString& why) { useSoftware(why); });
     QObject::connect(viewport, &GlViewport::transportChanged, &owner, [this] { showStatus(); });
+    QObject::connect(viewport, &GlViewport::sharedDeviceChanged, &owner,
+                     &ViewPanel::sharedDeviceChanged);
     canvas = viewport;
     pages->addWidget(canvas);
 }
@@ -163,6 +165,7 @@ void ViewPanel::Impl::useSoftware(const QString& reason)
     if (software != nullptr)
         return;
     log("viewport").info("{} Pictures are drawn without it.", reason.toStdString());
+    const bool couldShare = !owner.sharedDevice().empty();
     if (viewport != nullptr)
         viewport->deleteLater();
     viewport = nullptr;
@@ -174,6 +177,8 @@ void ViewPanel::Impl::useSoftware(const QString& reason)
         connectScene();
         showPage();
     }
+    if (couldShare)
+        Q_EMIT owner.sharedDeviceChanged();
 }
 
 void ViewPanel::Impl::connectScene()
@@ -290,6 +295,8 @@ void ViewPanel::Impl::showStatus()
 
 void ViewPanel::Impl::showPointer(const QString& stream, int layer, double x, double y)
 {
+    if (viewport != nullptr)
+        viewport->fetchPixels(stream.toStdString());
     const auto shown = scene.frame(stream.toStdString());
     probe->setText(pixelText(shown->frame, layer, static_cast<int>(x), static_cast<int>(y)));
     input.texts["pointer_stream"] = stream.toStdString();
@@ -354,6 +361,9 @@ void ViewPanel::setControls(const std::vector<ViewControl>& controls)
 
 void ViewPanel::setFrame(Frame frame)
 {
+    const bool liesElsewhere = frame.pixels.empty() && frame.shared;
+    if (liesElsewhere && frame.shared->deviceUuid != sharedDevice())
+        return; // sent before the run heard what this view can open; the same comes once more
     auto& times = m_impl->arrivals[frame.info.stream];
     times.push_back(m_impl->clock.elapsed());
     m_impl->statusTimer.start();
@@ -401,9 +411,27 @@ int ViewPanel::paintCount() const
 
 void ViewPanel::setUploader(std::unique_ptr<FrameUploader> uploader)
 {
-    expects(uploader != nullptr, "the uploader is there");
     if (m_impl->viewport != nullptr)
         m_impl->viewport->setUploader(std::move(uploader));
+}
+
+std::string ViewPanel::sharedDevice() const
+{
+    return m_impl->viewport != nullptr ? m_impl->viewport->sharedDevice() : std::string();
+}
+
+std::optional<Frame> ViewPanel::frameWithPixels(const std::string& stream)
+{
+    if (m_impl->viewport != nullptr)
+        m_impl->viewport->fetchPixels(stream);
+    const auto shown = m_impl->scene.frame(stream);
+    return shown && shown->hasPixels() ? std::optional(shown->frame) : std::nullopt;
+}
+
+void ViewPanel::closeSources()
+{
+    if (m_impl->viewport != nullptr)
+        m_impl->viewport->closeSources();
 }
 
 } // namespace vergence

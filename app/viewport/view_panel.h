@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,15 +30,24 @@ public:
     void clear();
     std::vector<std::string> visibleStreams() const; ///< others need not be fetched
     void setMessage(const QString& text);            ///< shown while there is nothing to see
-    QImage grabView() const;       ///< what is on screen, for screenshots and tests
+    /// UUID of the GPU whose memory the view opens, to be told to the run (RunClient::setWatched);
+    /// empty: host pixels. Frames of other devices are left out.
+    std::string sharedDevice() const;
+    /// The shown frame of a stream with its pixels in host memory, fetched where they lie on a
+    /// device; nothing where they cannot be had yet.
+    std::optional<Frame> frameWithPixels(const std::string& stream);
+    void closeSources();     ///< the run has ended: device memory that was opened of it is closed
+    QImage grabView() const; ///< what is on screen, for screenshots and tests
     QString transportName() const; ///< "shared memory", "GPU interop", "software GL"
     int paintCount() const;        ///< frames drawn so far, for tests
-    void
-    setUploader(std::unique_ptr<FrameUploader> uploader); ///< replaces the one through host memory
+    /// For frames in device memory, beside the one through host memory; null for none. One that
+    /// fails is given up, with sharedDeviceChanged().
+    void setUploader(std::unique_ptr<FrameUploader> uploader);
 
 Q_SIGNALS:
     void viewInputChanged(const vergence::ViewInput& input);
     void visibleStreamsChanged();
+    void sharedDeviceChanged();
     void parameterDragged(const QString& key,
                           double value); ///< a diagram's shape with editsKey was moved
 

@@ -93,6 +93,33 @@ void ViewScene::setFrame(Frame frame)
         Q_EMIT changed();
 }
 
+void ViewScene::setPixels(const std::string& stream, std::uint64_t revision,
+                          std::vector<std::byte> pixels)
+{
+    const auto found = m_frames.find(stream);
+    if (found != m_frames.end() && found->second->revision == revision)
+        found->second = withPixels(*found->second, std::move(pixels));
+}
+
+void ViewScene::closeSources()
+{
+    for (auto& [stream, shown] : m_frames) {
+        if (!shown->frame.shared)
+            continue;
+        auto closed = std::make_shared<ShownFrame>(*shown);
+        closed->frame.shared.reset();
+        shown = std::move(closed);
+    }
+}
+
+std::vector<std::string> ViewScene::streamsWithFrames() const
+{
+    std::vector<std::string> streams;
+    for (const auto& [stream, frame] : m_frames)
+        streams.push_back(stream);
+    return streams;
+}
+
 void ViewScene::clear()
 {
     m_frames.clear();

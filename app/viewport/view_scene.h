@@ -58,6 +58,14 @@ public:
     void setStreams(const std::vector<StreamDecl>& streams);
     const std::vector<StreamDecl>& streams() const { return m_streams; }
     void setFrame(Frame frame); ///< throws ContractError for a frame that contradicts itself
+    /// The pixels of a frame that lies in device memory, fetched from there; nothing where another
+    /// frame has come since.
+    void setPixels(const std::string& stream, std::uint64_t revision,
+                   std::vector<std::byte> pixels);
+    /// The run has ended, and its device memory with it.
+    void closeSources();
+    /// Streams that have a frame.
+    std::vector<std::string> streamsWithFrames() const;
     void clear();
 
     const ViewSettings& settings() const { return m_settings; }

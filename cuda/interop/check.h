@@ -12,8 +12,11 @@ namespace vergence {
 /// memory.
 inline void checkInterop(cudaError_t error, const std::string& what)
 {
-    if (error != cudaSuccess)
-        throw DeviceError(what + ": " + cudaGetErrorString(error) + ".");
+    if (error == cudaSuccess)
+        return;
+    cudaGetLastError(); // CUDA remembers it, and a later call that asks would be blamed for it
+    throw DeviceError(what + ": " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) +
+                      ").");
 }
 
 } // namespace vergence

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "cuda/interop/drawing_device.h"
 #include "cuda/interop/registered_texture.h"
 
 namespace vergence {
@@ -11,36 +12,27 @@ namespace {
 
 constexpr int kSide = 64;
 
-std::string uuidText(const cudaUUID_t& uuid)
-{
-    std::string text = "GPU-";
-    for (int i = 0; i < 16; ++i) {
-        char digits[3];
-        std::snprintf(digits, sizeof(digits), "%02x", static_cast<unsigned char>(uuid.bytes[i]));
-        if (i == 4 || i == 6 || i == 8 || i == 10)
-            text += '-';
-        text += digits;
+/// Device memory for the length of a test.
+class TestImage {
+public:
+    explicit TestImage(const std::vector<unsigned char>& pixels)
+    {
+        checkInterop(cudaMalloc(&m_memory, pixels.size()), "Allocating a test image");
+        const cudaError_t error =
+            cudaMemcpy(m_memory, pixels.data(), pixels.size(), cudaMemcpyHostToDevice);
+        if (error != cudaSuccess)
+            cudaFree(m_memory);
+        checkInterop(error, "Filling a test image");
     }
-    return text;
-}
+    ~TestImage() { cudaFree(m_memory); }
+    TestImage(const TestImage&) = delete;
+    TestImage& operator=(const TestImage&) = delete;
 
-/// The CUDA device that draws the current context; throws where there is none or it is not
-/// `wantedUuid`.
-int drawingDevice(const std::string& wantedUuid)
-{
-    unsigned count = 0;
-    int devices[8] = {};
-    checkInterop(cudaGLGetDevices(&count, devices, 8, cudaGLDeviceListAll),
-                 "Asking which GPU draws");
-    for (unsigned i = 0; i < count; ++i) {
-        cudaDeviceProp properties{};
-        checkInterop(cudaGetDeviceProperties(&properties, devices[i]),
-                     "Reading the properties of a GPU");
-        if (wantedUuid.empty() || uuidText(properties.uuid) == wantedUuid)
-            return devices[i];
-    }
-    throw DeviceError("The GPU that draws is not the one that computes.");
-}
+    const std::byte* data() const { return static_cast<const std::byte*>(m_memory); }
+
+private:
+    void* m_memory = nullptr;
+};
 
 /// Copies a pattern through CUDA into a texture and reads it back through OpenGL.
 void copyAndCompare()
@@ -53,16 +45,12 @@ void copyAndCompare()
     glBindTexture(GL_TEXTURE_2D, texture);
     glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, kSide, kSide, 0, GL_RGBA, GL_UNSIGNED_BYTE, nullptr);
     glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST);
-    void* memory = nullptr;
-    checkInterop(cudaMalloc(&memory, pattern.size()), "Allocating a test image");
-    checkInterop(cudaMemcpy(memory, pattern.data(), pattern.size(), cudaMemcpyHostToDevice),
-                 "Filling a test image");
     {
+        const TestImage image(pattern);
         RegisteredTexture registered(texture, GL_TEXTURE_2D);
-        registered.write(static_cast<std::byte*>(memory), kSide * 4, kSide, 1, nullptr);
+        registered.write(image.data(), kSide * 4, kSide, 1, nullptr);
         checkInterop(cudaDeviceSynchronize(), "Waiting for the GPU");
     }
-    cudaFree(memory);
     glBindTexture(GL_TEXTURE_2D, texture);
     glGetTexImage(GL_TEXTURE_2D, 0, GL_RGBA, GL_UNSIGNED_BYTE, back.data());
     glDeleteTextures(1, &texture);
@@ -74,22 +62,25 @@ void copyAndCompare()
 
 } // namespace vergence
 
-/// Tries interop with the OpenGL context that is current. True when it works; otherwise `reason`
-/// (of `size` bytes) says why not. Meant for a child process: a broken driver may crash it.
+/// Tries interop with the OpenGL context that is current, on the GPU `wantedUuid` (empty: any).
+/// True when it works, with the UUID of the GPU in `answer` (of `size` bytes); otherwise `answer`
+/// says why not. Meant for a child process: a broken driver may crash it.
 extern "C" __attribute__((visibility("default"))) bool vergenceInteropProbe(const char* wantedUuid,
-                                                                            char* reason, int size)
+                                                                            char* answer, int size)
 {
     try {
         const auto* vendor = reinterpret_cast<const char*>(glGetString(GL_VENDOR));
         if (!vendor || !std::strstr(vendor, "NVIDIA"))
             throw vergence::DeviceError(std::string("OpenGL is drawn by ") +
                                         (vendor ? vendor : "nobody") + ", not by NVIDIA.");
-        vergence::checkInterop(cudaSetDevice(vergence::drawingDevice(wantedUuid ? wantedUuid : "")),
-                               "Choosing a GPU");
+        const vergence::DrawingDevice device =
+            vergence::drawingDevice(wantedUuid ? wantedUuid : "");
+        vergence::checkInterop(cudaSetDevice(device.index), "Choosing a GPU");
         vergence::copyAndCompare();
+        std::snprintf(answer, static_cast<std::size_t>(size), "%s", device.uuid.c_str());
         return true;
     } catch (const vergence::Error& failure) {
-        std::snprintf(reason, static_cast<std::size_t>(size), "%s", failure.what());
+        std::snprintf(answer, static_cast<std::size_t>(size), "%s", failure.what());
         return false;
     }
 }

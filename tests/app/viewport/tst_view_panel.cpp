@@ -10,26 +10,9 @@
 
 #include "app/viewport/gl_viewport.h"
 #include "app/viewport/view_panel.h"
-#include "core/base/error.h"
 #include "tests/app/viewport/synthetic_frames.h"
 
 using namespace vergence;
-
-namespace {
-
-/// Stands for a transport whose device fails.
-class FailingUploader : public FrameUploader {
-public:
-    explicit FailingUploader(int* released) : m_released(released) {}
-    std::string name() const override { return "GPU interop"; }
-    void upload(const Frame&, unsigned) override { throw DeviceError("the card is gone"); }
-    void release() override { ++*m_released; }
-
-private:
-    int* m_released;
-};
-
-} // namespace
 
 /// Needs a display with OpenGL 3.3; Mesa's software renderer under Xvfb will do.
 class ViewPanelTest : public QObject {
@@ -55,7 +38,6 @@ private Q_SLOTS:
     void orbitChangesThePictureAndSendsTheCamera();
     void controlsAndPointerAreSent();
     void panelSurvivesOtherWindows();
-    void failedUploaderFallsBackOnce();
     void unsupportedStreamIsSaidInWords();
     void emptyPanelSaysSo();
     void clearReturnsToTheMessage();
@@ -353,17 +335,6 @@ void ViewPanelTest::panelSurvivesOtherWindows()
         QCOMPARE(at({0.5, 0.5}), QColor(200, 100, 50));
         QCOMPARE(viewport()->contextCount(), 1);
     }
-}
-
-void ViewPanelTest::failedUploaderFallsBackOnce()
-{
-    int released = 0;
-    m_panel->setUploader(std::make_unique<FailingUploader>(&released));
-    QCOMPARE(m_panel->transportName(), QStringLiteral("GPU interop"));
-    m_panel->setFrame(test::makePlain("eye_view", 8, 8, {200, 100, 50}));
-    QCOMPARE(at({0.5, 0.5}), QColor(200, 100, 50));
-    QCOMPARE(released, 1);
-    QVERIFY(m_panel->transportName() != QStringLiteral("GPU interop"));
 }
 
 void ViewPanelTest::unsupportedStreamIsSaidInWords()
