@@ -73,6 +73,8 @@ void FakeRun::view(RunContext& context, const ViewInput& input)
 {
     ++m_script.viewed;
     m_script.lastViewX = input.scalar("level").value_or(-1);
+    if (m_script.inView)
+        return m_script.inView(context);
     const std::array<float, 4> pixels{0, 0.25f, 0.5f, 1};
     context.frames().publishLinear("picture", pixels, 2, 2, 1, context.step());
 }

@@ -20,6 +20,7 @@ Config fakeConfig(std::int64_t steps);
 /// What a test sees of a FakeRun, and what it makes it do. Outlives the run.
 struct FakeScript {
     std::function<void(RunContext&)> inPrepare, inStep, inSave, inFinish; ///< called first thing
+    std::function<void(RunContext&)> inView; ///< publishes instead of the run
     std::atomic<int> prepared{0}, stepped{0}, finished{0}, viewed{0}, loaded{0};
     std::atomic<double> lastViewX{-1};
     bool waitsAMillisecond = true; ///< simulated work per step

@@ -27,6 +27,7 @@ private Q_SLOTS:
     void serialiseReplacesInvalidUtf8();
     void pointsKeepValuesThatAreNotFinite();
     void viewAndDeclarationsReadBack();
+    void watchReadsBack();
     void splitterCutsAnywhere();
     void splitterDropsAnEndlessLineAndGoesOn();
 };
@@ -90,6 +91,8 @@ void readAccepted(const json& message)
         streamsFromJson(message.at("streams"));
     else if (type == "view")
         viewFromJson(message);
+    else if (type == "watch")
+        watchFromJson(message);
 }
 
 } // namespace
@@ -249,6 +252,23 @@ void TestProtocol::pointsKeepValuesThatAreNotFinite()
     QCOMPARE(read[3].value, -kInfinity);
     QCOMPARE(read[3].name, std::string("b"));
     QCOMPARE(read[1].wallSeconds, 0.5);
+}
+
+void TestProtocol::watchReadsBack()
+{
+    for (const WatchRequest& request :
+         {WatchRequest{true, "GPU-1"}, WatchRequest{true, ""}, WatchRequest{}}) {
+        json message = watchToJson(request);
+        message["type"] = "watch";
+        message["id"] = 1;
+        const ParsedMessage parsed = parseMessage(serialise(message), Direction::ToWorker);
+        QVERIFY2(parsed.isGood(), parsed.refusal.c_str());
+        QVERIFY(watchFromJson(parsed.message) == request);
+        message["shared_device"] = 7;
+        QCOMPARE(
+            QString::fromStdString(parseMessage(serialise(message), Direction::ToWorker).refusal),
+            QStringLiteral("watch: member `shared_device` must be a string"));
+    }
 }
 
 void TestProtocol::viewAndDeclarationsReadBack()
