@@ -13,6 +13,7 @@ inline void checkCuda(cudaError_t error, const std::string& what)
 {
     if (error == cudaSuccess)
         return;
+    cudaGetLastError(); // CUDA remembers it, and the next launch that asks would be blamed for it
     const ExitCode code =
         error == cudaErrorMemoryAllocation ? ExitCode::OutOfMemory : ExitCode::RunFailed;
     throw DeviceError(

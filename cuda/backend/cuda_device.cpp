@@ -3,8 +3,10 @@
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
+#include "core/base/log.h"
 #include "cuda/backend/check.h"
 #include "cuda/backend/cuda_stream.h"
+#include "cuda/backend/device_blocks.h"
 #include "cuda/backend/shared_slots.h"
 
 namespace vergence {
@@ -42,7 +44,16 @@ DeviceInfo describe(int index)
 
 } // namespace
 
-CudaDevice::CudaDevice(int index) : Device(describe(index)), m_pool(index) {}
+CudaDevice::CudaDevice(int index)
+    : Device(describe(index)),
+      m_pool(std::make_unique<DeviceBlocks>(index)),
+      m_exported(index)
+{
+    int readsHost = 0;
+    checkCuda(cudaDeviceGetAttribute(&readsHost, cudaDevAttrPageableMemoryAccess, index),
+              "Reading the properties of a GPU");
+    m_readsHostMemory = readsHost != 0;
+}
 
 DeviceMemory CudaDevice::memory() const
 {
@@ -61,7 +72,13 @@ std::unique_ptr<Stream> CudaDevice::createStream()
 
 std::unique_ptr<SharedSlots> CudaDevice::createSharedSlots(std::size_t slotBytes)
 {
-    return std::make_unique<CudaSharedSlots>(*this, slotBytes);
+    try {
+        return std::make_unique<CudaSharedSlots>(*this, m_exported, slotBytes);
+    } catch (const DeviceError& error) { // a run must not fail for want of previews
+        if (!m_saidWhyNotShared.exchange(true))
+            log("cuda").warn("Pictures go through host memory: {}", error.what());
+        return nullptr;
+    }
 }
 
 } // namespace vergence

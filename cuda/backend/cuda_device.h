@@ -1,9 +1,11 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "core/compute/device.h"
 #include "core/compute/kernel.h"
+#include "cuda/backend/exported_blocks.h"
 #include "cuda/backend/memory_pool.h"
 
 namespace vergence {
@@ -23,8 +25,16 @@ public:
     std::unique_ptr<SharedSlots> createSharedSlots(std::size_t slotBytes) override;
     int kernelVariant() const override { return kVariantCuda; }
 
+    MemoryPool& pool() { return m_pool; }
+    /// The device reads host memory by itself, so that a copy from there may be under way when the
+    /// call that started it returns.
+    bool readsHostMemory() const { return m_readsHostMemory; }
+
 private:
     MemoryPool m_pool;
+    ExportedBlocks m_exported;
+    bool m_readsHostMemory = false;
+    std::atomic<bool> m_saidWhyNotShared{false};
 };
 
 } // namespace vergence

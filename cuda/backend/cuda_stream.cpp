@@ -1,51 +1,119 @@
 #include "cuda/backend/cuda_stream.h"
 
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
 #include "cuda/backend/check.h"
+#include "cuda/backend/cuda_device.h"
 
 namespace vergence {
 
 namespace {
 
+constexpr std::size_t kLeastScratch = 256; ///< never null: CUB takes null for a question of size
+
+/// Memory of the host, registered with CUDA or not.
+bool isHostMemory(const void* pointer)
+{
+    cudaPointerAttributes attributes{};
+    checkCuda(cudaPointerGetAttributes(&attributes, pointer), "Asking where memory lies");
+    return attributes.type == cudaMemoryTypeUnregistered || attributes.type == cudaMemoryTypeHost;
+}
+
+/// What a graph holds as long as it lives.
+struct GraphParts {
+    cudaStream_t recordedOn = nullptr;
+    std::unique_ptr<MemoryPool::Reserved> memory;
+    std::vector<std::unique_ptr<std::byte[]>> hostCopies;
+};
+
 class CudaLaunchGraph final : public LaunchGraph {
 public:
-    explicit CudaLaunchGraph(cudaGraphExec_t executable) : m_executable(executable) {}
-    ~CudaLaunchGraph() override { cudaGraphExecDestroy(m_executable); }
+    CudaLaunchGraph(cudaGraph_t graph, GraphParts parts) : m_parts(std::move(parts))
+    {
+        checkCuda(cudaEventCreateWithFlags(&m_done, cudaEventDisableTiming), "Creating an event");
+        const cudaError_t error = cudaGraphInstantiate(&m_executable, graph, 0);
+        if (error != cudaSuccess)
+            cudaEventDestroy(m_done);
+        checkCuda(error, "Instantiating a launch graph");
+    }
+    ~CudaLaunchGraph() override
+    {
+        cudaEventSynchronize(m_done); // what it works in goes to others now
+        cudaGraphExecDestroy(m_executable);
+        cudaEventDestroy(m_done);
+    }
     CudaLaunchGraph(const CudaLaunchGraph&) = delete;
     CudaLaunchGraph& operator=(const CudaLaunchGraph&) = delete;
 
     void replay(Stream& stream) override
     {
-        checkCuda(cudaGraphLaunch(m_executable, static_cast<cudaStream_t>(stream.native())),
-                  "Replaying a launch graph");
+        expects(stream.native() == m_parts.recordedOn,
+                "LaunchGraph: replay on the stream that recorded it; they share scratch memory");
+        checkCuda(cudaGraphLaunch(m_executable, m_parts.recordedOn), "Replaying a launch graph");
+        checkCuda(cudaEventRecord(m_done, m_parts.recordedOn), "Marking a replay");
     }
 
 private:
-    cudaGraphExec_t m_executable;
+    GraphParts m_parts;
+    cudaGraphExec_t m_executable = nullptr;
+    cudaEvent_t m_done = nullptr;
 };
 
 } // namespace
 
-CudaStream::CudaStream(Device& device) : Stream(device)
+CudaStream::CudaStream(CudaDevice& owner) : Stream(owner), m_device(owner)
 {
-    checkCuda(cudaSetDevice(device.info().index), "Choosing a CUDA device");
+    checkCuda(cudaSetDevice(owner.info().index), "Choosing a CUDA device");
     checkCuda(cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking),
               "Creating a CUDA stream");
 }
 
 CudaStream::~CudaStream()
 {
+    if (m_isCapturing) { // an error cut the recording short
+        cudaGraph_t graph = nullptr;
+        cudaStreamEndCapture(m_stream, &graph);
+        if (graph)
+            cudaGraphDestroy(graph);
+        m_device.pool().endRecording();
+    }
     cudaStreamSynchronize(m_stream);
-    if (m_scratch)
-        device().deallocate(m_scratch, m_scratchBytes);
+    m_retired.push_back(m_scratch);
+    for (const Scratch& scratch : m_retired) {
+        if (scratch.memory)
+            m_device.deallocate(scratch.memory, scratch.bytes);
+    }
     cudaStreamDestroy(m_stream);
+    cudaGetLastError();
 }
 
 void CudaStream::copy(void* target, const void* source, std::size_t bytes)
 {
     if (bytes == 0)
         return;
+    const bool fromHost = isHostMemory(source);
+    if (m_isCapturing) {
+        expects(!isHostMemory(target),
+                "copy: must not bring values to the host while a launch graph is recorded");
+        if (fromHost)
+            source = keepForGraph(source, bytes);
+    }
     checkCuda(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, m_stream),
               "Copying memory");
+    // Pageable memory is staged before the call returns, unless the device reads it by itself.
+    if (fromHost && !m_isCapturing && m_device.readsHostMemory())
+        synchronize();
+}
+
+/// A replay reads host memory again, long after the caller's is gone.
+const void* CudaStream::keepForGraph(const void* source, std::size_t bytes)
+{
+    HostCopy copy = std::make_unique<std::byte[]>(bytes);
+    std::memcpy(copy.get(), source, bytes);
+    m_hostCopies.push_back(std::move(copy));
+    return m_hostCopies.back().get();
 }
 
 void CudaStream::fillBytes(void* target, int value, std::size_t bytes)
@@ -57,6 +125,7 @@ void CudaStream::fillBytes(void* target, int value, std::size_t bytes)
 
 void CudaStream::synchronize()
 {
+    expects(!m_isCapturing, "synchronize: nothing runs while a launch graph is recorded");
     checkCuda(cudaStreamSynchronize(m_stream), "Waiting for the GPU");
 }
 
@@ -67,41 +136,47 @@ void CudaStream::parallelFor(Index, Index, RangeBody, const void*)
 
 void* CudaStream::scratch(std::size_t bytes)
 {
-    if (bytes > m_scratchBytes) {
-        expects(
-            !m_capturing,
+    const std::size_t wanted = std::max(bytes, kLeastScratch);
+    if (wanted <= m_scratch.bytes)
+        return m_scratch.memory;
+    expects(!m_isCapturing,
             "scratch: must not grow while a launch graph is recorded; run the step once before");
-        synchronize();
-        if (m_scratch)
-            device().deallocate(m_scratch, m_scratchBytes);
-        m_scratch = nullptr;
-        m_scratchBytes = 0;
-        m_scratch = device().allocate(bytes);
-        m_scratchBytes = bytes;
-    }
-    return m_scratch;
+    synchronize();
+    const Scratch old = std::exchange(m_scratch, {});
+    if (old.memory && m_hasRecorded)
+        m_retired.push_back(old);
+    else if (old.memory)
+        m_device.deallocate(old.memory, old.bytes);
+    m_scratch = {m_device.allocate(wanted), wanted};
+    return m_scratch.memory;
 }
 
 bool CudaStream::beginCapture()
 {
-    expects(!m_capturing, "beginCapture: a launch graph is being recorded already");
-    checkCuda(cudaStreamBeginCapture(m_stream, cudaStreamCaptureModeThreadLocal),
-              "Starting to record a launch graph");
-    m_capturing = true;
+    expects(!m_isCapturing, "beginCapture: a launch graph is being recorded already");
+    m_device.pool().beginRecording();
+    const cudaError_t error = cudaStreamBeginCapture(m_stream, cudaStreamCaptureModeThreadLocal);
+    if (error != cudaSuccess)
+        m_device.pool().endRecording();
+    checkCuda(error, "Starting to record a launch graph");
+    m_isCapturing = true;
+    m_hasRecorded = true;
     return true;
 }
 
 std::unique_ptr<LaunchGraph> CudaStream::endCapture()
 {
-    expects(m_capturing, "endCapture: nothing is being recorded");
-    m_capturing = false;
+    expects(m_isCapturing, "endCapture: nothing is being recorded");
+    m_isCapturing = false;
     cudaGraph_t graph = nullptr;
-    checkCuda(cudaStreamEndCapture(m_stream, &graph), "Recording a launch graph");
-    cudaGraphExec_t executable = nullptr;
-    const cudaError_t error = cudaGraphInstantiate(&executable, graph, 0);
-    cudaGraphDestroy(graph);
-    checkCuda(error, "Instantiating a launch graph");
-    return std::make_unique<CudaLaunchGraph>(executable);
+    const cudaError_t error = cudaStreamEndCapture(m_stream, &graph);
+    GraphParts parts{m_stream, m_device.pool().endRecording(), std::exchange(m_hostCopies, {})};
+    checkCuda(error, "Recording a launch graph");
+    struct Destroy {
+        cudaGraph_t graph;
+        ~Destroy() { cudaGraphDestroy(graph); }
+    } destroyAtEnd{graph};
+    return std::make_unique<CudaLaunchGraph>(graph, std::move(parts));
 }
 
 } // namespace vergence

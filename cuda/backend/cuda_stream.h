@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include <cuda_runtime.h>
 
@@ -8,10 +9,12 @@
 
 namespace vergence {
 
+class CudaDevice;
+
 /// A CUDA stream. The device is current on the thread that uses it.
 class CudaStream final : public Stream {
 public:
-    explicit CudaStream(Device& device);
+    explicit CudaStream(CudaDevice& device);
     ~CudaStream() override;
     CudaStream(const CudaStream&) = delete;
     CudaStream& operator=(const CudaStream&) = delete;
@@ -23,13 +26,24 @@ public:
     void* scratch(std::size_t bytes) override;
     void* native() const override { return m_stream; }
     bool beginCapture() override;
+    /// What the graph needs besides the tensors that it was recorded with stays reserved for it:
+    /// temporaries returned meanwhile, host values copied to the device, scratch memory.
     std::unique_ptr<LaunchGraph> endCapture() override;
 
 private:
+    using HostCopy = std::unique_ptr<std::byte[]>;
+    struct Scratch {
+        void* memory = nullptr;
+        std::size_t bytes = 0;
+    };
+    const void* keepForGraph(const void* source, std::size_t bytes);
+
+    CudaDevice& m_device;
     cudaStream_t m_stream = nullptr;
-    void* m_scratch = nullptr;
-    std::size_t m_scratchBytes = 0;
-    bool m_capturing = false;
+    Scratch m_scratch;
+    std::vector<Scratch> m_retired; ///< earlier scratch memory that recorded graphs still use
+    std::vector<HostCopy> m_hostCopies;
+    bool m_isCapturing = false, m_hasRecorded = false;
 };
 
 } // namespace vergence

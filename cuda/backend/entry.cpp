@@ -38,6 +38,7 @@ public:
                     refusal = failure.what();
                 }
             }
+            cudaGetLastError(); // nobody else is to be blamed for it
             log("cuda").warn("CUDA device {}: {}", i, refusal);
             reason = refusal;
         }

@@ -2,25 +2,47 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
-#include <cuda_runtime.h>
 #include <fmt/format.h>
 
-#include "cuda/backend/check.h"
+#include "core/base/error.h"
 
 namespace vergence {
 
+namespace {
+
+/// The last block of a size that was returned; null where there is none.
+void* pop(std::map<std::size_t, std::vector<void*>>& blocks, std::size_t size)
+{
+    const auto kept = blocks.find(size);
+    if (kept == blocks.end() || kept->second.empty())
+        return nullptr;
+    void* block = kept->second.back();
+    kept->second.pop_back();
+    return block;
+}
+
+} // namespace
+
+BlockSource::~BlockSource() = default;
+
 std::size_t MemoryPool::sizeClass(std::size_t bytes)
 {
-    constexpr std::size_t kSmallest = 256;
+    constexpr std::size_t kSmallest = 256, kLargest = std::size_t{1} << 60;
     if (bytes <= kSmallest)
         return kSmallest;
+    if (bytes > kLargest) // no memory is so large, and rounding up would overflow
+        return bytes;
     const std::size_t step = std::max(kSmallest, std::bit_ceil(bytes) / 16);
     return (bytes + step - 1) / step * step;
 }
 
+MemoryPool::MemoryPool(std::unique_ptr<BlockSource> source) : m_source(std::move(source)) {}
+
 MemoryPool::~MemoryPool()
 {
+    m_recording.reset();
     releaseKept();
 }
 
@@ -28,55 +50,74 @@ void* MemoryPool::allocate(std::size_t bytes)
 {
     const std::size_t size = sizeClass(bytes);
     const std::lock_guard lock(m_mutex);
-    void* pointer = nullptr;
-    auto kept = m_kept.find(size);
-    if (kept != m_kept.end() && !kept->second.empty()) {
-        pointer = kept->second.back();
-        kept->second.pop_back();
-    } else {
-        const CurrentDevice current(m_device);
-        if (cudaMalloc(&pointer, size) != cudaSuccess) {
-            cudaGetLastError();
-            releaseKept();
-            if (cudaMalloc(&pointer, size) != cudaSuccess) {
-                cudaGetLastError();
-                std::size_t free = 0, total = 0;
-                cudaMemGetInfo(&free, &total);
-                throw DeviceError(
-                    fmt::format(
-                        "The GPU ran out of memory: {:.1f} MiB were wanted, {:.1f} of {:.1f} GiB "
-                        "are free. Choose smaller sizes or another device.",
-                        static_cast<double>(size) / (1 << 20),
-                        static_cast<double>(free) / (1 << 30),
-                        static_cast<double>(total) / (1 << 30)),
-                    ExitCode::OutOfMemory);
-            }
-        }
-    }
+    void* block = isRecordingHere() ? pop(m_recording->m_blocks, size) : nullptr;
+    if (!block)
+        block = pop(m_kept, size);
+    if (!block)
+        block = fromSource(size);
     m_used += size;
     m_peak = std::max(m_peak, m_used);
-    return pointer;
+    return block;
+}
+
+void* MemoryPool::fromSource(std::size_t size)
+{
+    void* block = m_source->take(size);
+    if (!block && !m_recording) { // giving back waits for the device, which a recording forbids
+        releaseKept();
+        block = m_source->take(size);
+    }
+    if (!block)
+        throw DeviceError(fmt::format("The GPU ran out of memory: {:.1f} MiB were wanted, {}. "
+                                      "Choose smaller sizes or another device.",
+                                      static_cast<double>(size) / (1 << 20), m_source->room()),
+                          ExitCode::OutOfMemory);
+    return block;
 }
 
 void MemoryPool::deallocate(void* pointer, std::size_t bytes) noexcept
 {
     const std::size_t size = sizeClass(bytes);
     const std::lock_guard lock(m_mutex);
-    m_kept[size].push_back(pointer);
+    (isRecordingHere() ? m_recording->m_blocks : m_kept)[size].push_back(pointer);
     m_used -= size;
+}
+
+bool MemoryPool::isRecordingHere() const
+{
+    return m_recording && m_recorder == std::this_thread::get_id();
+}
+
+void MemoryPool::beginRecording()
+{
+    const std::lock_guard lock(m_mutex);
+    expects(!m_recording, "MemoryPool: another stream of this device records a launch graph");
+    m_recording = std::make_unique<Reserved>(*this);
+    m_recorder = std::this_thread::get_id();
+}
+
+std::unique_ptr<MemoryPool::Reserved> MemoryPool::endRecording()
+{
+    const std::lock_guard lock(m_mutex);
+    return std::exchange(m_recording, nullptr);
+}
+
+MemoryPool::Reserved::~Reserved()
+{
+    const std::lock_guard lock(m_pool.m_mutex);
+    for (auto& [size, blocks] : m_blocks) {
+        auto& kept = m_pool.m_kept[size];
+        kept.insert(kept.end(), blocks.begin(), blocks.end());
+    }
 }
 
 void MemoryPool::releaseKept() noexcept
 {
-    int before = 0;
-    cudaGetDevice(&before);
-    cudaSetDevice(m_device);
     for (auto& [size, blocks] : m_kept) {
         for (void* block : blocks)
-            cudaFree(block);
+            m_source->giveBack(block);
         blocks.clear();
     }
-    cudaSetDevice(before);
 }
 
 std::size_t MemoryPool::used() const

@@ -2,10 +2,25 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <string>
+#include <thread>
 #include <vector>
 
 namespace vergence {
+
+/// Where a MemoryPool gets its blocks. Not called by two threads at once.
+class BlockSource {
+public:
+    virtual ~BlockSource();
+    /// A block aligned to 256 bytes, or null where there is no room. Throws DeviceError for any
+    /// other refusal.
+    virtual void* take(std::size_t bytes) = 0;
+    virtual void giveBack(void* block) noexcept = 0;
+    /// "1.2 of 8.0 GiB are free"
+    virtual std::string room() const = 0;
+};
 
 /// Keeps returned blocks by size class for the next request, so that a training step allocates
 /// nothing after warm-up and addresses repeat. Size classes waste at most an eighth. Thread-safe.
@@ -14,15 +29,35 @@ namespace vergence {
 /// stream, as it is with one stream per run. Other streams synchronise before they return memory.
 class MemoryPool {
 public:
-    explicit MemoryPool(int deviceIndex) : m_device(deviceIndex) {}
+    explicit MemoryPool(std::unique_ptr<BlockSource> source);
     ~MemoryPool();
     MemoryPool(const MemoryPool&) = delete;
     MemoryPool& operator=(const MemoryPool&) = delete;
 
-    /// Throws DeviceError with exit code 5 when the card is exhausted, after giving back everything
-    /// kept.
+    /// Throws DeviceError with exit code 5 when the source is exhausted, after giving back
+    /// everything kept.
     void* allocate(std::size_t bytes);
     void deallocate(void* pointer, std::size_t bytes) noexcept;
+
+    /// Blocks that a recorded launch graph works in. They return to the pool with it; the pool
+    /// outlives it.
+    class Reserved {
+    public:
+        explicit Reserved(MemoryPool& pool) : m_pool(pool) {}
+        ~Reserved();
+        Reserved(const Reserved&) = delete;
+        Reserved& operator=(const Reserved&) = delete;
+
+    private:
+        friend class MemoryPool;
+        MemoryPool& m_pool;
+        std::map<std::size_t, std::vector<void*>> m_blocks;
+    };
+    /// From here on, blocks that this thread returns are handed out again to this thread alone:
+    /// the graph that it records will write into them whenever it is replayed. One at a time.
+    void beginRecording();
+    /// What the graph must hold as long as it lives.
+    std::unique_ptr<Reserved> endRecording();
 
     std::size_t used() const;
     std::size_t peak() const;
@@ -31,11 +66,16 @@ public:
     static std::size_t sizeClass(std::size_t bytes);
 
 private:
+    using Blocks = std::map<std::size_t, std::vector<void*>>;
+    bool isRecordingHere() const;
+    void* fromSource(std::size_t size);
     void releaseKept() noexcept;
 
-    int m_device;
+    std::unique_ptr<BlockSource> m_source;
     mutable std::mutex m_mutex;
-    std::map<std::size_t, std::vector<void*>> m_kept;
+    Blocks m_kept;
+    std::unique_ptr<Reserved> m_recording;
+    std::thread::id m_recorder;
     std::size_t m_used = 0, m_peak = 0;
 };
 

@@ -1,34 +1,28 @@
 #pragma once
 
-#include <array>
-
-#include <cuda_runtime.h>
+#include <memory>
 
 #include "core/compute/device.h"
+#include "cuda/backend/exported_blocks.h"
 
 namespace vergence {
 
-/// Three slots in one allocation exported through CUDA IPC, with one interprocess event per slot.
+/// Slots exported through CUDA IPC, written in turn.
 class CudaSharedSlots final : public SharedSlots {
 public:
-    CudaSharedSlots(Device& device, std::size_t slotBytes);
+    /// Throws DeviceError where the device exports no memory, or has none left.
+    CudaSharedSlots(Device& device, ExportedBlocks& blocks, std::size_t slotBytes);
     ~CudaSharedSlots() override;
     CudaSharedSlots(const CudaSharedSlots&) = delete;
     CudaSharedSlots& operator=(const CudaSharedSlots&) = delete;
 
-    std::size_t slotBytes() const override { return m_slotBytes; }
+    std::size_t slotBytes() const override { return m_block->slotBytes(); }
     SharedPixels write(Stream& stream, const void* pixels, std::size_t bytes) override;
 
 private:
-    static constexpr int kSlots = 3;
-
     Device& m_device;
-    std::size_t m_slotBytes;
-    std::byte* m_memory = nullptr;
-    std::array<cudaEvent_t, kSlots> m_events{};
-    cudaIpcMemHandle_t m_memoryHandle{};
-    std::array<cudaIpcEventHandle_t, kSlots> m_eventHandles{};
-    int m_next = 0;
+    ExportedBlocks& m_blocks;
+    std::unique_ptr<ExportedBlock> m_block;
 };
 
 } // namespace vergence

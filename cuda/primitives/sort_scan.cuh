@@ -1,7 +1,10 @@
 #pragma once
 
+#include <limits>
+
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
+#include <cub/version.cuh>
 
 #include "core/base/error.h"
 #include "core/compute/stream.h"
@@ -11,10 +14,19 @@ namespace vergence {
 namespace detail {
 inline void checkCub(cudaError_t error, const char* what)
 {
-    if (error != cudaSuccess)
-        throw DeviceError(std::string(what) + ": " + cudaGetErrorString(error) + ".");
+    if (error == cudaSuccess)
+        return;
+    cudaGetLastError(); // the next launch must not be blamed for it
+    throw DeviceError(std::string(what) + ": " + cudaGetErrorString(error) + ".");
 }
 } // namespace detail
+
+#if defined(CUB_VERSION) && CUB_VERSION < 200700
+inline constexpr Index kLongestScan =
+    std::numeric_limits<int>::max(); ///< CUB before 2.7 counts in int
+#else
+inline constexpr Index kLongestScan = std::numeric_limits<Index>::max();
+#endif
 
 /// out[i] = in[0] + … + in[i − 1] over device memory; `out` may be `in`. Uses the stream's scratch
 /// memory.
@@ -23,6 +35,8 @@ void exclusiveScan(Stream& stream, const T* in, T* out, Index n)
 {
     if (n <= 0)
         return;
+    expects(n <= kLongestScan,
+            "exclusiveScan: the CUB of this build scans 2^31 - 1 values at most");
     const auto native = static_cast<cudaStream_t>(stream.native());
     std::size_t bytes = 0;
     detail::checkCub(cub::DeviceScan::ExclusiveSum(nullptr, bytes, in, out, n, native),
