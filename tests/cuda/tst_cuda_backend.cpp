@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <numeric>
 
@@ -7,6 +8,7 @@
 #include "core/compute/kernel.h"
 #include "core/compute/tensor.h"
 #include "tests/support/cuda_device.h"
+#include "tests/support/thrown.h"
 
 using namespace vergence;
 
@@ -97,6 +99,129 @@ private Q_SLOTS:
         stream->copy(source.data(), twos.data(), source.bytes());
         graph->replay(*stream);
         QCOMPARE(target.toHost<float>(*stream), twos);
+    }
+
+    void graphKeepsHostValues()
+    {
+        VERGENCE_CUDA_DEVICE(device);
+        const auto stream = device->createStream();
+        const Tensor target = Tensor::zeros(*stream, device, {64});
+        auto values = std::make_unique<std::vector<float>>(64, 3.0f);
+        QVERIFY(stream->beginCapture());
+        stream->copy(target.data(), values->data(), target.bytes());
+        const auto graph = stream->endCapture();
+        std::fill(values->begin(), values->end(), 9.0f);
+        values.reset();
+        graph->replay(*stream);
+        QCOMPARE(target.toHost<float>(*stream), std::vector<float>(64, 3.0f));
+    }
+
+    void temporariesOfAGraphStayItsOwn()
+    {
+        VERGENCE_CUDA_DEVICE(device);
+        const auto stream = device->createStream();
+        const std::vector<float> ones(1000, 1.0f), twos(1000, 2.0f);
+        const Tensor source = Tensor::fromHost<float>(*stream, device, {1000}, ones);
+        const Tensor target = Tensor::zeros(*stream, device, {1000});
+        QVERIFY(stream->beginCapture());
+        {
+            const Tensor temporary = Tensor::empty(device, {1000});
+            stream->copy(temporary.data(), source.data(), source.bytes());
+            stream->copy(target.data(), temporary.data(), source.bytes());
+        }
+        const auto graph = stream->endCapture();
+        const Tensor other = Tensor::fromHost<float>(*stream, device, {1000}, twos);
+        const Tensor another = Tensor::fromHost<float>(*stream, device, {1000}, twos);
+        graph->replay(*stream);
+        QCOMPARE(target.toHost<float>(*stream), ones);
+        QCOMPARE(other.toHost<float>(*stream), twos);
+        QCOMPARE(another.toHost<float>(*stream), twos);
+    }
+
+    void scratchOfAGraphOutlivesGrowth()
+    {
+        VERGENCE_CUDA_DEVICE(device);
+        const auto stream = device->createStream();
+        const std::vector<float> twos(64, 2.0f);
+        void* scratch = stream->scratch(64 * sizeof(float));
+        QVERIFY(stream->beginCapture());
+        stream->fillBytes(scratch, 0, 64 * sizeof(float));
+        const auto graph = stream->endCapture();
+        stream->scratch(1 << 20);
+        const Tensor later = Tensor::fromHost<float>(*stream, device, {64}, twos);
+        graph->replay(*stream);
+        QCOMPARE(later.toHost<float>(*stream), twos);
+    }
+
+    void recordingRefusesWhatCannotBeReplayed()
+    {
+        VERGENCE_CUDA_DEVICE(device);
+        const auto stream = device->createStream(), other = device->createStream();
+        const Tensor source = Tensor::zeros(*stream, device, {64});
+        std::vector<float> values(64);
+        QVERIFY(stream->beginCapture());
+        VERGENCE_THROWS(ContractError, "to the host",
+                        stream->copy(values.data(), source.data(), source.bytes()));
+        VERGENCE_THROWS(ContractError, "must not grow", stream->scratch(1 << 20));
+        VERGENCE_THROWS(ContractError, "nothing runs", stream->synchronize());
+        const auto graph = stream->endCapture();
+        VERGENCE_THROWS(ContractError, "that recorded it", graph->replay(*other));
+        graph->replay(*stream);
+        QCOMPARE(source.toHost<float>(*stream), values);
+    }
+
+    void abandonedRecordingDoesNoHarm()
+    {
+        VERGENCE_CUDA_DEVICE(device);
+        device->createStream()->beginCapture();
+        const auto stream = device->createStream();
+        const Tensor tensor = Tensor::zeros(*stream, device, {64});
+        QCOMPARE(tensor.toHost<float>(*stream), std::vector<float>(64));
+        QVERIFY(stream->beginCapture());
+        QVERIFY(stream->endCapture() != nullptr); // of nothing
+    }
+
+    void hostMemoryMayBeReusedAtOnce()
+    {
+        VERGENCE_CUDA_DEVICE(device);
+        const auto stream = device->createStream();
+        constexpr Index kCount = 1 << 22;
+        std::vector<float> values(kCount);
+        std::vector<Tensor> tensors;
+        for (int i = 0; i < 8; ++i) {
+            std::fill(values.begin(), values.end(), static_cast<float>(i));
+            tensors.push_back(Tensor::fromHost<float>(*stream, device, {kCount}, values));
+        }
+        for (int i = 0; i < 8; ++i)
+            QCOMPARE(tensors[static_cast<std::size_t>(i)].toHost<float>(*stream),
+                     std::vector<float>(kCount, static_cast<float>(i)));
+    }
+
+    void slotsAreTakenUpAgain()
+    {
+        VERGENCE_CUDA_DEVICE(device);
+        const auto stream = device->createStream();
+        const Tensor pixels = Tensor::zeros(*stream, device, {1000}, DType::U8);
+        auto slots = device->createSharedSlots(1000);
+        const SharedPixels first = slots->write(*stream, pixels.data(), 1000);
+        slots.reset(); // a viewer may have this memory open for long
+        slots = device->createSharedSlots(900);
+        const SharedPixels second = slots->write(*stream, pixels.data(), 900);
+        QVERIFY(second.memoryHandle == first.memoryHandle);
+        QVERIFY(second.offset != first.offset); // the newest picture is written over last
+        QVERIFY(stream->beginCapture());
+        VERGENCE_THROWS(ContractError, "launch graph", slots->write(*stream, pixels.data(), 1000));
+        QVERIFY(stream->endCapture() != nullptr);
+        stream->synchronize();
+    }
+
+    void slotsThatDoNotFitAreNoFailure()
+    {
+        VERGENCE_CUDA_DEVICE(device);
+        QVERIFY(!device->createSharedSlots(device->info().totalBytes));
+        const auto stream = device->createStream(); // and nobody is blamed for it later
+        const Tensor tensor = Tensor::zeros(*stream, device, {64});
+        QCOMPARE(tensor.toHost<float>(*stream), std::vector<float>(64));
     }
 
     void sharedSlotsRotate()
