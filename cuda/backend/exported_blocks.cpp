@@ -36,11 +36,6 @@ ExportedBlock::ExportedBlock(std::size_t slotBytes)
     }
 }
 
-ExportedBlock::~ExportedBlock()
-{
-    free();
-}
-
 void ExportedBlock::free() noexcept
 {
     for (cudaEvent_t event : m_events) {

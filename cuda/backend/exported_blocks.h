@@ -16,9 +16,9 @@ class ExportedBlock {
 public:
     static constexpr int kSlots = 3;
 
-    /// Throws DeviceError; the device is current.
+    /// Throws DeviceError; the device is current. What was exported stays until the end of the
+    /// process, see ExportedBlocks.
     explicit ExportedBlock(std::size_t slotBytes);
-    ~ExportedBlock();
     ExportedBlock(const ExportedBlock&) = delete;
     ExportedBlock& operator=(const ExportedBlock&) = delete;
 

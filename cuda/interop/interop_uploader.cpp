@@ -13,6 +13,8 @@ namespace vergence {
 
 namespace {
 
+constexpr int kMostOldErrors = 32; ///< a lost context reports errors without end
+
 static_assert(textureFormat(PixelFormat::Rgba8) ==
               TextureFormat{GL_RGBA8, GL_RGBA, GL_UNSIGNED_BYTE});
 static_assert(textureFormat(PixelFormat::Rgba16F) ==
@@ -126,8 +128,8 @@ private:
         const auto width = static_cast<GLsizei>(info.width),
                    height = static_cast<GLsizei>(info.height),
                    layers = static_cast<GLsizei>(info.layers);
-        while (glGetError() != GL_NO_ERROR) // of earlier calls
-            ;
+        for (int i = 0; i < kMostOldErrors && glGetError() != GL_NO_ERROR; ++i)
+            ; // of earlier calls
         glBindTexture(target, texture);
         glPixelStorei(GL_UNPACK_ALIGNMENT, 4);
         if (target == GL_TEXTURE_2D_ARRAY)
