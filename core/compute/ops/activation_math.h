@@ -1,73 +1,77 @@
 #pragma once
 
-#include <cmath>
-
 #include "core/compute/dense.h"
-#include "core/compute/host_device.h"
+#include "core/compute/ops/fast_math.h"
 
 namespace vergence {
 
-/// Activations and their derivatives for one number. Real is float or double.
+/// Activations and their derivatives. Real is float, double or a vector of either (fast_math.h).
 /// Sources: Gaussian Error Linear Units (2016), section 2; Sigmoid-Weighted Linear Units (2017).
 template <class Real>
 VERGENCE_HD Real sigmoid(Real x)
 {
-    return Real(1) / (Real(1) + std::exp(-x));
+    using S = ScalarOf<Real>;
+    return S(1) / (S(1) + exponential(-x));
 }
 
 template <class Real>
 VERGENCE_HD Real geluErf(Real x)
 {
-    return Real(0.5) * x * (Real(1) + std::erf(x * Real(0.70710678118654752440)));
+    using S = ScalarOf<Real>;
+    return S(0.5) * x * (S(1) + errorFunction(x * S(0.70710678118654752440)));
 }
 template <class Real>
 VERGENCE_HD Real geluErfDerivative(Real x)
 {
-    const Real cdf = Real(0.5) * (Real(1) + std::erf(x * Real(0.70710678118654752440)));
-    return cdf + x * Real(0.39894228040143267794) * std::exp(Real(-0.5) * x * x);
+    using S = ScalarOf<Real>;
+    const Real cdf = S(0.5) * (S(1) + errorFunction(x * S(0.70710678118654752440)));
+    return cdf + x * S(0.39894228040143267794) * exponential(S(-0.5) * x * x);
 }
 
 template <class Real>
 VERGENCE_HD Real geluTanh(Real x)
 {
-    const Real u = Real(0.79788456080286535588) * (x + Real(0.044715) * x * x * x);
-    return Real(0.5) * x * (Real(1) + std::tanh(u));
+    using S = ScalarOf<Real>;
+    const Real u = S(0.79788456080286535588) * (x + S(0.044715) * x * x * x);
+    return S(0.5) * x * (S(1) + hyperbolicTangent(u));
 }
 template <class Real>
 VERGENCE_HD Real geluTanhDerivative(Real x)
 {
-    const Real t = std::tanh(Real(0.79788456080286535588) * (x + Real(0.044715) * x * x * x));
-    return Real(0.5) * (Real(1) + t) + Real(0.5) * x * (Real(1) - t * t) *
-                                           Real(0.79788456080286535588) *
-                                           (Real(1) + Real(0.134145) * x * x);
+    using S = ScalarOf<Real>;
+    const Real t = hyperbolicTangent(S(0.79788456080286535588) * (x + S(0.044715) * x * x * x));
+    return S(0.5) * (S(1) + t) +
+           S(0.5) * x * (S(1) - t * t) * S(0.79788456080286535588) * (S(1) + S(0.134145) * x * x);
 }
 
 /// x · σ(slope · x): SiLU for slope 1, quick-GELU for slope 1.702.
 template <class Real>
-VERGENCE_HD Real swish(Real x, Real slope)
+VERGENCE_HD Real swish(Real x, ScalarOf<Real> slope)
 {
     return x * sigmoid(slope * x);
 }
 template <class Real>
-VERGENCE_HD Real swishDerivative(Real x, Real slope)
+VERGENCE_HD Real swishDerivative(Real x, ScalarOf<Real> slope)
 {
+    using S = ScalarOf<Real>;
     const Real s = sigmoid(slope * x);
-    return s + slope * x * s * (Real(1) - s);
+    return s + slope * x * s * (S(1) - s);
 }
 
 template <Activation kind, class Real>
 VERGENCE_HD Real activationValue(Real x)
 {
+    using S = ScalarOf<Real>;
     if constexpr (kind == Activation::GeluErf)
         return geluErf(x);
     else if constexpr (kind == Activation::GeluTanh)
         return geluTanh(x);
     else if constexpr (kind == Activation::QuickGelu)
-        return swish(x, Real(1.702));
+        return swish(x, S(1.702));
     else if constexpr (kind == Activation::Silu)
-        return swish(x, Real(1));
+        return swish(x, S(1));
     else if constexpr (kind == Activation::Relu)
-        return x > Real(0) ? x : Real(0);
+        return select(x > S(0), x, spread<Real>(S(0)));
     else
         return x;
 }
@@ -75,18 +79,19 @@ VERGENCE_HD Real activationValue(Real x)
 template <Activation kind, class Real>
 VERGENCE_HD Real activationDerivative(Real x)
 {
+    using S = ScalarOf<Real>;
     if constexpr (kind == Activation::GeluErf)
         return geluErfDerivative(x);
     else if constexpr (kind == Activation::GeluTanh)
         return geluTanhDerivative(x);
     else if constexpr (kind == Activation::QuickGelu)
-        return swishDerivative(x, Real(1.702));
+        return swishDerivative(x, S(1.702));
     else if constexpr (kind == Activation::Silu)
-        return swishDerivative(x, Real(1));
+        return swishDerivative(x, S(1));
     else if constexpr (kind == Activation::Relu)
-        return x > Real(0) ? Real(1) : Real(0);
+        return select(x > S(0), spread<Real>(S(1)), spread<Real>(S(0)));
     else
-        return Real(1);
+        return spread<Real>(S(1));
 }
 
 } // namespace vergence

@@ -1,0 +1,321 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#if defined(__FMA__) && !defined(__CUDACC__)
+#include <immintrin.h>
+#endif
+
+#include "core/compute/host_device.h"
+
+namespace vergence {
+
+// Functions of one number, written so that they vectorise: R is float, double, or, in CPU kernels,
+// a vector of either (GCC's vector types). For float on the CPU they are polynomials of our own
+// (fitted for the least largest error), within the units in the last place (ulp) that each names,
+// right for zeros, denormals, infinities and NaN; for double, and on CUDA, the library's functions.
+
+/// The scalar of R and the integers (or truth values) that go with it.
+template <class R, class = void>
+struct NumberTraits;
+template <>
+struct NumberTraits<float> {
+    using Scalar = float;
+    using Bits = std::int32_t;
+};
+template <>
+struct NumberTraits<double> {
+    using Scalar = double;
+    using Bits = std::int64_t;
+};
+#if !defined(__CUDACC__)
+template <class R>
+struct NumberTraits<R, std::void_t<decltype(std::declval<R&>()[0])>> {
+    using Scalar = std::remove_cvref_t<decltype(std::declval<R&>()[0])>;
+    using Bits = decltype(std::declval<R&>() < std::declval<R&>());
+};
+#endif
+template <class R>
+using ScalarOf = typename NumberTraits<R>::Scalar;
+template <class R>
+using BitsOf = typename NumberTraits<R>::Bits;
+
+template <class R>
+inline constexpr bool kIsScalar = std::is_arithmetic_v<R>;
+
+/// `value` in every lane.
+template <class R>
+VERGENCE_HD R spread(ScalarOf<R> value)
+{
+    if constexpr (kIsScalar<R>)
+        return value;
+    else
+        return value - R{};
+}
+
+/// a where `mask` holds, else b.
+template <class Mask, class R>
+VERGENCE_HD R select(Mask mask, R a, R b)
+{
+    return mask ? a : b;
+}
+
+/// a · b + c, rounded once where the processor can, twice where it cannot.
+template <class R>
+VERGENCE_HD R multiplyAdd(R a, R b, R c)
+{
+#if defined(__CUDACC__)
+    return fma(a, b, c);
+#elif defined(__FMA__)
+    using S = ScalarOf<R>;
+    constexpr bool isFloat = std::is_same_v<S, float>;
+    if constexpr (kIsScalar<R> && isFloat)
+        return __builtin_fmaf(a, b, c);
+    else if constexpr (kIsScalar<R>)
+        return __builtin_fma(a, b, c);
+#if defined(__AVX512F__)
+    else if constexpr (sizeof(R) == 64 && isFloat)
+        return (R)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+    else if constexpr (sizeof(R) == 64)
+        return (R)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+#endif
+    else if constexpr (sizeof(R) == 32 && isFloat)
+        return (R)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+    else if constexpr (sizeof(R) == 32)
+        return (R)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+    else
+        return a * b + c;
+#else
+    return a * b + c;
+#endif
+}
+template <class R>
+VERGENCE_HD std::enable_if_t<!kIsScalar<R>, R> multiplyAdd(R a, R b, ScalarOf<R> c)
+{
+    return multiplyAdd(a, b, spread<R>(c));
+}
+
+/// c[0] + c[1] x + … + c[N − 1] x^(N − 1)
+template <class R, int N>
+VERGENCE_HD R polynomial(R x, const ScalarOf<R> (&c)[N])
+{
+    R sum = spread<R>(c[N - 1]);
+    for (int i = N - 2; i >= 0; --i)
+        sum = multiplyAdd(sum, x, spread<R>(c[i]));
+    return sum;
+}
+
+template <class R>
+VERGENCE_HD R absolute(R x)
+{
+    if constexpr (kIsScalar<R>)
+        return std::fabs(x);
+    else
+        return (R)((BitsOf<R>)x & ~(BitsOf<R>)spread<R>(ScalarOf<R>(-0.0)));
+}
+
+namespace fast {
+
+template <class To, class From>
+VERGENCE_HD To sameBits(From from)
+{
+    return __builtin_bit_cast(To, from);
+}
+
+/// |magnitude| with the sign of `sign`, magnitude ≥ 0; float.
+template <class R>
+VERGENCE_HD R withSign(R magnitude, R sign)
+{
+    using Bits = BitsOf<R>;
+    constexpr std::int32_t kSign = INT32_MIN;
+    return sameBits<R>(sameBits<Bits>(magnitude) | (sameBits<Bits>(sign) & kSign));
+}
+
+/// Applies a scalar function to each lane.
+template <class R, class Function>
+VERGENCE_HD R perLane(R x, Function function)
+{
+    if constexpr (kIsScalar<R>) {
+        return function(x);
+    } else {
+        R y = x;
+        for (unsigned i = 0; i < sizeof(R) / sizeof(ScalarOf<R>); ++i)
+            y[i] = function(x[i]);
+        return y;
+    }
+}
+
+#if defined(__CUDACC__)
+template <class R>
+inline constexpr bool kOwnPolynomial = false;
+#else
+template <class R>
+inline constexpr bool kOwnPolynomial = std::is_same_v<ScalarOf<R>, float>;
+#endif
+
+struct StdExp {
+    template <class S>
+    VERGENCE_HD S operator()(S x) const
+    {
+        return std::exp(x);
+    }
+};
+struct StdErf {
+    template <class S>
+    VERGENCE_HD S operator()(S x) const
+    {
+        return std::erf(x);
+    }
+};
+struct StdTanh {
+    template <class S>
+    VERGENCE_HD S operator()(S x) const
+    {
+        return std::tanh(x);
+    }
+};
+struct StdLog {
+    template <class S>
+    VERGENCE_HD S operator()(S x) const
+    {
+        return std::log(x);
+    }
+};
+struct StdSqrt {
+    template <class S>
+    VERGENCE_HD S operator()(S x) const
+    {
+        return std::sqrt(x);
+    }
+};
+
+/// A number 1.5 · 2²³ whose addition rounds a small float to a whole number.
+inline constexpr float kRoundingShift = 12582912.0f;
+
+/// e^x for x in [−104, 89]: x = n ln 2 + r, e^x = 2^n e^r; 2^n in two factors, so that denormal
+/// results are rounded once.
+template <class R>
+VERGENCE_HD R exponentialInRange(R x)
+{
+    using Bits = BitsOf<R>;
+    const R shifted = multiplyAdd(x, spread<R>(1.44269504f), spread<R>(kRoundingShift));
+    const R n = shifted - kRoundingShift;
+    const R r =
+        multiplyAdd(n, spread<R>(-1.42860677e-6f), multiplyAdd(n, spread<R>(-0.693145752f), x));
+    constexpr float c[] = {4.999999404e-01f, 1.666651964e-01f, 4.166840017e-02f, 8.368851617e-03f,
+                           1.381431823e-03f};
+    const R power = multiplyAdd(polynomial(r, c) * r, r, r) + 1.0f;
+    const Bits whole = sameBits<Bits>(shifted) - sameBits<std::int32_t>(kRoundingShift);
+    const Bits half = whole >> 1;
+    return power * sameBits<R>((half + 127) << 23) * sameBits<R>((whole - half + 127) << 23);
+}
+
+} // namespace fast
+
+/// e^x; 2 ulp.
+template <class R>
+VERGENCE_HD R exponential(R x)
+{
+    if constexpr (fast::kOwnPolynomial<R>) {
+        x = select(x > 89.0f, spread<R>(89.0f), x);
+        return fast::exponentialInRange(select(x < -104.0f, spread<R>(-104.0f), x));
+    } else {
+        return fast::perLane(x, fast::StdExp{});
+    }
+}
+
+/// erf(x); 2 ulp. x + x P(x²) near 0, 1 − e^−w(|x|) beyond.
+template <class R>
+VERGENCE_HD R errorFunction(R x)
+{
+    if constexpr (fast::kOwnPolynomial<R>) {
+        constexpr float near[] = {1.283791512e-01f,  -3.761247993e-01f, 1.128168255e-01f,
+                                  -2.676171996e-02f, 4.985940177e-03f,  -5.953739164e-04f};
+        constexpr float far[] = {2.227810473e-04f, 1.127562761e+00f,  6.373738050e-01f,
+                                 1.037622765e-01f, -2.214474604e-02f, 3.022474004e-03f,
+                                 -1.938106143e-04f};
+        const R size = absolute(x);
+        const R inner = multiplyAdd(polynomial(x * x, near), x, x);
+        const R bounded = select(size > 4.0f, spread<R>(4.0f), size);
+        const R outer = 1.0f - fast::exponentialInRange(-polynomial(bounded, far));
+        return select(size > 0.93f, fast::withSign(outer, x), inner);
+    } else {
+        return fast::perLane(x, fast::StdErf{});
+    }
+}
+
+/// tanh(x); 3 ulp.
+template <class R>
+VERGENCE_HD R hyperbolicTangent(R x)
+{
+    if constexpr (fast::kOwnPolynomial<R>) {
+        constexpr float near[] = {-3.333329856e-01f, 1.333195865e-01f, -5.378668010e-02f,
+                                  2.080537751e-02f, -5.905860569e-03f};
+        const R size = absolute(x), square = x * x;
+        const R inner = multiplyAdd(polynomial(square, near) * square, x, x);
+        const R outer = 1.0f - 2.0f / (exponential(size + size) + 1.0f);
+        return select(size > 0.6f, fast::withSign(outer, x), inner);
+    } else {
+        return fast::perLane(x, fast::StdTanh{});
+    }
+}
+
+/// Natural logarithm; 2 ulp. −∞ at 0, NaN below.
+template <class R>
+VERGENCE_HD R logarithm(R x)
+{
+    if constexpr (fast::kOwnPolynomial<R>) {
+        using Bits = BitsOf<R>;
+        constexpr float c[] = {3.333331347e-01f,  -2.500000894e-01f, 2.000211924e-01f,
+                               -1.666799635e-01f, 1.421955079e-01f,  -1.240559146e-01f,
+                               1.188817471e-01f,  -1.167564094e-01f, 6.746601313e-02f};
+        const auto isTiny = x < 1.17549435e-38f;
+        const Bits bits = fast::sameBits<Bits>(select(isTiny, x * 8388608.0f, x));
+        const Bits exponent = (bits - 0x3f3504f3) >> 23;
+        const R f = fast::sameBits<R>(bits - (exponent << 23)) - 1.0f;
+        R n;
+        if constexpr (kIsScalar<R>)
+            n = static_cast<float>(exponent);
+        else
+            n = __builtin_convertvector(exponent, R);
+        n = select(isTiny, n - 23.0f, n);
+        const R square = f * f;
+        R y = multiplyAdd(polynomial(f, c) * f, square, square * -0.5f);
+        y = multiplyAdd(n, spread<R>(1.42860677e-6f), y) + f;
+        y = multiplyAdd(n, spread<R>(0.693145752f), y);
+        y = select(x > 3.40282347e38f, x, y); // +∞
+        y = select(x == 0.0f, spread<R>(-__builtin_inff()), y);
+        return select(x >= 0.0f, y, spread<R>(__builtin_nanf("")));
+    } else {
+        return fast::perLane(x, fast::StdLog{});
+    }
+}
+
+template <class R>
+VERGENCE_HD R squareRoot(R x)
+{
+    return fast::perLane(x, fast::StdSqrt{});
+}
+
+/// Sine and cosine of 2π u for u in [0, 1], float on every device; error within 2e-7.
+struct TurnsSineCosine {
+    float sine, cosine;
+};
+VERGENCE_HD TurnsSineCosine sineCosineOfTurns(float u)
+{
+    const float shifted = u * 4.0f + fast::kRoundingShift;
+    const int quarter = fast::sameBits<std::int32_t>(shifted) & 3;
+    const float r = u - (shifted - fast::kRoundingShift) * 0.25f, s = r * r;
+    constexpr float sines[] = {6.283185482e+00f, -4.134170151e+01f, 8.160520172e+01f,
+                               -7.669777679e+01f, 4.146989059e+01f};
+    constexpr float cosines[] = {-1.973920822e+01f, 6.493939209e+01f, -8.545677185e+01f,
+                                 6.023845673e+01f, -2.606450844e+01f};
+    const float sine = r * polynomial(s, sines), cosine = 1.0f + s * polynomial(s, cosines);
+    const float a = quarter & 1 ? cosine : sine, b = quarter & 1 ? sine : cosine;
+    return {quarter & 2 ? -a : a, (quarter == 1 || quarter == 2) ? -b : b};
+}
+
+} // namespace vergence

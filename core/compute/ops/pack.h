@@ -1,0 +1,421 @@
+#pragma once
+
+// For kernel files. A pack is a few neighbouring numbers in registers: a vector of the instruction
+// set on the CPU, 16 bytes of memory per thread on CUDA. Formulas (fast_math.h, activation_math.h)
+// take packs as they take single numbers, so that one text serves all builds.
+
+#include <cstring>
+
+#if defined(__SSE__) && !defined(__CUDACC__)
+#include <immintrin.h>
+#endif
+
+#include "core/compute/half.h"
+#include "core/compute/ops/fast_math.h"
+#include "core/compute/view.h"
+
+namespace vergence {
+
+#if defined(__CUDACC__)
+
+/// N numbers of one thread.
+template <class Real, int N>
+struct ThreadPack {
+    Real value[N];
+
+    VERGENCE_HD Real& operator[](int i) { return value[i]; }
+    VERGENCE_HD Real operator[](int i) const { return value[i]; }
+};
+template <int N>
+struct ThreadMask {
+    bool value[N];
+};
+template <class Real, int N>
+struct NumberTraits<ThreadPack<Real, N>> {
+    using Scalar = Real;
+    using Bits = ThreadMask<N>;
+};
+
+#define VERGENCE_PACK_OPERATOR(op, Result)                                                         \
+    template <class Real, int N>                                                                   \
+    VERGENCE_HD Result operator op(const ThreadPack<Real, N>& a, const ThreadPack<Real, N>& b)     \
+    {                                                                                              \
+        Result c;                                                                                  \
+        for (int i = 0; i < N; ++i)                                                                \
+            c.value[i] = a.value[i] op b.value[i];                                                 \
+        return c;                                                                                  \
+    }                                                                                              \
+    template <class Real, int N>                                                                   \
+    VERGENCE_HD Result operator op(const ThreadPack<Real, N>& a, std::type_identity_t<Real> b)     \
+    {                                                                                              \
+        Result c;                                                                                  \
+        for (int i = 0; i < N; ++i)                                                                \
+            c.value[i] = a.value[i] op b;                                                          \
+        return c;                                                                                  \
+    }                                                                                              \
+    template <class Real, int N>                                                                   \
+    VERGENCE_HD Result operator op(std::type_identity_t<Real> a, const ThreadPack<Real, N>& b)     \
+    {                                                                                              \
+        Result c;                                                                                  \
+        for (int i = 0; i < N; ++i)                                                                \
+            c.value[i] = a op b.value[i];                                                          \
+        return c;                                                                                  \
+    }
+#define VERGENCE_PACK_TYPE ThreadPack<Real, N>
+VERGENCE_PACK_OPERATOR(+, VERGENCE_PACK_TYPE)
+VERGENCE_PACK_OPERATOR(-, VERGENCE_PACK_TYPE)
+VERGENCE_PACK_OPERATOR(*, VERGENCE_PACK_TYPE)
+VERGENCE_PACK_OPERATOR(/, VERGENCE_PACK_TYPE)
+VERGENCE_PACK_OPERATOR(<, ThreadMask<N>)
+VERGENCE_PACK_OPERATOR(>, ThreadMask<N>)
+VERGENCE_PACK_OPERATOR(>=, ThreadMask<N>)
+#undef VERGENCE_PACK_TYPE
+#undef VERGENCE_PACK_OPERATOR
+
+template <class Real, int N>
+VERGENCE_HD ThreadPack<Real, N> operator-(const ThreadPack<Real, N>& a)
+{
+    return Real(0) - a;
+}
+template <class Real, int N>
+VERGENCE_HD ThreadPack<Real, N>& operator+=(ThreadPack<Real, N>& a, const ThreadPack<Real, N>& b)
+{
+    return a = a + b;
+}
+template <class Real, int N>
+VERGENCE_HD ThreadPack<Real, N> select(const ThreadMask<N>& mask, const ThreadPack<Real, N>& a,
+                                       const ThreadPack<Real, N>& b)
+{
+    ThreadPack<Real, N> c;
+    for (int i = 0; i < N; ++i)
+        c.value[i] = mask.value[i] ? a.value[i] : b.value[i];
+    return c;
+}
+template <class Real, int N>
+VERGENCE_HD ThreadPack<Real, N> multiplyAdd(const ThreadPack<Real, N>& a,
+                                            const ThreadPack<Real, N>& b,
+                                            const ThreadPack<Real, N>& c)
+{
+    ThreadPack<Real, N> d;
+    for (int i = 0; i < N; ++i)
+        d.value[i] = fma(a.value[i], b.value[i], c.value[i]);
+    return d;
+}
+template <class Real, int N>
+VERGENCE_HD ThreadPack<Real, N> absolute(const ThreadPack<Real, N>& a)
+{
+    ThreadPack<Real, N> b;
+    for (int i = 0; i < N; ++i)
+        b.value[i] = fabs(a.value[i]);
+    return b;
+}
+
+#endif
+
+inline namespace VERGENCE_KERNEL_NAMESPACE {
+
+#if defined(__CUDACC__)
+
+/// Numbers of type T that one pack covers.
+template <class T>
+inline constexpr int kPackSize = 16 / static_cast<int>(sizeof(T));
+template <class Real, int N>
+using Pack = ThreadPack<Real, N>;
+
+#else
+
+#if defined(__AVX512F__)
+inline constexpr int kVectorBytes = 64;
+#elif defined(__AVX__)
+inline constexpr int kVectorBytes = 32;
+#else
+inline constexpr int kVectorBytes = 16;
+#endif
+template <class T>
+inline constexpr int kPackSize = kVectorBytes / static_cast<int>(sizeof(Accumulator<T>));
+
+template <class Real, int N>
+struct PackOf {
+    typedef Real type __attribute__((vector_size(N * sizeof(Real))));
+};
+template <class Real, int N>
+using Pack = typename PackOf<Real, N>::type;
+
+#endif
+
+/// The pack that holds numbers of type T for computing.
+template <class T>
+using PackFor = Pack<Accumulator<T>, kPackSize<T>>;
+
+/// Which numbers a pack covers: N from `first` on, or, where not whole, the first `count` of them.
+/// `slot` counts packs within one turn of an unrolled loop.
+template <int N, bool isWhole, int slot = 0>
+struct Lanes {
+    static constexpr int kSize = N;
+    static constexpr bool kWhole = isWhole;
+    static constexpr int kSlot = slot;
+    Index first;
+    int count;
+};
+
+namespace packs {
+
+#if defined(__CUDACC__)
+
+/// Raw memory of N numbers, read and written by accesses of up to 16 bytes.
+template <class T, int N>
+struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) RawPack {
+    T value[N];
+};
+
+template <class Real, int N, class T>
+VERGENCE_HD Pack<Real, N> loadWhole(const T* from)
+{
+    using Raw = RawPack<T, N>;
+    Pack<Real, N> pack;
+    if (reinterpret_cast<std::uintptr_t>(from) % alignof(Raw) == 0) {
+        const Raw raw = *reinterpret_cast<const Raw*>(from);
+        for (int i = 0; i < N; ++i)
+            pack.value[i] = static_cast<Real>(raw.value[i]);
+    } else {
+        for (int i = 0; i < N; ++i)
+            pack.value[i] = static_cast<Real>(from[i]);
+    }
+    return pack;
+}
+
+template <class T, class Real, int N>
+VERGENCE_HD void storeWhole(T* to, const Pack<Real, N>& pack)
+{
+    using Raw = RawPack<T, N>;
+    Raw raw;
+    for (int i = 0; i < N; ++i)
+        raw.value[i] = static_cast<T>(pack.value[i]);
+    if (reinterpret_cast<std::uintptr_t>(to) % alignof(Raw) == 0) {
+        *reinterpret_cast<Raw*>(to) = raw;
+    } else {
+        for (int i = 0; i < N; ++i)
+            to[i] = raw.value[i];
+    }
+}
+
+#else
+
+/// The same bits as another vector of equal size.
+template <class To, class From>
+VERGENCE_HD To castBits(From from)
+{
+    return (To)from;
+}
+
+// The masked forms of AVX-512, as the plain ones warn in GCC 12.
+
+template <int N>
+VERGENCE_HD Pack<float, N> widenHalves(const Float16* from)
+{
+#if defined(__AVX512F__)
+    if constexpr (N == 16)
+        return (Pack<float, N>)_mm512_maskz_cvtph_ps(
+            0xFFFF, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+#endif
+#if defined(__F16C__)
+    if constexpr (N == 8)
+        return (Pack<float, N>)_mm256_cvtph_ps(
+            _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+#endif
+    Pack<float, N> pack;
+    for (int i = 0; i < N; ++i)
+        pack[i] = static_cast<float>(from[i]);
+    return pack;
+}
+
+template <int N>
+VERGENCE_HD void narrowToHalves(Float16* to, const Pack<float, N>& pack)
+{
+#if defined(__AVX512F__)
+    if constexpr (N == 16) {
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
+                            _mm512_maskz_cvtps_ph(0xFFFF, (__m512)pack,
+                                                  _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+        return;
+    }
+#endif
+#if defined(__F16C__)
+    if constexpr (N == 8) {
+        _mm_storeu_si128(
+            reinterpret_cast<__m128i*>(to),
+            _mm256_cvtps_ph((__m256)pack, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+        return;
+    }
+#endif
+    for (int i = 0; i < N; ++i)
+        to[i] = Float16(pack[i]);
+}
+
+template <class Real, int N, class T>
+VERGENCE_HD Pack<Real, N> loadWhole(const T* from)
+{
+    if constexpr (std::is_same_v<T, BFloat16>) {
+        Pack<std::uint16_t, N> raw;
+        std::memcpy(&raw, from, sizeof(raw));
+        const auto wide = __builtin_convertvector(raw, Pack<std::uint32_t, N>) << 16;
+        return __builtin_convertvector((Pack<float, N>)wide, Pack<Real, N>);
+    } else if constexpr (std::is_same_v<T, Float16>) {
+        return __builtin_convertvector(widenHalves<N>(from), Pack<Real, N>);
+    } else {
+        Pack<T, N> raw;
+        std::memcpy(&raw, from, sizeof(raw));
+        return __builtin_convertvector(raw, Pack<Real, N>);
+    }
+}
+
+template <class T, class Real, int N>
+VERGENCE_HD void storeWhole(T* to, const Pack<Real, N>& pack)
+{
+    if constexpr (std::is_same_v<T, BFloat16>) {
+        const auto bits = (Pack<std::uint32_t, N>)__builtin_convertvector(pack, Pack<float, N>);
+        const auto rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+        const auto quiet = (bits >> 16) | 0x40u;
+        const auto narrow = __builtin_convertvector(
+            (bits & 0x7fffffffu) > 0x7f800000u ? quiet : rounded, Pack<std::uint16_t, N>);
+        std::memcpy(to, &narrow, sizeof(narrow));
+    } else if constexpr (std::is_same_v<T, Float16>) {
+        narrowToHalves<N>(to, __builtin_convertvector(pack, Pack<float, N>));
+    } else {
+        const auto raw = __builtin_convertvector(pack, Pack<T, N>);
+        std::memcpy(to, &raw, sizeof(raw));
+    }
+}
+
+#endif
+
+} // namespace packs
+
+/// The numbers from[at] in the accuracy of Real; 0 beyond a part's count.
+template <class Real, class T, class At>
+VERGENCE_HD Pack<Real, At::kSize> loadAs(const T* from, At at)
+{
+    from += at.first;
+    if constexpr (At::kWhole) {
+        return packs::loadWhole<Real, At::kSize>(from);
+    } else {
+        Pack<Real, At::kSize> pack{};
+        for (int i = 0; i < At::kSize; ++i)
+            pack[i] = i < at.count ? static_cast<Real>(from[i]) : Real(0);
+        return pack;
+    }
+}
+
+/// The same for a tensor of type T: in its own accumulator.
+template <class T, class At>
+VERGENCE_HD Pack<Accumulator<T>, At::kSize> load(const T* from, At at)
+{
+    return loadAs<Accumulator<T>>(from, at);
+}
+
+template <class T, class At, class P>
+VERGENCE_HD void store(T* to, At at, const P& pack)
+{
+    using Real = ScalarOf<P>;
+    to += at.first;
+    if constexpr (At::kWhole) {
+        packs::storeWhole<T, Real, At::kSize>(to, pack);
+    } else {
+        for (int i = 0; i < At::kSize; ++i) {
+            if (i < at.count)
+                to[i] = static_cast<T>(pack[i]);
+        }
+    }
+}
+
+/// Vector of weights [C] in the type T of the data or in its accumulator; or absent.
+template <class T>
+struct WeightPointer {
+    const T* same = nullptr;
+    const Accumulator<T>* wide = nullptr;
+
+    WeightPointer() = default;
+    WeightPointer(const void* data, bool isWide)
+        : same(isWide ? nullptr : static_cast<const T*>(data)),
+          wide(isWide ? static_cast<const Accumulator<T>*>(data) : nullptr)
+    {
+    }
+    VERGENCE_HD bool isThere() const { return same || wide; }
+
+    /// The weights, or `absent` where there are none.
+    template <class At>
+    VERGENCE_HD Pack<Accumulator<T>, At::kSize> at(At at, Accumulator<T> absent) const
+    {
+        using P = Pack<Accumulator<T>, At::kSize>;
+        if (same)
+            return load<T>(same, at);
+        return wide ? load<Accumulator<T>>(wide, at) : spread<P>(absent);
+    }
+    VERGENCE_HD WeightPointer from(Index offset) const
+    {
+        WeightPointer moved = *this;
+        moved.same = same ? same + offset : nullptr;
+        moved.wide = wide ? wide + offset : nullptr;
+        return moved;
+    }
+};
+
+/// Sums packs, in `Slots` chains that run side by side.
+template <class T, int Slots = 4>
+struct LaneSum {
+    PackFor<T> chain[Slots] = {};
+
+    template <class At>
+    VERGENCE_HD void add(At at, const PackFor<T>& value)
+    {
+        if constexpr (At::kWhole) {
+            chain[At::kSlot % Slots] += value;
+        } else {
+            for (int i = 0; i < At::kSize; ++i)
+                chain[0][i] += i < at.count ? value[i] : Accumulator<T>(0);
+        }
+    }
+    /// Over the lanes of this thread.
+    VERGENCE_HD Accumulator<T> ofThread() const
+    {
+        Accumulator<T> lane[kPackSize<T>];
+        for (int i = 0; i < kPackSize<T>; ++i) {
+            lane[i] = chain[0][i];
+            for (int s = 1; s < Slots; ++s)
+                lane[i] += chain[s][i];
+        }
+        for (int step = kPackSize<T> / 2; step > 0; step /= 2) {
+            for (int i = 0; i < step; ++i)
+                lane[i] += lane[i + step];
+        }
+        return lane[0];
+    }
+};
+
+/// The largest of all numbers; passes over NaN.
+template <class T>
+struct LaneMaximum {
+    using Real = Accumulator<T>;
+    PackFor<T> most = spread<PackFor<T>>(-Real(HUGE_VAL));
+
+    template <class At>
+    VERGENCE_HD void add(At at, const PackFor<T>& value)
+    {
+        if constexpr (At::kWhole) {
+            most = select(value > most, value, most);
+        } else {
+            for (int i = 0; i < At::kSize; ++i)
+                most[i] = i < at.count && value[i] > most[i] ? value[i] : most[i];
+        }
+    }
+    VERGENCE_HD Real ofThread() const
+    {
+        Real result = most[0];
+        for (int i = 1; i < kPackSize<T>; ++i)
+            result = most[i] > result ? most[i] : result;
+        return result;
+    }
+};
+
+} // namespace VERGENCE_KERNEL_NAMESPACE
+} // namespace vergence
