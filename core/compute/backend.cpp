@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/compute/kernel.h"
 
 namespace vergence {
@@ -57,6 +58,23 @@ DeviceBackend* loadBackend(std::string& reason)
     return nullptr;
 }
 
+/// The engine's own CUDA bodies. Without them its operations refuse CUDA devices by name, while
+/// plugins that bring bodies of their own still run there.
+void loadEngineBodies()
+{
+    for (const auto& folder : moduleFolders()) {
+        const auto file = folder / "libvergence-kernels-compute.so";
+        std::error_code code;
+        if (!std::filesystem::exists(file, code))
+            continue;
+        std::string reason;
+        if (!loadKernelModule(file, &reason))
+            log("compute").warn("The CUDA bodies of the tensor engine cannot be loaded ({}).",
+                                reason);
+        return;
+    }
+}
+
 } // namespace
 
 DeviceList openDevices(int cpuThreads)
@@ -66,8 +84,10 @@ DeviceList openDevices(int cpuThreads)
     if (DeviceBackend* backend = loadBackend(list.whyNoCuda)) {
         auto found = backend->devices(list.whyNoCuda);
         list.devices.insert(list.devices.end(), found.begin(), found.end());
-        if (!found.empty())
+        if (!found.empty()) {
             list.whyNoCuda.clear();
+            loadEngineBodies();
+        }
     }
     return list;
 }
