@@ -213,6 +213,33 @@ VERGENCE_HD R exponentialInRange(R x)
     return power * sameBits<R>((half + 127) << 23) * sameBits<R>((whole - half + 127) << 23);
 }
 
+/// logarithm() of floats, the same on every device.
+template <class R>
+VERGENCE_HD R polynomialLogarithm(R x)
+{
+    using Bits = BitsOf<R>;
+    constexpr float c[] = {3.333331347e-01f,  -2.500000894e-01f, 2.000211924e-01f,
+                           -1.666799635e-01f, 1.421955079e-01f,  -1.240559146e-01f,
+                           1.188817471e-01f,  -1.167564094e-01f, 6.746601313e-02f};
+    const auto isTiny = x < 1.17549435e-38f;
+    const Bits bits = sameBits<Bits>(select(isTiny, x * 8388608.0f, x));
+    const Bits exponent = (bits - 0x3f3504f3) >> 23;
+    const R f = sameBits<R>(bits - (exponent << 23)) - 1.0f;
+    R n;
+    if constexpr (kIsScalar<R>)
+        n = static_cast<float>(exponent);
+    else
+        n = __builtin_convertvector(exponent, R);
+    n = select(isTiny, n - 23.0f, n);
+    const R square = f * f;
+    R y = multiplyAdd(polynomial(f, c) * f, square, square * -0.5f);
+    y = multiplyAdd(n, spread<R>(1.42860677e-6f), y) + f;
+    y = multiplyAdd(n, spread<R>(0.693145752f), y);
+    y = select(x > 3.40282347e38f, x, y); // +∞
+    y = select(x == 0.0f, spread<R>(-__builtin_inff()), y);
+    return select(x >= 0.0f, y, spread<R>(__builtin_nanf("")));
+}
+
 } // namespace fast
 
 /// e^x; 2 ulp.
@@ -267,31 +294,10 @@ VERGENCE_HD R hyperbolicTangent(R x)
 template <class R>
 VERGENCE_HD R logarithm(R x)
 {
-    if constexpr (fast::kOwnPolynomial<R>) {
-        using Bits = BitsOf<R>;
-        constexpr float c[] = {3.333331347e-01f,  -2.500000894e-01f, 2.000211924e-01f,
-                               -1.666799635e-01f, 1.421955079e-01f,  -1.240559146e-01f,
-                               1.188817471e-01f,  -1.167564094e-01f, 6.746601313e-02f};
-        const auto isTiny = x < 1.17549435e-38f;
-        const Bits bits = fast::sameBits<Bits>(select(isTiny, x * 8388608.0f, x));
-        const Bits exponent = (bits - 0x3f3504f3) >> 23;
-        const R f = fast::sameBits<R>(bits - (exponent << 23)) - 1.0f;
-        R n;
-        if constexpr (kIsScalar<R>)
-            n = static_cast<float>(exponent);
-        else
-            n = __builtin_convertvector(exponent, R);
-        n = select(isTiny, n - 23.0f, n);
-        const R square = f * f;
-        R y = multiplyAdd(polynomial(f, c) * f, square, square * -0.5f);
-        y = multiplyAdd(n, spread<R>(1.42860677e-6f), y) + f;
-        y = multiplyAdd(n, spread<R>(0.693145752f), y);
-        y = select(x > 3.40282347e38f, x, y); // +∞
-        y = select(x == 0.0f, spread<R>(-__builtin_inff()), y);
-        return select(x >= 0.0f, y, spread<R>(__builtin_nanf("")));
-    } else {
+    if constexpr (fast::kOwnPolynomial<R>)
+        return fast::polynomialLogarithm(x);
+    else
         return fast::perLane(x, fast::StdLog{});
-    }
 }
 
 template <class R>

@@ -41,6 +41,23 @@ struct Team {
         }
     }
 
+    /// body(i) for all i in [0, n), one after another or shared among the threads.
+    template <class Body>
+    VERGENCE_HD void eachItem(Index n, const Body& body) const
+    {
+        for (Index i = lane; i < n; i += Threads)
+            body(i);
+    }
+
+    /// Sum of what each thread has.
+    VERGENCE_HD float total(float value) const
+    {
+        return combine(value, [](auto a, auto b) { return a + b; });
+    }
+    VERGENCE_HD double total(double value) const
+    {
+        return combine(value, [](auto a, auto b) { return a + b; });
+    }
     template <class T, int Slots>
     VERGENCE_HD Accumulator<T> total(const LaneSum<T, Slots>& sum) const
     {
@@ -133,6 +150,14 @@ struct Team {
             body(Lanes<N, false>{i, static_cast<int>(n - i)});
     }
 
+    template <class Body>
+    VERGENCE_HD void eachItem(Index n, const Body& body) const
+    {
+        for (Index i = 0; i < n; ++i)
+            body(i);
+    }
+    VERGENCE_HD float total(float value) const { return value; }
+    VERGENCE_HD double total(double value) const { return value; }
     template <class T, int Slots>
     VERGENCE_HD Accumulator<T> total(const LaneSum<T, Slots>& sum) const
     {
@@ -192,7 +217,7 @@ void forEachRow(Stream& stream, Index rows, Index columns, const Body& body)
     const auto native = static_cast<cudaStream_t>(stream.native());
     if (columns <= 32 * 8 * kPackSize<T>) {
         loops::forEachRowByWarp<<<static_cast<unsigned>((rows + 3) / 4), 128, 0, native>>>(rows,
-                                                                                            body);
+                                                                                           body);
     } else {
         const Index blocks = rows < loops::kMostBlocks ? rows : loops::kMostBlocks;
         loops::forEachRowByBlock<256>

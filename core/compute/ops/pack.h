@@ -351,6 +351,11 @@ struct WeightPointer {
             return load<T>(same, at);
         return wide ? load<Accumulator<T>>(wide, at) : spread<P>(absent);
     }
+    /// One weight.
+    VERGENCE_HD Accumulator<T> one(Index i, Accumulator<T> absent) const
+    {
+        return same ? static_cast<Accumulator<T>>(same[i]) : wide ? wide[i] : absent;
+    }
     VERGENCE_HD WeightPointer from(Index offset) const
     {
         WeightPointer moved = *this;

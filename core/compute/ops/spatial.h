@@ -27,7 +27,9 @@ void unfoldPixels(Stream& stream, const Tensor& pixels, int patch, const PixelNo
 
 /// Rows of the separable map that resamples `from` samples to `to`: [to, from], row-major.
 /// Cubic kernel with a = −0.75, half-pixel centres, border clamped. `offset` > 0 scales by
-/// (to + offset) / from instead of to / from; antialias stretches the kernel when shrinking.
+/// (to + offset) / from instead of to / from. `antialias` stretches the kernel when shrinking,
+/// takes a = −0.5 and leaves out taps beyond the border, as image libraries and the published
+/// encoders do.
 std::vector<double> cubicResampling(Index from, Index to, double offset = 0,
                                     bool antialias = false);
 
