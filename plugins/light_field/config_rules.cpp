@@ -58,6 +58,25 @@ Issues checkOrder(const C& c)
     return issues;
 }
 
+Issues checkCoarse(const C& c)
+{
+    if (c.coarseIterations == 0)
+        return {};
+    Issues issues;
+    const auto add = [&](const char* sentence) {
+        issues.push_back(error("coarse_iterations", sentence));
+    };
+    if (c.isSeedProfile() || c.solver == "direct")
+        add("coarse_iterations needs the physical profile and a solver that iterates; set it to "
+            "0.");
+    if (c.init != "black")
+        add("coarse_iterations gives the start itself; leave init at black or set it to 0.");
+    if (c.panelRes % 2 != 0 || c.renderRes % 2 != 0 || c.panelRes < 32)
+        add("coarse_iterations halves panel_res and render_res; both must be even and panel_res at "
+            "least 32.");
+    return issues;
+}
+
 Issues checkPlanes(const C& c)
 {
     Issues issues;
@@ -198,6 +217,7 @@ void addRules(SchemaBuilder<LightFieldConfig>& builder)
 {
     builder.rule("geometry", checkOrder);
     builder.rule("plane_spacing", checkPlanes);
+    builder.rule("coarse", checkCoarse);
     builder.rule("scene", checkScenes);
     builder.rule("profile", checkProfile);
     builder.rule("quality", checkQuality);

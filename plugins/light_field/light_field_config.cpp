@@ -314,6 +314,11 @@ void addSolver(Builder& b)
         .title("Start from")
         .choices({"black", "mid_grey", "direct", "previous"})
         .help("Texels to start from.");
+    b.add("coarse_iterations", &C::coarseIterations)
+        .title("Coarse iterations")
+        .range(0, 1000)
+        .help("Iterations at half the panel and eye view resolution that come first, each at about "
+              "a quarter of the cost; 0 starts at full size.");
     b.add("smoothness", &C::smoothness)
         .range(0, 1)
         .logarithmic()

@@ -63,6 +63,7 @@ struct LightFieldConfig {
     int subsets = 4;
     double tolerance = 1e-4;
     std::string init = "black";
+    int coarseIterations = 0;
     double smoothness = 0.0, roiWeight = 1.0, bgWeight = 1.0;
     int heldoutEvery = 10;
 

@@ -8,6 +8,7 @@
 #include "core/artifact/npy.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "plugins/light_field/compute/coarse.h"
 #include "plugins/light_field/health.h"
 #include "plugins/light_field/host_tensors.h"
 #include "plugins/light_field/run_log.h"
@@ -123,7 +124,7 @@ StepOutcome LightFieldRun::step(RunContext& context)
             solveDirectly(context);
         } else {
             if (!m_solver)
-                beginItem(context);
+                beginItem(context, true);
             iterate(context);
         }
     } catch (const NumericsError& failure) {
@@ -138,6 +139,8 @@ StepOutcome LightFieldRun::step(RunContext& context)
 Tensor LightFieldRun::initialPlanes(RunContext& context, InitMode& mode)
 {
     mode = InitMode::Black;
+    if (item().config.coarseIterations > 0)
+        return coarseStart(context, mode);
     const std::string& init = item().config.init;
     if (init == "mid_grey")
         mode = InitMode::MidGrey;
@@ -167,17 +170,35 @@ Tensor LightFieldRun::initialPlanes(RunContext& context, InitMode& mode)
     return {};
 }
 
-void LightFieldRun::beginItem(RunContext& context)
+Tensor LightFieldRun::coarseStart(RunContext& context, InitMode& mode)
+{
+    mode = InitMode::Given;
+    const LightFieldConfig& c = item().config;
+    SolverSettings settings = solverSettingsOf(c);
+    settings.iterations = c.coarseIterations;
+    const double start = steadySeconds();
+    Tensor planes = coarsePlanes(context.stream(), *preparedFor(context, m_index).geometry->tables,
+                                 {item().scene, item().channels}, targetRaysOf(c), settings,
+                                 [&] { return context.stopRequested(); });
+    log("light_field")
+        .info("{} starts from {} iterations at half size, {:.2f} s.", item().label,
+              c.coarseIterations, steadySeconds() - start);
+    return planes;
+}
+
+void LightFieldRun::beginItem(RunContext& context, bool startsOver)
 {
     Prepared& prepared = preparedFor(context, m_index);
     m_solver = std::make_unique<Solver>(context.stream(), prepared.geometry->solving,
                                         prepared.targets.training, solverSettingsOf(item().config));
-    InitMode mode;
-    const Tensor planes = initialPlanes(context, mode);
+    const double start = steadySeconds();
+    InitMode mode = InitMode::Black;
+    const Tensor planes = startsOver ? initialPlanes(context, mode) : Tensor();
     if (mode != InitMode::Black)
         m_solver->initialise(context.stream(), mode, planes);
     m_current = {};
     m_current.index = m_index;
+    m_current.seconds = steadySeconds() - start; // what the start took counts
     logItemStart(item(), m_index + 1, static_cast<int>(m_items.size()));
     context.note("allocated_bytes", m_solver->allocatedBytes());
 }
@@ -367,7 +388,7 @@ void LightFieldRun::load(RunContext& context, const Checkpoint& checkpoint)
         m_stepsDone = checkpoint.state.at("steps_done").get<std::int64_t>();
         if (checkpoint.state.at("solving").get<bool>()) {
             const ItemResult current = resultFromJson(checkpoint.state.at("current"));
-            beginItem(context);
+            beginItem(context, false);
             m_current = current;
             NamedTensors tensors;
             for (const HostTensor& stored : checkpoint.tensors)

@@ -40,13 +40,15 @@ private:
     bool allSolved() const { return m_index >= static_cast<int>(m_items.size()); }
     std::int64_t stepsOf(const SweepItem& item) const;
     void skipRepeats();
-    void beginItem(RunContext& context);
+    /// `startsOver` is false where a checkpoint gives the texels.
+    void beginItem(RunContext& context, bool startsOver);
     void iterate(RunContext& context);
     void solveDirectly(RunContext& context);
     void evaluate(RunContext& context, bool withStructure);
     void completeItem(RunContext& context);
     void failItem(RunContext& context, const std::string& sentence);
     void nextItem();
+    Tensor coarseStart(RunContext& context, InitMode& mode);
     Tensor initialPlanes(RunContext& context, InitMode& mode);
     Tensor storedPlanes(RunContext& context, int index) const;
     void recordIteration(RunContext& context, const HistoryPoint& point);

@@ -54,6 +54,11 @@ LaneScene laneScene(const SweepItem& item)
 
 } // namespace
 
+int targetRaysOf(const LightFieldConfig& config)
+{
+    return config.gtRays > 0 ? config.gtRays : config.raysPerPixel;
+}
+
 std::size_t renderedTogether(std::span<const SweepItem* const> items, const Geometry& geometry)
 {
     constexpr double kMostBytes = 512e6; // of the pictures side by side, which are soon dropped
@@ -85,7 +90,7 @@ std::vector<ItemTargets> makeTargets(Stream& stream, const std::shared_ptr<Devic
                 : renderTargets(stream, device, geometry.optics, states, rays, scenes);
         return items.size() == 1 ? std::vector<Targets>{together} : separateLanes(stream, together);
     };
-    auto training = render(geometry.training, c.gtRays > 0 ? c.gtRays : c.raysPerPixel);
+    auto training = render(geometry.training, targetRaysOf(c));
     auto heldOut = render(geometry.heldOut, c.evalRays);
     std::vector<ItemTargets> targets;
     for (std::size_t i = 0; i < items.size(); ++i)

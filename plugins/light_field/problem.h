@@ -30,6 +30,9 @@ bool sharesGeometry(const SweepItem& item, const SweepItem& other);
 struct ItemTargets {
     Targets training, heldOut;
 };
+/// Samples of the training targets.
+int targetRaysOf(const LightFieldConfig& config);
+
 /// Number of items at the front of `items` whose targets are best rendered together.
 std::size_t renderedTogether(std::span<const SweepItem* const> items, const Geometry& geometry);
 /// Targets of items that renderedTogether() counts; one item is always allowed.

@@ -69,6 +69,35 @@ struct Product {
     }
 };
 
+struct EnlargeTexel {
+    EnlargeArguments a;
+
+    VERGENCE_HD void operator()(Index texel) const
+    {
+        const int large = 2 * a.side;
+        const int row = static_cast<int>(texel / large % large);
+        const int column = static_cast<int>(texel % large);
+        // The texel's nearer neighbour weighs ¾ along each axis, the farther one ¼.
+        const int nearRow = row / 2, nearColumn = column / 2;
+        const int farRow = clamped(nearRow + (row % 2 ? 1 : -1));
+        const int farColumn = clamped(nearColumn + (column % 2 ? 1 : -1));
+        const Index plane = texel / large / large * a.side;
+        const float* near = a.x + (plane + nearRow) * a.side * a.lanes;
+        const float* far = a.x + (plane + farRow) * a.side * a.lanes;
+        for (int lane = 0; lane < a.lanes; ++lane) {
+            const Index first = static_cast<Index>(nearColumn) * a.lanes + lane;
+            const Index second = static_cast<Index>(farColumn) * a.lanes + lane;
+            a.out[texel * a.lanes + lane] = 0.75f * (0.75f * near[first] + 0.25f * near[second]) +
+                                            0.25f * (0.75f * far[first] + 0.25f * far[second]);
+        }
+    }
+
+    VERGENCE_HD int clamped(int index) const
+    {
+        return index < 0 ? 0 : index >= a.side ? a.side - 1 : index;
+    }
+};
+
 void weight(Stream& stream, const WeightArguments& a)
 {
     forEach(stream, a.count, Weight{a}, kGrain);
@@ -89,6 +118,11 @@ void divide(Stream& stream, const DivideArguments& a)
     forEach(stream, a.count * a.lanes, Divide{a}, kGrain);
 }
 
+void enlarge(Stream& stream, const EnlargeArguments& a)
+{
+    forEach(stream, a.planes * 4 * a.side * a.side, EnlargeTexel{a}, kGrain);
+}
+
 void dot(Stream& stream, const DotArguments& a)
 {
     for (int lane = 0; lane < a.lanes; ++lane)
@@ -101,6 +135,7 @@ VERGENCE_REGISTER_KERNEL(weightKernel, weight)
 VERGENCE_REGISTER_KERNEL(laplacianKernel, laplacian)
 VERGENCE_REGISTER_KERNEL(combineKernel, combine)
 VERGENCE_REGISTER_KERNEL(divideKernel, divide)
+VERGENCE_REGISTER_KERNEL(enlargeKernel, enlarge)
 VERGENCE_REGISTER_KERNEL(dotKernel, dot)
 
 } // namespace vergence::light_field

@@ -46,6 +46,14 @@ struct DivideArguments {
     int lanes = 1;
 };
 
+/// Panels [planes, side, side, L] to twice the side, bilinear between texel centres.
+struct EnlargeArguments {
+    const float* x = nullptr;
+    float* out = nullptr;
+    Index planes = 0;
+    int side = 0, lanes = 1;
+};
+
 /// sums[lane] = Σ x[i] y[i] w[i / L]; w may be null. On the host; waits for the stream.
 struct DotArguments {
     const float* x = nullptr;
@@ -61,6 +69,7 @@ inline const Kernel<void(const LaplacianArguments&)> laplacianKernel{
     "light_field.vector.laplacian"};
 inline const Kernel<void(const CombineArguments&)> combineKernel{"light_field.vector.combine"};
 inline const Kernel<void(const DivideArguments&)> divideKernel{"light_field.vector.divide"};
+inline const Kernel<void(const EnlargeArguments&)> enlargeKernel{"light_field.vector.enlarge"};
 inline const Kernel<void(const DotArguments&)> dotKernel{"light_field.vector.dot"};
 
 } // namespace vergence::light_field

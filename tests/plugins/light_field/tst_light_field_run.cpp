@@ -164,6 +164,7 @@ private Q_SLOTS:
         QTest::newRow("from direct") << QStringList{"init=direct"};
         QTest::newRow("from the board before") << QStringList{"init=previous"};
         QTest::newRow("from grey") << QStringList{"init=mid_grey"};
+        QTest::newRow("coarse to fine") << QStringList{"coarse_iterations=4", "smoothness=0.01"};
         QTest::newRow("smooth") << QStringList{"smoothness=0.01"};
         QTest::newRow("colour scenes") << QStringList{
             "sweep=scenes", "scenes=[\"basic\", \"layered_plus\"]", "plane_spacing=auto"};

@@ -4,6 +4,7 @@
 #include <QTest>
 
 #include "core/base/error.h"
+#include "plugins/light_field/compute/coarse.h"
 #include "plugins/light_field/compute/evaluation.h"
 #include "plugins/light_field/compute/solver.h"
 #include "tests/plugins/light_field/light_field_support.h"
@@ -35,6 +36,8 @@ private Q_SLOTS:
     void stopRuleEndsEarly();
     void greyAndGivenStartsAreUsed();
     void directPlanesBeatBlack();
+    void enlargingKeepsRamps();
+    void coarseStartIsBetterThanBlack();
 
 private:
     Targets targetsFrom(const Tensor& images, int channels) const;
@@ -363,6 +366,44 @@ void TestLightFieldSolver::directPlanesBeatBlack()
     const Tensor black = Tensor::zeros(*m_stream, m_device, planes.shape());
     QVERIFY(evaluator.evaluate(*m_stream, planes, 0, 1, false).psnrRoi >
             evaluator.evaluate(*m_stream, black, 0, 1, false).psnrRoi + 3);
+}
+
+void TestLightFieldSolver::enlargingKeepsRamps()
+{
+    constexpr int kSide = 4;
+    std::vector<float> ramp;
+    for (int row = 0; row < kSide; ++row) {
+        for (int column = 0; column < kSide; ++column)
+            ramp.insert(ramp.end(), {static_cast<float>(column), static_cast<float>(row), 0, 2});
+    }
+    const Tensor small = Tensor::fromHost<float>(*m_stream, m_device, {1, kSide, kSide, 4}, ramp);
+    const Tensor large = enlarged(*m_stream, small);
+    QVERIFY(large.shape() == (Shape{1, 2 * kSide, 2 * kSide, 4}));
+    const auto values = large.toHost<float>(*m_stream);
+    // Texel centres of the large panel lie at (i + 1/2) / 2 − 1/2 of the small one.
+    for (int i = 0; i < 2 * kSide; ++i) {
+        const float expected = std::clamp((static_cast<float>(i) - 0.5f) / 2, 0.0f, 3.0f);
+        QCOMPARE(values[static_cast<std::size_t>(i) * 4], expected);
+        QCOMPARE(values[static_cast<std::size_t>(i * 2 * kSide) * 4 + 1], expected);
+        QCOMPARE(values[static_cast<std::size_t>(i) * 4 + 3], 2.0f);
+    }
+}
+
+void TestLightFieldSolver::coarseStartIsBetterThanBlack()
+{
+    const auto states = trainingStates({});
+    const auto op = std::make_shared<TableOperator>(*m_stream, m_device, smallOptics(), states, 4);
+    const LaneScene scene{checkerboardScene({.n = 26}), 1};
+    const Targets targets =
+        renderTargets(*m_stream, m_device, smallOptics(), states, 4, std::span(&scene, 1));
+    SolverSettings settings;
+    settings.iterations = 15;
+    Solver solver(*m_stream, op, targets, settings);
+    const double black = solver.iterate(*m_stream).mse;
+    const Tensor start = coarsePlanes(*m_stream, *op, scene, 4, settings, [] { return false; });
+    solver.initialise(*m_stream, InitMode::Given, start);
+    const double coarse = solver.iterate(*m_stream).mse;
+    QVERIFY2(coarse < 0.5 * black, qPrintable(QString("%1 %2").arg(coarse).arg(black)));
 }
 
 QTEST_GUILESS_MAIN(TestLightFieldSolver)
