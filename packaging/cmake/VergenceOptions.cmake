@@ -12,6 +12,7 @@ endif()
 option(VERGENCE_WITH_CUDA "Build the CUDA modules" ${_cuda_found})
 option(VERGENCE_BUILD_STUDIO "Build the window (needs Qt Widgets, Charts and OpenGL)" ON)
 option(VERGENCE_BUILD_TESTS "Build tests and benchmarks" ON)
+option(VERGENCE_BUILD_FUZZERS "Build the libFuzzer targets (needs Clang 16)" OFF)
 option(VERGENCE_WERROR "Treat warnings as errors" OFF)
 set(VERGENCE_SANITIZE "" CACHE STRING "Sanitizers, for instance address,undefined or thread")
 
@@ -49,6 +50,9 @@ target_compile_options(vergence_options INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
         $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # GCC 12 warns wrongly about std::string's operator+
         $<$<BOOL:${VERGENCE_WERROR}>:-Werror>>)
+if(VERGENCE_BUILD_FUZZERS AND NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "VERGENCE_BUILD_FUZZERS needs Clang: configure with --preset fuzz.")
+endif()
 if(VERGENCE_SANITIZE)
     target_compile_options(vergence_options INTERFACE
         $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${VERGENCE_SANITIZE} -fno-omit-frame-pointer>)
