@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <mutex>
 #include <new>
 #include <string_view>
 #include <thread>
@@ -15,6 +16,7 @@
 #include <tbb/task_arena.h>
 
 #include "core/base/error.h"
+#include "core/compute/dense/cpu_dense.h"
 #include "core/compute/device.h"
 #include "core/compute/kernel.h"
 #include "core/compute/stream.h"
@@ -122,6 +124,13 @@ public:
     }
 
     std::unique_ptr<Stream> createStream() override;
+    DenseMath& dense() override
+    {
+        std::call_once(m_denseOnce, [this] {
+            m_dense = makeCpuDenseMath(*this, m_arena, m_arena.max_concurrency());
+        });
+        return *m_dense;
+    }
     int kernelVariant() const override { return m_variant; }
     tbb::task_arena& arena() { return m_arena; }
 
@@ -140,6 +149,8 @@ private:
     tbb::task_arena m_arena;
     int m_variant;
     std::atomic<std::size_t> m_used{0}, m_peak{0};
+    std::once_flag m_denseOnce;
+    std::unique_ptr<DenseMath> m_dense;
 };
 
 class CpuStream final : public Stream {

@@ -1,0 +1,261 @@
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "core/compute/dense/cpu_conv.h"
+#include "core/compute/dense/tile_kernels.h"
+
+namespace vergence {
+
+namespace {
+
+using dnnl::memory;
+constexpr auto kF32 = memory::data_type::f32;
+
+Index ceilDiv(Index a, Index b)
+{
+    return (a + b - 1) / b;
+}
+
+/// Weights [Cout, Cin, kh, kw] as oneDNN counts them, lying in a larger dense array of `inner`
+/// input channels per tap (Nhwc) or in all.
+memory::desc plainWeights(const ConvProblem& p, Index outChannels, Index channels, Index inner)
+{
+    const memory::dims extents = {outChannels, channels, p.kernelHeight, p.kernelWidth};
+    const Index taps = p.taps();
+    if (p.layout == ImageLayout::Nhwc)
+        return {extents, kF32, memory::dims{taps * inner, 1, p.kernelWidth * inner, inner}};
+    return {extents, kF32, memory::dims{taps * inner, taps, p.kernelWidth, 1}};
+}
+
+enum KeyKind : std::int64_t { kConv = 2, kReorder = 3 };
+
+} // namespace
+
+std::size_t layoutNumber(const memory::desc& layout)
+{
+    // The C structure is filled from zeros by oneDNN, so equal layouts have equal bytes.
+    const std::string_view bytes(reinterpret_cast<const char*>(&layout.data), sizeof(layout.data));
+    return std::hash<std::string_view>{}(bytes);
+}
+
+ConvWindow forwardWindow(const ConvProblem& p, Index first, Index rows)
+{
+    ConvWindow window;
+    window.firstOut = first;
+    window.rowsOut = rows;
+    const Index above = first * p.stride - p.padding;
+    const Index below = (first + rows - 1) * p.stride - p.padding + p.kernelHeight;
+    window.firstIn = std::max<Index>(0, above);
+    window.rowsIn = std::min(p.height, below) - window.firstIn;
+    window.padTop = window.firstIn - above;
+    window.padBottom = std::max<Index>(0, below - p.height);
+    return window;
+}
+
+ConvWindow backwardWindow(const ConvProblem& p, Index first, Index rows)
+{
+    ConvWindow window;
+    window.firstOut = first;
+    window.rowsOut = rows;
+    const Index reach = first + p.padding - p.kernelHeight + 1;
+    window.firstIn = reach > 0 ? ceilDiv(reach, p.stride) : 0;
+    const Index last = std::min(p.outHeight, (first + rows - 1 + p.padding) / p.stride + 1);
+    window.rowsIn = last - window.firstIn;
+    window.padTop = first + p.padding - window.firstIn * p.stride;
+    window.padBottom =
+        std::max<Index>(0, (window.rowsIn - 1) * p.stride + p.kernelHeight - window.padTop - rows);
+    return window;
+}
+
+bool ConvPlans::serves(const ConvProblem& p)
+{
+    const Index smallest = std::min(p.kernelHeight, p.kernelWidth);
+    return p.type != DType::F64 && p.padding < smallest && p.stride <= smallest;
+}
+
+std::shared_ptr<const Plan> ConvPlans::make(ConvPass pass, const ConvShape& s, Extras extras,
+                                            const memory::desc* weights) const
+{
+    const OnThisThread single;
+    const auto nhwc = memory::format_tag::nhwc;
+    const memory::desc x({s.images, s.channels, s.rowsX, m_p.width}, kF32, nhwc);
+    const memory::desc y({s.images, s.outChannels, s.rowsY, m_p.outWidth}, kF32, nhwc);
+    const memory::desc anyWeights({s.outChannels, s.channels, m_p.kernelHeight, m_p.kernelWidth},
+                                  kF32, memory::format_tag::any);
+    const memory::desc w = weights ? *weights : anyWeights;
+    const memory::desc bias({s.outChannels}, kF32, memory::format_tag::a);
+    const memory::dims strides = {m_p.stride, m_p.stride};
+    const Index right = (m_p.outWidth - 1) * m_p.stride + m_p.kernelWidth - m_p.width - m_p.padding;
+    const memory::dims before = {s.padTop, m_p.padding};
+    const memory::dims after = {s.padBottom, std::max<Index>(0, right)};
+
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    std::vector<Plan::Argument> arguments;
+    const auto finish = [&](const auto& description, dnnl::primitive primitive) {
+        return std::make_shared<const Plan>(std::move(primitive), arguments,
+                                            description.scratchpad_desc().get_size());
+    };
+    const auto direct = dnnl::algorithm::convolution_direct;
+    using dnnl::convolution_forward;
+    if (pass == ConvPass::Forward) {
+        dnnl::post_ops post;
+        if (extras.sum)
+            post.append_sum(1);
+        if (extras.addend)
+            post.append_binary(dnnl::algorithm::binary_add, y);
+        attributes.set_post_ops(post);
+        const auto kind = dnnl::prop_kind::forward_inference;
+        const convolution_forward::desc wanted =
+            extras.bias
+                ? convolution_forward::desc(kind, direct, x, w, bias, y, strides, before, after)
+                : convolution_forward::desc(kind, direct, x, w, y, strides, before, after);
+        const convolution_forward::primitive_desc found(wanted, attributes, cpuEngine());
+        if (isReference(found.get()))
+            return nullptr;
+        arguments = {
+            {DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, found.weights_desc()}, {DNNL_ARG_DST, y}};
+        if (extras.bias)
+            arguments.push_back({DNNL_ARG_BIAS, bias});
+        if (extras.addend)
+            arguments.push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, y});
+        return finish(found, convolution_forward(found));
+    }
+    const convolution_forward::primitive_desc hint(
+        {dnnl::prop_kind::forward_training, direct, x, anyWeights, y, strides, before, after},
+        cpuEngine());
+    if (pass == ConvPass::BackwardData) {
+        const dnnl::convolution_backward_data::primitive_desc found(
+            {direct, x, w, y, strides, before, after}, attributes, cpuEngine(), hint);
+        if (isReference(found.get()))
+            return nullptr;
+        arguments = {{DNNL_ARG_DIFF_DST, y},
+                     {DNNL_ARG_WEIGHTS, found.weights_desc()},
+                     {DNNL_ARG_DIFF_SRC, x}};
+        return finish(found, dnnl::convolution_backward_data(found));
+    }
+    const dnnl::convolution_backward_weights::primitive_desc found(
+        {direct, x, w, y, strides, before, after}, attributes, cpuEngine(), hint);
+    if (isReference(found.get()))
+        return nullptr;
+    arguments = {{DNNL_ARG_SRC, x},
+                 {DNNL_ARG_DIFF_WEIGHTS, found.diff_weights_desc()},
+                 {DNNL_ARG_DIFF_DST, y}};
+    return finish(found, dnnl::convolution_backward_weights(found));
+}
+
+std::shared_ptr<const Plan> ConvPlans::find(ConvPass pass, const ConvShape& s, Extras extras,
+                                            const memory::desc* weights) const
+{
+    PlanKey key;
+    key.values = {kConv | static_cast<std::int64_t>(pass) << 8 | std::int64_t{extras.bias} << 16 |
+                      std::int64_t{extras.sum} << 17 | std::int64_t{extras.addend} << 18,
+                  s.images,
+                  s.rowsX,
+                  s.rowsY,
+                  s.channels,
+                  s.outChannels,
+                  s.padTop,
+                  s.padBottom,
+                  m_p.width,
+                  m_p.outWidth,
+                  m_p.kernelHeight,
+                  m_p.kernelWidth,
+                  m_p.stride,
+                  m_p.padding,
+                  weights ? static_cast<std::int64_t>(layoutNumber(*weights)) : 0};
+    return m_dense.plans().find(key, [&]() -> std::shared_ptr<const Plan> {
+        try {
+            return make(pass, s, extras, weights);
+        } catch (const dnnl::error& error) {
+            if (error.status == dnnl_unimplemented)
+                return nullptr;
+            throw;
+        }
+    });
+}
+
+std::shared_ptr<const Plan> ConvPlans::findReorder(Index outChannels, Index channels,
+                                                   const memory::desc& packed, bool toPlain,
+                                                   bool accumulate) const
+{
+    PlanKey key;
+    key.values = {kReorder | std::int64_t{toPlain} << 8 | std::int64_t{accumulate} << 9 |
+                      static_cast<std::int64_t>(m_p.layout) << 16,
+                  outChannels,
+                  channels,
+                  m_p.channels,
+                  m_p.kernelHeight,
+                  m_p.kernelWidth,
+                  static_cast<std::int64_t>(layoutNumber(packed))};
+    return m_dense.plans().find(key, [&] {
+        const OnThisThread single;
+        const memory::desc plain = plainWeights(m_p, outChannels, channels, m_p.channels);
+        dnnl::primitive_attr attributes;
+        attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+        dnnl::post_ops post;
+        if (accumulate)
+            post.append_sum(1);
+        attributes.set_post_ops(post);
+        const memory::desc& from = toPlain ? packed : plain;
+        const memory::desc& to = toPlain ? plain : packed;
+        const dnnl::reorder::primitive_desc found(cpuEngine(), from, cpuEngine(), to, attributes);
+        const Plan::Argument arguments[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
+        return std::make_shared<const Plan>(dnnl::reorder(found), arguments,
+                                            found.scratchpad_desc().get_size());
+    });
+}
+
+const float* asNhwcFloats(CpuDenseMath& dense, Stream& stream, const Tensor& tensor,
+                          const ConvProblem& p, Index pixels, Index channels,
+                          std::shared_ptr<void>& memory)
+{
+    if (p.layout == ImageLayout::Nhwc && tensor.dtype() == DType::F32)
+        return static_cast<const float*>(tensor.data());
+    memory = dense.workspace(stream, static_cast<std::size_t>(tensor.size()) * sizeof(float));
+    auto* target = static_cast<float*>(memory.get());
+    if (p.layout == ImageLayout::Nhwc) {
+        dense.widen(stream, tensor.data(), tensor.dtype(), p.images * pixels, channels, channels,
+                    target);
+        return target;
+    }
+    const Index atOnce = std::max<Index>(16, 16384 / channels / 16 * 16); // pixels
+    const Index runs = ceilDiv(pixels, atOnce);
+    dense.forPieces(p.images * runs, [&](Index piece, int) {
+        const Index image = piece / runs, first = piece % runs * atOnce;
+        TileCopy copy;
+        copy.source =
+            static_cast<const std::byte*>(tensor.data()) +
+            (image * channels * pixels + first) * static_cast<Index>(sizeOf(tensor.dtype()));
+        copy.sourceStride = pixels;
+        copy.type = tensor.dtype();
+        copy.rows = channels;
+        copy.columns = std::min(atOnce, pixels - first);
+        copy.target = target + (image * pixels + first) * channels;
+        copy.targetStride = channels;
+        copy.transpose = true;
+        copyTile(stream, copy);
+    });
+    return target;
+}
+
+const float* asFloats(CpuDenseMath& dense, Stream& stream, const Tensor& tensor,
+                      std::shared_ptr<void>& memory)
+{
+    if (tensor.dtype() == DType::F32)
+        return static_cast<const float*>(tensor.data());
+    memory = dense.workspace(stream, static_cast<std::size_t>(tensor.size()) * sizeof(float));
+    auto* target = static_cast<float*>(memory.get());
+    constexpr Index kRow = 4096;
+    dense.widen(stream, tensor.data(), tensor.dtype(), tensor.size() / kRow, kRow, kRow, target);
+    const Index done = tensor.size() / kRow * kRow;
+    if (done < tensor.size())
+        dense.widen(stream,
+                    static_cast<const std::byte*>(tensor.data()) +
+                        done * static_cast<Index>(sizeOf(tensor.dtype())),
+                    tensor.dtype(), 1, tensor.size() - done, tensor.size() - done, target + done);
+    return target;
+}
+
+} // namespace vergence

@@ -1,0 +1,81 @@
+#include "core/compute/dense/cpu_dense.h"
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+#include "core/compute/dense/tile_kernels.h"
+
+namespace vergence {
+
+namespace {
+
+/// BF16 pays where the processor has matrix registers, or is not Intel's: measured on Sapphire
+/// Rapids without them, dot products of pairs reach half of the rate of F32.
+bool processorMultipliesBf16()
+{
+    const auto isa = dnnl::get_effective_cpu_isa();
+    const bool hasTiles = isa == dnnl::cpu_isa::avx512_core_amx;
+    const bool hasPairs = hasTiles || isa == dnnl::cpu_isa::avx512_core_bf16;
+    __builtin_cpu_init();
+    return hasTiles || (hasPairs && !__builtin_cpu_is("intel"));
+}
+
+constexpr std::size_t padded(std::size_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
+} // namespace
+
+CpuDenseMath::CpuDenseMath(Device& device, tbb::task_arena& arena, int threads)
+    : m_arena(arena),
+      m_threads(threads),
+      m_multipliesBf16(processorMultipliesBf16()),
+      m_workspace(device)
+{
+}
+
+std::unique_ptr<DenseMath> makeCpuDenseMath(Device& device, tbb::task_arena& arena, int threads)
+{
+    return std::make_unique<CpuDenseMath>(device, arena, threads);
+}
+
+Index CpuDenseMath::piecesOf(double flops) const
+{
+    constexpr double kLeast = 4e6; // about 25 µs of one core
+    if (m_threads == 1)
+        return 1;
+    return std::clamp<Index>(static_cast<Index>(flops / kLeast), 1, 6 * Index{m_threads});
+}
+
+void CpuDenseMath::widen(Stream& stream, const void* source, DType type, Index rows, Index columns,
+                         Index stride, float* target)
+{
+    const Index rowsAtOnce = std::max<Index>(1, 32768 / std::max<Index>(columns, 1));
+    forPieces((rows + rowsAtOnce - 1) / rowsAtOnce, [&](Index piece, int) {
+        const Index first = piece * rowsAtOnce;
+        TileCopy copy;
+        copy.source = static_cast<const std::byte*>(source) +
+                      first * stride * static_cast<Index>(sizeOf(type));
+        copy.sourceStride = stride;
+        copy.type = type;
+        copy.rows = std::min(rowsAtOnce, rows - first);
+        copy.columns = columns;
+        copy.target = target + first * columns;
+        copy.targetStride = columns;
+        copyTile(stream, copy);
+    });
+}
+
+SlotMemory::SlotMemory(CpuDenseMath& dense, Stream& stream, Index pieces, std::size_t scratchBytes,
+                       std::size_t tileBytes)
+    : m_tileAt(padded(scratchBytes)),
+      m_stride(m_tileAt + padded(tileBytes))
+{
+    const Index slots = pieces > 1 ? dense.threads() : 1;
+    m_memory = dense.workspace(stream, m_stride * static_cast<std::size_t>(slots));
+    m_data = static_cast<std::byte*>(m_memory.get());
+}
+
+} // namespace vergence
