@@ -1,10 +1,18 @@
 #include "app/shell/watchdog.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <ctime>
+#include <memory>
+
+#include <execinfo.h>
 
 #include <QCoreApplication>
 #include <QEvent>
+#include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
 
@@ -16,20 +24,57 @@ namespace vergence {
 namespace {
 
 constexpr double kLimitMs = 50;
+constexpr int kMostFrames = 40;
+constexpr int kOwnFrames = 2; // the handler and the trampoline below it
 const QEvent::Type kPing = static_cast<QEvent::Type>(QEvent::registerEventType());
+
+/// Return addresses of the GUI thread, filled by the signal handler that runs on it.
+std::array<void*, kMostFrames> stackFrames;
+std::atomic<int> stackDepth{0};
+
+void keepStack(int)
+{
+    stackDepth = backtrace(stackFrames.data(), kMostFrames);
+}
+
+QStringList stackText()
+{
+    const int depth = stackDepth.exchange(0);
+    const std::unique_ptr<char*, decltype(&std::free)> names(
+        backtrace_symbols(stackFrames.data(), depth), &std::free);
+    QStringList text;
+    for (int i = kOwnFrames; names && i < depth; ++i)
+        text << QString::fromLocal8Bit(names.get()[i]).section('/', -1);
+    return text;
+}
 
 } // namespace
 
-Watchdog::Watchdog(QObject* parent)
-    : QObject(parent),
-      m_thread([this](std::stop_token stop) { watch(stop); })
+Watchdog::Watchdog(QObject* parent) : QObject(parent), m_window(pthread_self())
 {
+    void* warmUp[1];
+    backtrace(warmUp, 1); // loads what the handler must not load
+    struct sigaction action = {};
+    action.sa_handler = &keepStack;
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGUSR2, &action, nullptr);
+    m_thread = std::jthread([this](std::stop_token stop) { watch(stop); });
 }
 
 Watchdog::~Watchdog()
 {
     m_thread.request_stop();
     m_thread.join();
+    std::signal(SIGUSR2, SIG_DFL);
+}
+
+double Watchdog::windowCpuMs() const
+{
+    clockid_t clock;
+    timespec used{};
+    if (pthread_getcpuclockid(m_window, &clock) != 0 || clock_gettime(clock, &used) != 0)
+        return 0;
+    return static_cast<double>(used.tv_sec) * 1e3 + static_cast<double>(used.tv_nsec) * 1e-6;
 }
 
 void Watchdog::watch(std::stop_token stop)
@@ -37,19 +82,35 @@ void Watchdog::watch(std::stop_token stop)
     while (!stop.stop_requested()) {
         std::unique_lock lock(m_mutex);
         m_echoed = false;
-        const double posted = steadySeconds();
+        const double posted = steadySeconds(), usedBefore = windowCpuMs();
         QCoreApplication::postEvent(this, new QEvent(kPing));
-        m_answered.wait(lock, stop, [this] { return m_echoed; });
+        const auto limit = std::chrono::milliseconds(static_cast<int>(kLimitMs));
+        if (!m_answered.wait_for(lock, stop, limit, [this] { return m_echoed; })) {
+            if (!stop.stop_requested())
+                pthread_kill(m_window, SIGUSR2);
+            m_answered.wait(lock, stop, [this] { return m_echoed; });
+        }
         if (!m_echoed)
             return;
-        const double blockedMs = (steadySeconds() - posted) * 1000;
-        m_longestMs = std::max(m_longestMs.load(), blockedMs);
-        if (blockedMs > kLimitMs) {
-            ++m_blocks;
-            log("shell").warn("The window did not answer for {:.0f} ms.", blockedMs);
-        }
+        note((steadySeconds() - posted) * 1000, windowCpuMs() - usedBefore);
         m_answered.wait_for(lock, stop, std::chrono::milliseconds(20), [] { return false; });
     }
+}
+
+/// Called with the lock held.
+void Watchdog::note(double blockedMs, double busyMs)
+{
+    m_longestMs = std::max(m_longestMs.load(), blockedMs);
+    if (blockedMs > kLimitMs) {
+        ++m_blocks;
+        if (busyMs > kLimitMs)
+            ++m_busyBlocks;
+        if (busyMs > m_longestBusyMs)
+            m_stack = stackText();
+        log("shell").warn("The window did not answer for {:.0f} ms, of which it worked {:.0f} ms.",
+                          blockedMs, busyMs);
+    }
+    m_longestBusyMs = std::max(m_longestBusyMs.load(), busyMs);
 }
 
 bool Watchdog::event(QEvent* event)
@@ -66,8 +127,12 @@ bool Watchdog::event(QEvent* event)
 
 QByteArray Watchdog::report() const
 {
+    const std::scoped_lock lock(m_mutex);
     return QJsonDocument(QJsonObject{{"longest_block_ms", m_longestMs.load()},
-                                     {"blocks_over_50_ms", m_blocks.load()}})
+                                     {"blocks_over_50_ms", m_blocks.load()},
+                                     {"longest_busy_ms", m_longestBusyMs.load()},
+                                     {"busy_over_50_ms", m_busyBlocks.load()},
+                                     {"stack", QJsonArray::fromStringList(m_stack)}})
         .toJson(QJsonDocument::Compact);
 }
 
