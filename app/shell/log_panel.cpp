@@ -6,14 +6,15 @@
 #include <QCheckBox>
 #include <QClipboard>
 #include <QDesktopServices>
+#include <QEvent>
 #include <QGuiApplication>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
 #include <QScrollBar>
+#include <QTableView>
 #include <QToolButton>
-#include <QTreeView>
 #include <QUrl>
 #include <QVBoxLayout>
 
@@ -95,28 +96,54 @@ void LogPanel::makeView()
         for (QToolButton* button : m_levels)
             button->setChecked(true);
     });
-    m_view = new QTreeView(this);
+    // A table, not a tree: a tree lays out all its rows anew with every batch of lines.
+    m_view = new QTableView(this);
     m_view->setObjectName("logView");
     m_view->setAccessibleName(tr("Log lines"));
-    m_view->setRootIsDecorated(false);
-    m_view->setUniformRowHeights(true);
+    m_view->setSelectionBehavior(QAbstractItemView::SelectRows);
+    m_view->setShowGrid(false);
+    m_view->setWordWrap(false);
+    m_view->setTabKeyNavigation(false);
+    m_view->verticalHeader()->hide();
+    m_view->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
     m_view->setSelectionMode(QAbstractItemView::ExtendedSelection);
     m_view->setModel(&m_filter);
-    m_view->header()->resizeSection(LogModel::Time, 110);
-    m_view->header()->resizeSection(LogModel::Level, 70);
-    m_view->header()->resizeSection(LogModel::Source, 90);
+    QHeaderView* header = m_view->horizontalHeader();
+    header->setStretchLastSection(true);
+    header->setHighlightSections(false);
+    header->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
+    fitRows();
     auto* copy = new QAction(tr("Copy"), m_view);
     copy->setShortcut(QKeySequence::Copy);
     copy->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-    m_view->addAction(copy);
+    auto* copyMarkdown = new QAction(tr("Copy as Markdown"), m_view);
+    m_view->addActions({copy, copyMarkdown});
     m_view->setContextMenuPolicy(Qt::ActionsContextMenu);
-    connect(copy, &QAction::triggered, this, &LogPanel::copySelection);
+    connect(copy, &QAction::triggered, this, [this] { copySelection(false); });
+    connect(copyMarkdown, &QAction::triggered, this, [this] { copySelection(true); });
     connect(&m_filter, &QAbstractItemModel::rowsInserted, this, &LogPanel::followTail);
     // Scrolling up by hand means reading; scrolling back to the end means following again.
     connect(m_view->verticalScrollBar(), &QScrollBar::actionTriggered, this, [this] {
         QScrollBar* bar = m_view->verticalScrollBar();
         m_follow->setChecked(bar->sliderPosition() >= bar->maximum());
     });
+}
+
+void LogPanel::fitRows()
+{
+    const QFontMetrics metrics = m_view->fontMetrics();
+    m_view->verticalHeader()->setDefaultSectionSize(metrics.height() + 4);
+    const auto width = [&metrics](const QString& text) { return metrics.horizontalAdvance(text); };
+    m_view->setColumnWidth(LogModel::Time, width("00:00:00.000") + 20);
+    m_view->setColumnWidth(LogModel::Level, width("warning") + 20);
+    m_view->setColumnWidth(LogModel::Source, width("light_field") + 20);
+}
+
+void LogPanel::changeEvent(QEvent* event)
+{
+    QWidget::changeEvent(event);
+    if (event->type() == QEvent::FontChange && m_view != nullptr)
+        fitRows();
 }
 
 void LogPanel::setLog(LogModel* log, const QString& file)
@@ -209,7 +236,7 @@ int LogPanel::warningCount() const
     return m_log == nullptr ? 0 : m_log->count(LogLevel::Warning) + m_log->count(LogLevel::Error);
 }
 
-void LogPanel::copySelection() const
+void LogPanel::copySelection(bool asMarkdown) const
 {
     QModelIndexList rows = m_view->selectionModel()->selectedRows();
     std::sort(rows.begin(), rows.end());
@@ -220,7 +247,8 @@ void LogPanel::copySelection() const
                      .arg(row.time, index.siblingAtColumn(LogModel::Level).data().toString(),
                           row.source, row.text);
     }
-    QGuiApplication::clipboard()->setText(lines.join('\n'));
+    const QString text = lines.join('\n');
+    QGuiApplication::clipboard()->setText(asMarkdown ? "```\n" + text + "\n```\n" : text);
 }
 
 } // namespace vergence

@@ -8,8 +8,8 @@
 class QCheckBox;
 class QLabel;
 class QLineEdit;
+class QTableView;
 class QToolButton;
-class QTreeView;
 
 namespace vergence {
 
@@ -31,13 +31,17 @@ public:
 Q_SIGNALS:
     void countsChanged();
 
+protected:
+    void changeEvent(QEvent* event) override;
+
 private:
     void makeToolBar();
     void makeView();
     void applyFilter();
     void showCounts();
     void showEmptyState();
-    void copySelection() const;
+    void copySelection(bool asMarkdown) const;
+    void fitRows();
     void followTail();
 
     QPointer<LogModel> m_log;
@@ -51,7 +55,7 @@ private:
     QCheckBox* m_follow = nullptr;
     QLabel* m_feedback = nullptr;
     QLabel* m_empty = nullptr;
-    QTreeView* m_view = nullptr;
+    QTableView* m_view = nullptr;
 };
 
 } // namespace vergence

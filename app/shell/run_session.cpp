@@ -20,16 +20,11 @@ RunSession::RunSession(RunFolder folder, QObject* parent)
 {
     m_flush.setSingleShot(true);
     m_flush.setInterval(kFlushMs);
-    connect(&m_flush, &QTimer::timeout, this, [this] {
-        const std::vector<LogRow> lines = std::exchange(m_pendingLines, {});
-        m_log.append(lines);
-    });
+    connect(&m_flush, &QTimer::timeout, this, &RunSession::flushLog);
     connect(&m_client, &RunClient::logArrived, this,
             [this](const QString& time, const QString& level, const QString& area,
                    const QString& text) {
-                m_pendingLines.push_back({time, area, text, logLevelFromName(level), 1});
-                if (!m_flush.isActive())
-                    m_flush.start();
+                addLine({time, area, text, logLevelFromName(level), 1});
             });
     connect(&m_client, &RunClient::problemRaised, this,
             [this](const QString& id, const QString& sentence) {
@@ -37,10 +32,52 @@ RunSession::RunSession(RunFolder folder, QObject* parent)
                 Q_EMIT problemAdded(m_problems.back());
             });
     connect(&m_client, &RunClient::progressChanged, this, &RunSession::noteProgress);
+    connect(&m_client, &RunClient::stateChanged, this, &RunSession::noteState);
+}
+
+void RunSession::addLine(LogRow row)
+{
+    m_intake.add(std::move(row));
+    if (!m_flush.isActive())
+        m_flush.start();
+}
+
+void RunSession::flushLog()
+{
+    const std::vector<LogRow> lines = m_intake.take();
+    m_log.append(lines);
+    if (!m_intake.isEmpty())
+        m_flush.start();
+}
+
+void RunSession::noteEvent(const QString& text, LogLevel level)
+{
+    addLine({QDateTime::currentDateTimeUtc().toString(Qt::ISODateWithMs), "run", text, level, 1});
+}
+
+/// Labs that log nothing still have a log that tells what happened.
+void RunSession::noteState(RunState state)
+{
+    if (state == m_notedState)
+        return;
+    const bool wasLive = isLive(m_notedState);
+    m_notedState = state;
+    if (!isLive(state) && !wasLive)
+        return; // a run that had ended before the window looked
+    const QString name = QString::fromStdString(nameOf(state));
+    const std::int64_t step = m_client.status().step;
+    const bool isBad = state == RunState::Failed || state == RunState::Crashed;
+    noteEvent(step > 0 ? tr("%1 at step %L2").arg(name).arg(step) : name,
+              isBad ? LogLevel::Error : LogLevel::Info);
 }
 
 void RunSession::noteProgress()
 {
+    if (const QString phase = m_client.phase(); phase != m_notedPhase) {
+        m_notedPhase = phase;
+        if (!phase.isEmpty())
+            noteEvent(tr("Phase: %1").arg(phase), LogLevel::Info);
+    }
     const double now = steadySeconds();
     const std::int64_t step = m_client.status().step;
     if (!m_samples.empty() &&

@@ -6,7 +6,7 @@
 #include <QObject>
 #include <QTimer>
 
-#include "app/shell/log_model.h"
+#include "app/shell/log_intake.h"
 #include "core/run/run_client.h"
 
 namespace vergence {
@@ -39,10 +39,16 @@ Q_SIGNALS:
 
 private:
     void noteProgress();
+    void noteState(RunState state);
+    void noteEvent(const QString& text, LogLevel level);
+    void addLine(LogRow row);
+    void flushLog();
 
     RunClient m_client;
     LogModel m_log;
-    std::vector<LogRow> m_pendingLines;
+    LogIntake m_intake;
+    RunState m_notedState = RunState::Draft;
+    QString m_notedPhase;
     QTimer m_flush;
     std::vector<RunProblem> m_problems;
     struct Sample {

@@ -2,6 +2,7 @@
 #include <QTest>
 
 #include "app/shell/log_filter.h"
+#include "app/shell/log_intake.h"
 
 using namespace vergence;
 
@@ -51,6 +52,33 @@ private Q_SLOTS:
         log.append(rows);
         QCOMPARE(log.rowCount(), 10);
         QCOMPARE(log.row(9).text, QString("24"));
+    }
+    void anIntakeHandsOnBatchesInOrder()
+    {
+        LogIntake intake(10, 100);
+        for (int i = 0; i < 25; ++i)
+            intake.add(line(QString::number(i)));
+        QCOMPARE(intake.take().size(), std::size_t(10));
+        QCOMPARE(intake.take().front().text, QString("10"));
+        QCOMPARE(intake.take().size(), std::size_t(5));
+        QVERIFY(intake.isEmpty());
+        QCOMPARE(intake.droppedCount(), std::size_t(0));
+    }
+    void aFloodIsCutAndCountedButErrorsStay()
+    {
+        LogIntake intake(10, 50);
+        intake.add(line("the cause", LogLevel::Error));
+        for (int i = 0; i < 500; ++i)
+            intake.add(line(QString::number(i)));
+        std::vector<LogRow> all;
+        while (!intake.isEmpty())
+            for (LogRow& row : intake.take())
+                all.push_back(row);
+        QVERIFY(all.size() <= 52);
+        QVERIFY(all[0].text.contains(QString("%L1").arg(intake.droppedCount())));
+        QCOMPARE(all[1].text, QString("the cause"));
+        QCOMPARE(all.back().text, QString("499"));
+        QCOMPARE(intake.droppedCount() + all.size() - 1, std::size_t(501));
     }
     void filterByTextLevelAndExpression()
     {
