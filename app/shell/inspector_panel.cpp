@@ -17,6 +17,7 @@ namespace {
 
 constexpr int kPathRole = Qt::UserRole;
 constexpr QSize kPreviewSize(260, 180);
+constexpr int kRefreshMs = 150; ///< a run may report hundreds of results at once
 
 QString htmlRow(const QString& name, const QString& value)
 {
@@ -44,6 +45,13 @@ QString textAt(const nlohmann::json& json, const char* pointer)
         return {};
     const nlohmann::json& value = json.at(path);
     return QString::fromStdString(value.is_string() ? value.get<std::string>() : value.dump());
+}
+
+/// The moment in the words of the desktop; as it stands where it is no moment.
+QString localTime(const QString& utc)
+{
+    const QDateTime moment = QDateTime::fromString(utc, Qt::ISODateWithMs);
+    return moment.isValid() ? QLocale().toString(moment.toLocalTime(), QLocale::ShortFormat) : utc;
 }
 
 QString cellText(const nlohmann::json& cell)
@@ -109,8 +117,11 @@ InspectorPanel::InspectorPanel(RunListModel& runs, QWidget* parent) : QWidget(pa
     });
     connect(&m_runs, &RunListModel::runStateChanged, this, [this](const QString& id) {
         if (id == m_id)
-            refresh();
+            refreshSoon();
     });
+    m_refresh.setSingleShot(true);
+    m_refresh.setInterval(kRefreshMs);
+    connect(&m_refresh, &QTimer::timeout, this, &InspectorPanel::refresh);
     refresh();
 }
 
@@ -119,18 +130,35 @@ void InspectorPanel::setRun(const QString& id)
     if (m_session != nullptr)
         m_session->client().disconnect(this);
     m_id = id;
+    m_artifacts->clear();
     const RunEntry* run = m_runs.find(id);
     m_session = run == nullptr ? nullptr : run->session;
     if (m_session != nullptr) {
         const RunClient* client = &m_session->client();
-        connect(client, &RunClient::artifactsChanged, this, &InspectorPanel::refresh);
-        connect(client, &RunClient::tableChanged, this, &InspectorPanel::refresh);
+        connect(client, &RunClient::artifactsChanged, this, &InspectorPanel::refreshSoon);
+        connect(client, &RunClient::tableChanged, this, &InspectorPanel::refreshSoon);
     }
     refresh();
 }
 
+void InspectorPanel::refreshSoon()
+{
+    if (!m_refresh.isActive())
+        m_refresh.start();
+}
+
+void InspectorPanel::showEvent(QShowEvent* event)
+{
+    QWidget::showEvent(event);
+    if (m_isStale)
+        refresh();
+}
+
 void InspectorPanel::refresh()
 {
+    m_isStale = !isVisible();
+    if (m_isStale)
+        return;
     const RunEntry* run = m_runs.find(m_id);
     m_empty->setVisible(run == nullptr);
     for (QWidget* part : std::initializer_list<QWidget*>{m_facts, m_artifacts, m_preview})
@@ -154,7 +182,7 @@ void InspectorPanel::showFacts(const RunEntry& run)
     rows += htmlRow(tr("Device"), textAt(manifest, "/device/name").isEmpty()
                                       ? run.device
                                       : textAt(manifest, "/device/name"));
-    rows += htmlRow(tr("Started"), textAt(manifest, "/times/start"));
+    rows += htmlRow(tr("Started"), localTime(textAt(manifest, "/times/start")));
     rows += htmlRow(tr("Duration"), run.seconds ? durationText(*run.seconds) : QString());
     rows += htmlRow(run.bestName.isEmpty() ? tr("Best") : tr("Best %1").arg(run.bestName),
                     run.best ? figureText(*run.best) : QString());
@@ -179,9 +207,9 @@ void InspectorPanel::showArtifacts(const RunEntry& run)
         const QString path = textAt(artifact, "/path");
         const QString title = textAt(artifact, "/title");
         const auto bytes = textAt(artifact, "/bytes").toLongLong();
-        auto* item = new QTreeWidgetItem(m_artifacts,
-                                         {title.isEmpty() ? path : title, textAt(artifact, "/role"),
-                                          QLocale().formattedDataSize(bytes)});
+        auto* item = new QTreeWidgetItem(
+            m_artifacts, {title.isEmpty() ? path : title, textAt(artifact, "/role"),
+                          QLocale().formattedDataSize(bytes, 1, QLocale::DataSizeSIFormat)});
         item->setData(0, kPathRole,
                       QString::fromStdString((run.folder.root / path.toStdString()).string()));
         item->setToolTip(0, tr("%1\nDouble click opens the folder.").arg(path));

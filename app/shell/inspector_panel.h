@@ -3,6 +3,7 @@
 #include <vector>
 
 #include <QPointer>
+#include <QTimer>
 #include <QWidget>
 
 #include "app/shell/run_list_model.h"
@@ -20,7 +21,11 @@ public:
     explicit InspectorPanel(RunListModel& runs, QWidget* parent = nullptr);
     void setRun(const QString& id); ///< empty: nothing is selected
 
+protected:
+    void showEvent(QShowEvent* event) override;
+
 private:
+    void refreshSoon();
     void refresh();
     void showFacts(const RunEntry& run);
     void showArtifacts(const RunEntry& run);
@@ -31,6 +36,8 @@ private:
     QLabel *m_empty, *m_facts, *m_preview;
     QTreeWidget* m_artifacts;
     QPointer<RunSession> m_session;
+    QTimer m_refresh;
+    bool m_isStale = true; ///< something has changed while nobody looked
 };
 
 } // namespace vergence
