@@ -8,6 +8,7 @@
 #include "app/shell/main_window.h"
 #include "app/shell/preview_path.h"
 #include "app/shell/watchdog.h"
+#include "app/viewport/gl_warmup.h"
 #include "core/base/error.h"
 #include "core/run/signal_watch.h"
 
@@ -57,7 +58,9 @@ int main(int argc, char** argv)
     prepareQt();
     try {
         QApplication application(argc, argv);
-        return options.probesInterop ? vergence::probeInterop() : showWindow(application, options);
+        if (options.probesInterop)
+            return vergence::probeInterop();
+        return options.warmsShaders ? vergence::warmShaderCache() : showWindow(application, options);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "vergence-studio: %s\n", error.what());
         return static_cast<int>(vergence::ExitCode::RunFailed);

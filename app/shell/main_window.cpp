@@ -9,6 +9,7 @@
 #include <QTimer>
 
 #include "app/shell/icons.h"
+#include "app/viewport/gl_warmup.h"
 
 namespace vergence {
 
@@ -75,6 +76,7 @@ void MainWindow::makeCentre()
     m_centre->addWidget(m_start);
     m_centre->addWidget(m_tabs);
     setCentralWidget(m_centre);
+    reserveGlSurface(*this);
 }
 
 void MainWindow::makeDocks()
@@ -132,6 +134,7 @@ void MainWindow::beginBackgroundWork()
                                                     : m_options.runsFolder);
     m_catalog.scan();
     m_previewPath.choose(m_settings.previewPath());
+    m_previewPath.warmShaders();
     for (const QString& file : m_options.files)
         if (QFileInfo(file).isDir())
             openPath(file);

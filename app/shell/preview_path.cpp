@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include <unistd.h>
+
 #include <QCoreApplication>
 #include <QFileInfo>
 #include <QLibrary>
@@ -15,7 +17,7 @@ namespace vergence {
 
 namespace {
 
-constexpr int kProbeLimitMs = 20'000;
+constexpr int kWarmupNice = 10; ///< a run that starts meanwhile goes first
 
 QString modulePath()
 {
@@ -47,6 +49,19 @@ PreviewPath::~PreviewPath()
     m_probe.disconnect(this);
     m_probe.kill();
     m_probe.waitForFinished(1000);
+    m_warmup.kill();
+    m_warmup.waitForFinished(1000);
+}
+
+void PreviewPath::warmShaders()
+{
+    const QString program = QCoreApplication::applicationFilePath();
+    if (QFileInfo(program).completeBaseName() != QLatin1String("vergence-studio"))
+        return; // a window inside another program, which knows no such option
+    m_warmup.setStandardOutputFile(QProcess::nullDevice());
+    m_warmup.setStandardErrorFile(QProcess::nullDevice());
+    m_warmup.setChildProcessModifier([] { nice(kWarmupNice); });
+    m_warmup.start(program, {"--warm-shaders"});
 }
 
 void PreviewPath::choose(const QString& choice)

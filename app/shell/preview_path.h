@@ -23,6 +23,8 @@ public:
     void choose(const QString& choice);
     /// A picture could not be opened: shared memory for the rest of the session.
     void giveUp();
+    /// Compiles the shaders in another process, so that the first picture need not wait for it.
+    void warmShaders();
     bool usesInterop() const { return m_usesInterop; }
     /// An uploader of the interop module; null where it is not used.
     std::unique_ptr<FrameUploader> makeUploader() const;
@@ -34,7 +36,7 @@ Q_SIGNALS:
 private:
     void use(bool interop);
 
-    QProcess m_probe;
+    QProcess m_probe, m_warmup;
     QByteArray m_device; ///< UUID of the GPU that draws, as the probe found it
     bool m_isWanted = false, m_wasProbed = false, m_isUsable = false, m_usesInterop = false;
 };

@@ -35,6 +35,7 @@ std::optional<int> parseShellOptions(int argc, char** argv, ShellOptions& option
                  "Log blocks of the window over 50 ms; print the longest at exit");
     // For the window itself, which asks a child process.
     app.add_flag("--probe-interop", options.probesInterop)->group("");
+    app.add_flag("--warm-shaders", options.warmsShaders)->group("");
     app.add_option("files", files, "Configuration files and run folders to open");
     try {
         app.parse(argc, argv);

@@ -16,6 +16,7 @@ struct ShellOptions {
     bool isClean = false;       ///< --clean: neither reads nor writes settings
     bool hasWatchdog = false;   ///< --watchdog: prints the longest block of the window at exit
     bool probesInterop = false; ///< --probe-interop: no window, see preview_path.h
+    bool warmsShaders = false;  ///< --warm-shaders: no window, see gl_warmup.h
     QStringList files;          ///< configuration files and run folders to open
 };
 

@@ -1,6 +1,7 @@
 #include "app/viewport/gl_viewport.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <QGuiApplication>
 #include <QOpenGLContext>
@@ -27,6 +28,14 @@ QSurfaceFormat wantedFormat()
     format.setDepthBufferSize(24);
     format.setStencilBufferSize(8);
     return format;
+}
+
+/// Version of the contexts that this display makes; nothing where it makes none.
+std::optional<std::pair<int, int>> contextVersion()
+{
+    QOpenGLContext probe;
+    probe.setFormat(wantedFormat());
+    return probe.create() ? std::optional(probe.format().version()) : std::nullopt;
 }
 
 } // namespace
@@ -61,16 +70,15 @@ bool GlViewport::isAvailable(QString* reason)
         *reason = tr("The display platform '%1' has no OpenGL widgets.").arg(platform);
         return false;
     }
-    QOpenGLContext probe;
-    probe.setFormat(wantedFormat());
-    const bool isCreated = probe.create();
-    const auto version = isCreated ? probe.format().version() : std::pair<int, int>(0, 0);
-    if (isCreated && version >= std::pair<int, int>(3, 3))
+    // Asked once: making a context takes some 20 ms, and the answer stays.
+    static const std::optional<std::pair<int, int>> found = contextVersion();
+    const auto version = found.value_or(std::pair<int, int>(0, 0));
+    if (version >= std::pair<int, int>(3, 3))
         return true;
-    *reason = isCreated ? tr("OpenGL 3.3 is not available (found %1.%2).")
-                              .arg(version.first)
-                              .arg(version.second)
-                        : tr("OpenGL is not available on this display.");
+    *reason = found.has_value() ? tr("OpenGL 3.3 is not available (found %1.%2).")
+                                      .arg(version.first)
+                                      .arg(version.second)
+                                : tr("OpenGL is not available on this display.");
     return false;
 }
 

@@ -1,0 +1,126 @@
+#include "app/viewport/gl_warmup.h"
+
+#include <QFile>
+#include <QImage>
+#include <QOffscreenSurface>
+#include <QOpenGLContext>
+#include <QOpenGLFunctions>
+#include <QOpenGLWidget>
+
+#include "app/viewport/gl_viewport.h"
+#include "app/viewport/view_scene.h"
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "core/base/log.h"
+#include "core/plugin/plugin_registry.h"
+
+namespace vergence {
+namespace {
+
+constexpr std::uint32_t kSide = 8; // pixels of the pictures
+
+Frame blankFrame(const std::string& stream, PixelFormat format, std::uint32_t layers)
+{
+    Frame frame;
+    frame.info.stream = stream;
+    frame.info.sequence = 1;
+    frame.info.format = format;
+    frame.info.width = frame.info.height = kSide;
+    frame.info.layers = layers;
+    frame.pixels.resize(frame.info.pixelBytes());
+    return frame;
+}
+
+/// One stream for every kind of texture: a flat picture and a stack of each format.
+std::vector<Frame> everyKind()
+{
+    std::vector<Frame> frames;
+    for (const PixelFormat format : {PixelFormat::Rgba8, PixelFormat::Rgba16F, PixelFormat::R32F})
+        for (const std::uint32_t layers : {1U, 3U})
+            frames.push_back(
+                blankFrame(std::to_string(static_cast<int>(format)) + "x" + std::to_string(layers),
+                           format, layers));
+    return frames;
+}
+
+void drawEverything()
+{
+    ViewScene scene;
+    GlViewport viewport(scene, nullptr);
+    viewport.resize(64, 48);
+    std::vector<StreamDecl> streams;
+    for (const Frame& frame : everyKind())
+        streams.push_back({frame.info.stream,
+                           frame.info.stream,
+                           frame.info.layers > 1 ? StreamKind::ImageStack : StreamKind::Image,
+                           {},
+                           "all"});
+    scene.setStreams(streams);
+    for (Frame& frame : everyKind())
+        scene.setFrame(std::move(frame));
+    for (const StreamDecl& stream : streams) {
+        for (const ViewMode mode :
+             {ViewMode::Image, ViewMode::Compare, ViewMode::StackGrid, ViewMode::Stack3d}) {
+            scene.edit([&](ViewSettings& settings) {
+                settings.mode = mode;
+                settings.stream = stream.id;
+                settings.compare.a = settings.compare.b = stream.id;
+            });
+            viewport.grabFramebuffer();
+        }
+    }
+}
+
+/// Names this version and the driver; a new one of either compiles anew.
+std::string driverName(QOpenGLFunctions& gl)
+{
+    std::string name = VERGENCE_VERSION;
+    for (const GLenum part : {GL_VENDOR, GL_RENDERER, GL_VERSION}) {
+        const GLubyte* text = gl.glGetString(part);
+        name += "\n" + std::string(text == nullptr ? "?" : reinterpret_cast<const char*>(text));
+    }
+    return name + "\n";
+}
+
+std::string currentDriver()
+{
+    QOffscreenSurface surface;
+    surface.create();
+    QOpenGLContext context;
+    if (!context.create() || !context.makeCurrent(&surface))
+        return {};
+    return driverName(*context.functions());
+}
+
+} // namespace
+
+int warmShaderCache()
+{
+    QString reason;
+    if (!GlViewport::isAvailable(&reason))
+        return 1;
+    const std::filesystem::path mark = cacheHome() / "shaders-are-warm";
+    const std::string driver = currentDriver();
+    try {
+        if (std::filesystem::exists(mark) && readFile(mark) == driver)
+            return 0;
+        drawEverything();
+        std::filesystem::create_directories(mark.parent_path());
+        writeFileAtomic(mark, driver);
+    } catch (const std::exception& error) {
+        log("viewport").debug("Shaders are compiled when they are needed. {}", error.what());
+    }
+    return 0;
+}
+
+void reserveGlSurface(QWidget& parent)
+{
+    QString reason;
+    if (!GlViewport::isAvailable(&reason))
+        return;
+    auto* surface = new QOpenGLWidget(&parent);
+    surface->setObjectName(QStringLiteral("glSurface"));
+    surface->hide();
+}
+
+} // namespace vergence
