@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include <QAbstractSeries>
 #include <QCategoryAxis>
 #include <QChart>
 #include <QGraphicsLayout>
@@ -32,12 +31,6 @@ ChartAxes::ChartAxes(QChart* chart)
     }
     chart->addAxis(m_xAxis, Qt::AlignBottom);
     chart->addAxis(m_yAxis, Qt::AlignLeft);
-}
-
-void ChartAxes::attach(QAbstractSeries* series)
-{
-    series->attachAxis(m_xAxis);
-    series->attachAxis(m_yAxis);
 }
 
 void ChartAxes::setRanges(Range x, Range y, const ChartSettings& settings, bool hasSteps)
@@ -89,12 +82,18 @@ double ChartAxes::toPlotY(double value) const
     return m_isLogY ? std::log10(value) : value;
 }
 
-QPointF ChartAxes::pixelOf(double x, double y) const
+PlotScale ChartAxes::plotScale() const
 {
     const QRectF plot = m_chart->plotArea();
     const Range range = m_isLogY ? logarithms(m_y) : m_y;
-    return {plot.left() + (x - m_x.from) / m_x.width() * plot.width(),
-            plot.bottom() - (toPlotY(y) - range.from) / range.width() * plot.height()};
+    const double perX = plot.width() / m_x.width(), perY = -plot.height() / range.width();
+    return {plot.left() - m_x.from * perX, perX, plot.bottom() - range.from * perY, perY};
+}
+
+QPointF ChartAxes::pixelOf(double x, double y) const
+{
+    const PlotScale scale = plotScale();
+    return {scale.x(x), scale.y(toPlotY(y))};
 }
 
 double ChartAxes::xAtPixel(double pixel) const

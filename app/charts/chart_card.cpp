@@ -10,12 +10,12 @@
 #include <QHBoxLayout>
 #include <QKeyEvent>
 #include <QLabel>
-#include <QLineSeries>
 #include <QStyleOptionFocusRect>
 #include <QStylePainter>
 #include <QToolButton>
 
 #include "app/charts/chart_colours.h"
+#include "app/charts/chart_curves.h"
 #include "app/charts/chart_overlay.h"
 #include "app/charts/chart_view.h"
 #include "app/charts/curve_range.h"
@@ -23,7 +23,6 @@
 namespace vergence {
 namespace {
 
-constexpr float kBandOpacity = 0.35F;
 constexpr int kSmoothlyDrawn = 3000;   // points up to which lines are antialiased
 constexpr std::size_t kManyCurves = 4; // above, a column is two pixels wide
 constexpr int kHeaderSpacing = 6, kTitleMinimumWidth = 40;
@@ -45,12 +44,12 @@ QString groupOf(const QString& id, const QString& title)
     return group;
 }
 
-QList<QPointF> toPlot(std::vector<QPointF> points, const ChartAxes& axes)
+QPolygonF toPlot(std::vector<QPointF> points, const ChartAxes& axes)
 {
     if (axes.isLogY())
         for (QPointF& point : points)
             point.setY(axes.toPlotY(point.y()));
-    return {points.begin(), points.end()};
+    return QPolygonF(QList<QPointF>(points.begin(), points.end()));
 }
 
 } // namespace
@@ -61,6 +60,7 @@ ChartCard::ChartCard(const QString& id, QWidget* parent)
       m_chart(new QChart),
       m_view(new ChartView(m_chart, this)),
       m_axes(std::make_unique<ChartAxes>(m_chart)),
+      m_curves(new ChartCurves(m_chart, *m_axes)),
       m_overlay(std::make_unique<ChartOverlay>(m_chart)),
       m_groupLabel(new QLabel(this)),
       m_titleLabel(new QLabel(this)),
@@ -157,6 +157,7 @@ void ChartCard::connectView()
     connect(m_view, &ChartView::doubleClicked, this, &ChartCard::fitRequested);
     connect(m_view, &ChartView::clicked, this, &ChartCard::clickNear);
     connect(m_chart, &QChart::plotAreaChanged, this, [this] {
+        m_curves->plotAreaMoved();
         markDirty();
         Q_EMIT redrawRequested();
     });
@@ -178,17 +179,8 @@ void ChartCard::setTitle(const QString& title, const QString& unit)
 
 void ChartCard::setSources(Sources sources)
 {
-    m_chart->removeAllSeries();
-    m_curves.clear();
+    m_curves->setCurves({});
     m_sources = std::move(sources);
-    for (std::size_t i = 0; i < m_sources.size(); ++i) {
-        Curve curve{new QLineSeries, new QLineSeries};
-        for (QLineSeries* series : {curve.band, curve.line}) {
-            m_chart->addSeries(series);
-            m_axes->attach(series);
-        }
-        m_curves.push_back(curve);
-    }
     restyle();
     markDirty();
 }
@@ -225,8 +217,7 @@ void ChartCard::resizeEvent(QResizeEvent* event)
 
 ChartCard::Sources ChartCard::takeSources()
 {
-    m_chart->removeAllSeries();
-    m_curves.clear(); // a curve is never without its source
+    m_curves->setCurves({}); // a curve is never without its source
     return std::exchange(m_sources, {});
 }
 
@@ -273,22 +264,16 @@ void ChartCard::redraw(const ChartSettings& settings, Range x, std::optional<Ran
     if (y && settings.isLogY && y->from <= 0)
         y = std::nullopt;
 
-    // Qt computes the geometry of every curve anew for each change of an axis: let there be none
-    // meanwhile.
-    for (const Curve& curve : m_curves) {
-        curve.band->replace(QList<QPointF>());
-        curve.line->replace(QList<QPointF>());
-    }
     m_axes->setRanges(x, y.value_or(fittingY(curves, x, settings)), settings, !isTable());
-    int drawn = 0;
-    for (std::size_t i = 0; i < m_curves.size(); ++i) {
-        drawn += static_cast<int>(curves[i].band.size() + curves[i].line.size());
+    std::vector<ChartCurves::Curve> shown;
+    for (CurvePoints& curve : curves) {
         // Rows of a table can be clicked, and a single point has no line.
-        m_curves[i].line->setPointsVisible(isTable() || curves[i].line.size() == 1);
-        m_curves[i].band->replace(toPlot(std::move(curves[i].band), *m_axes));
-        m_curves[i].line->replace(toPlot(std::move(curves[i].line), *m_axes));
+        const bool hasDots = isTable() || curve.line.size() == 1;
+        shown.push_back({toPlot(std::move(curve.band), *m_axes),
+                         toPlot(std::move(curve.line), *m_axes), hasDots});
     }
-    m_view->setRenderHint(QPainter::Antialiasing, drawn <= kSmoothlyDrawn);
+    m_curves->setCurves(std::move(shown));
+    m_view->setRenderHint(QPainter::Antialiasing, drawnPoints() <= kSmoothlyDrawn);
 
     const QRectF plot = m_chart->plotArea();
     for (double& mark : marks)
@@ -343,10 +328,7 @@ int ChartCard::markCount() const
 
 int ChartCard::drawnPoints() const
 {
-    int count = 0;
-    for (const Curve& curve : m_curves)
-        count += static_cast<int>(curve.band->count() + curve.line->count());
-    return count;
+    return m_curves->pointCount();
 }
 
 void ChartCard::restyle()
@@ -364,13 +346,10 @@ void ChartCard::restyle()
     quiet.setColor(QPalette::WindowText, quietTextColour(palette()));
     m_note->setPalette(quiet);
     m_groupLabel->setPalette(quiet);
-    for (std::size_t i = 0; i < m_curves.size(); ++i) {
-        QColor colour = readableColour(m_sources[i]->colour, base);
-        m_curves[i].line->setPen(QPen(colour, 1));
-        m_curves[i].line->setMarkerSize(4);
-        colour.setAlphaF(kBandOpacity);
-        m_curves[i].band->setPen(QPen(colour, 1));
-    }
+    std::vector<QColor> colours;
+    for (const auto& source : m_sources)
+        colours.push_back(readableColour(source->colour, base));
+    m_curves->setColours(std::move(colours));
     markDirty();
     Q_EMIT redrawRequested();
 }

@@ -11,11 +11,11 @@
 
 class QChart;
 class QLabel;
-class QLineSeries;
 class QToolButton;
 
 namespace vergence {
 
+class ChartCurves;
 class ChartOverlay;
 class ChartView;
 
@@ -74,10 +74,6 @@ protected:
     void resizeEvent(QResizeEvent* event) override;
 
 private:
-    struct Curve {
-        QLineSeries* band;
-        QLineSeries* line;
-    };
     void buildHeader();
     void connectView();
     void restyle();
@@ -93,12 +89,12 @@ private:
     QString m_id, m_title, m_unit;
     ChartSettings m_settings;
     Sources m_sources;
-    std::vector<Curve> m_curves;
     bool m_isDirty = true, m_isDark = false;
     std::optional<double> m_cross;
     QChart* m_chart;
     ChartView* m_view;
     std::unique_ptr<ChartAxes> m_axes;
+    ChartCurves* m_curves; // belongs to the chart
     std::unique_ptr<ChartOverlay> m_overlay;
     QLabel* m_groupLabel;
     QLabel* m_titleLabel;

@@ -34,9 +34,13 @@ QString axisName(const ChartSettings& settings)
 
 QString viewText(const ExportView& view)
 {
+    const QString reference = view.settings.reference.isEmpty()
+                                  ? QString()
+                                  : QStringLiteral(" difference_to=") + view.settings.reference;
     return QStringLiteral("smoothing=%1 x=%2 range=%3..%4")
-        .arg(exact(view.settings.smoothing), axisName(view.settings), exact(view.x.from),
-             exact(view.x.to));
+               .arg(exact(view.settings.smoothing), axisName(view.settings), exact(view.x.from),
+                    exact(view.x.to)) +
+           reference;
 }
 
 /// Quoted as RFC 4180 wants it where it holds a comma, a quote or a line break.

@@ -7,6 +7,8 @@
 #include <QSlider>
 #include <QToolButton>
 
+#include <algorithm>
+
 namespace vergence {
 namespace {
 
@@ -17,6 +19,7 @@ constexpr int kSliderSteps = 999; // thousandths: 0 to 0.999
 ChartToolbar::ChartToolbar(QWidget* parent)
     : QToolBar(parent),
       m_axis(new QComboBox(this)),
+      m_reference(new QComboBox(this)),
       m_slider(new QSlider(Qt::Horizontal, this)),
       m_weight(new QDoubleSpinBox(this))
 {
@@ -70,6 +73,7 @@ ChartToolbar::ChartToolbar(QWidget* parent)
         m_settings.columns = index;
         Q_EMIT columnsChanged(m_settings.columns);
     });
+    addReference();
     addExport();
     for (QToolButton* button : findChildren<QToolButton*>())
         if (button->focusPolicy() == Qt::NoFocus && button->defaultAction() != nullptr)
@@ -117,6 +121,35 @@ void ChartToolbar::addSwitch(const char* name, const QString& text, const QStrin
         m_settings.*member = on;
         Q_EMIT settingsChanged();
     });
+}
+
+void ChartToolbar::addReference()
+{
+    m_reference->setObjectName(QStringLiteral("chartReference"));
+    m_reference->setAccessibleName(tr("Reference run"));
+    m_reference->setToolTip(tr("Show how far all curves are from those of one run"));
+    m_reference->setFocusPolicy(Qt::StrongFocus);
+    m_reference->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    m_reference->setMinimumContentsLength(12);
+    m_referenceAction = addWidget(m_reference);
+    setRuns({});
+    connect(m_reference, &QComboBox::currentIndexChanged, this, [this] {
+        m_settings.reference = m_reference->currentData().toString();
+        Q_EMIT settingsChanged();
+    });
+}
+
+void ChartToolbar::setRuns(const std::vector<std::pair<QString, QString>>& runs)
+{
+    const QSignalBlocker quiet(m_reference);
+    m_reference->clear();
+    m_reference->addItem(tr("No reference"), QString());
+    for (const auto& [id, name] : runs)
+        m_reference->addItem(tr("Δ to %1").arg(name), id);
+    const int index = std::max(0, m_reference->findData(m_settings.reference));
+    m_reference->setCurrentIndex(index);
+    m_settings.reference = m_reference->itemData(index).toString();
+    m_referenceAction->setVisible(runs.size() > 1 || index > 0);
 }
 
 void ChartToolbar::addExport()

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <utility>
+#include <vector>
+
 #include <QToolBar>
 
 #include "app/charts/curve_source.h"
@@ -20,6 +23,8 @@ public:
     const ChartSettings& settings() const { return m_settings; }
     void setZoomSteps(bool canGoBack, bool canGoForward);
     void toggleLogY();
+    /// Runs that may be the reference of the others, as pairs of id and name.
+    void setRuns(const std::vector<std::pair<QString, QString>>& runs);
     void setFollowing(bool on);
 
 Q_SIGNALS:
@@ -35,10 +40,12 @@ private:
     void addSmoothing();
     void addSwitch(const char* name, const QString& text, const QString& help,
                    bool ChartSettings::*member);
+    void addReference();
     void addExport();
 
     ChartSettings m_settings;
-    QComboBox* m_axis;
+    QComboBox *m_axis, *m_reference;
+    QAction* m_referenceAction = nullptr;
     QSlider* m_slider;
     QDoubleSpinBox* m_weight;
     QAction* m_logY = nullptr;

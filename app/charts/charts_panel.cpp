@@ -96,6 +96,8 @@ void ChartsPanel::Impl::syncSeries()
     }
     if (isChanged)
         arrange();
+    empty->setText(runs.empty() ? tr("No run is charted. Tick one in the list of runs.")
+                                : tr("The run has not reported a number yet."));
     if (tableCard == nullptr)
         pages->setCurrentWidget(cards.empty() ? static_cast<QWidget*>(empty) : grid);
 }
@@ -123,8 +125,11 @@ void ChartsPanel::Impl::fillCard(ChartCard* card, const QString& series)
                               ? QString::fromStdString(declared->title)
                               : titleFromName(series);
     const QString unit = isDeclared ? QString::fromStdString(declared->unit) : QString();
-    if (title != card->title() || unit != card->unit())
-        card->setTitle(title, unit);
+    const bool isDifference = !toolbar->settings().reference.isEmpty();
+    const QString shown = isDifference ? tr("Δ %1").arg(title) : title;
+    if (shown != card->title() || unit != card->unit())
+        card->setTitle(shown, unit);
+    applyReference(*card);
     if (isSame)
         return;
     ChartCard::Sources kept = card->takeSources(); // with what they have already smoothed
@@ -144,8 +149,21 @@ void ChartsPanel::Impl::fillCard(ChartCard* card, const QString& series)
         sources.push_back(std::move(source));
     }
     card->setSources(std::move(sources));
+    applyReference(*card);
     if (card == tableCard)
         showTable(card);
+}
+
+void ChartsPanel::Impl::applyReference(ChartCard& card)
+{
+    const auto chosen = std::find_if(runs.begin(), runs.end(), [this](const ChartedRun& run) {
+        return run.id == toolbar->settings().reference;
+    });
+    for (const auto& source : card.sources()) {
+        auto& series = static_cast<SeriesSource&>(*source);
+        if (series.setReference(chosen == runs.end() ? nullptr : chosen->store))
+            card.markDirty();
+    }
 }
 
 void ChartsPanel::Impl::syncTables()
@@ -203,6 +221,10 @@ void ChartsPanel::setRuns(const std::vector<ChartedRun>& runs)
     for (const ChartedRun& run : runs)
         expects(run.store != nullptr, "charts: a charted run needs a store");
     m_impl->runs = runs;
+    std::vector<std::pair<QString, QString>> named;
+    for (const ChartedRun& run : runs)
+        named.emplace_back(run.id, run.name);
+    m_impl->toolbar->setRuns(named);
     m_impl->syncSeries();
     m_impl->hasNewPoints = true;
     m_impl->markAllDirty();

@@ -23,6 +23,8 @@ struct ChartSettings {
     bool isFollowing = false; ///< a zoomed X range moves on with the newest point
     bool isLinked = true;     ///< the cross-hair of one chart stands in all
     int columns = 0;          ///< of cards, 1 to 3; 0 for as many as fit
+    QString
+        reference; ///< id of the run whose values are subtracted from all others; empty for none
 };
 
 /// Points of one curve, thinned out for drawing, in data units and ordered by x.

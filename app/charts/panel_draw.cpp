@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "app/charts/chart_grid.h"
 #include "app/charts/chart_table.h"
 #include "app/charts/chart_toolbar.h"
 #include "app/charts/panel_impl.h"
@@ -62,12 +63,18 @@ void ChartsPanel::Impl::tick()
         tableModel->refresh();
     QElapsedTimer watch;
     watch.start();
+    // Regions of all cards cost more than drawing one of them.
+    const QRect seen = grid->viewport()->rect();
+    const auto isSeen = [this, &seen](const ChartCard& card) {
+        const QRect place(card.mapTo(grid->viewport(), QPoint()), card.size());
+        return card.isVisible() && place.intersects(seen);
+    };
     const std::vector<ChartCard*>& all = ordered;
     bool isLeft = false;
     std::size_t last = nextCard;
     for (std::size_t i = 0; i < all.size(); ++i) {
         const std::size_t at = (nextCard + i) % all.size();
-        if (!all[at]->isDirty() || all[at]->visibleRegion().isEmpty())
+        if (!all[at]->isDirty() || !isSeen(*all[at]))
             continue;
         if (watch.elapsed() >= kDrawBudgetMs) {
             isLeft = true;

@@ -44,6 +44,7 @@ struct ChartsPanel::Impl {
     // charts_panel.cpp
     void syncSeries();
     void fillCard(ChartCard* card, const QString& series);
+    void applyReference(ChartCard& card);
     void syncTables();
     ChartCard* cardFor(const QString& id);
     void arrange();

@@ -38,7 +38,7 @@ void ChartsPanel::Impl::build()
     pages = new QStackedWidget(panel);
     column->addWidget(toolbar);
     column->addWidget(pages, 1);
-    empty = new QLabel(tr("The run has not reported a number yet."), pages);
+    empty = new QLabel(tr("No run is charted. Tick one in the list of runs."), pages);
     empty->setObjectName(QStringLiteral("chartsEmpty"));
     empty->setAlignment(Qt::AlignCenter);
     empty->setWordWrap(true);
@@ -88,6 +88,7 @@ QWidget* ChartsPanel::Impl::makeTablePage()
 void ChartsPanel::Impl::connectToolbar()
 {
     QObject::connect(toolbar, &ChartToolbar::settingsChanged, panel, [this] {
+        syncSeries(); // another reference changes titles and curves
         if (tableCard != nullptr)
             showTable(tableCard);
         markAllDirty();

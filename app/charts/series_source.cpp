@@ -11,20 +11,87 @@ void widen(Range& range, double x, bool isFirst)
     range = isFirst ? Range{x, x} : Range{std::min(range.from, x), std::max(range.to, x)};
 }
 
+/// Value of a series with rising steps at `step`; nothing outside of them.
+std::optional<double> valueAt(const Series& series, std::int64_t step)
+{
+    const auto& steps = series.steps();
+    const auto at = std::lower_bound(steps.begin(), steps.end(), step);
+    if (at == steps.end() || (at == steps.begin() && *at != step))
+        return std::nullopt;
+    const auto above = static_cast<std::size_t>(at - steps.begin());
+    const auto& values = series.values();
+    if (*at == step)
+        return values[above];
+    const double share = static_cast<double>(step - steps[above - 1]) /
+                         static_cast<double>(steps[above] - steps[above - 1]);
+    return values[above - 1] + share * (values[above] - values[above - 1]);
+}
+
 } // namespace
+
+bool SeriesSource::setReference(const MetricStore* reference)
+{
+    if (reference == m_reference)
+        return false;
+    m_reference = reference;
+    m_difference = {};
+    m_compared = 0;
+    forget();
+    update();
+    return true;
+}
+
+void SeriesSource::forget()
+{
+    m_size = 0;
+    m_notFinite.clear();
+    m_smooth.clear();
+    m_columns.clear();
+    m_areStepsRising = m_areWallsRising = true;
+}
+
+void SeriesSource::extendDifference(const Series& own, const Series& reference)
+{
+    if (m_compared > own.size()) { // the store was read anew
+        m_difference = {};
+        m_compared = 0;
+    }
+    for (; m_compared < own.size(); ++m_compared) {
+        const std::int64_t step = own.steps()[m_compared];
+        if (reference.size() == 0 || step > reference.steps().back())
+            return; // the reference may get there yet
+        if (const auto value = valueAt(reference, step))
+            m_difference.append(
+                {step, own.walls()[m_compared], {}, own.values()[m_compared] - *value});
+    }
+}
+
+/// Finds what is shown now.
+void SeriesSource::takeOver()
+{
+    m_series = m_store->find(m_name);
+    if (m_reference == nullptr)
+        return;
+    const Series* reference = m_reference->find(m_name);
+    if (m_series != nullptr && reference != nullptr)
+        extendDifference(*m_series, *reference);
+    m_series = &m_difference;
+}
 
 bool SeriesSource::update()
 {
-    m_series = m_store->find(m_name);
+    takeOver();
     const std::size_t size = m_series == nullptr ? 0 : m_series->size();
     if (size == m_size)
         return false;
-    if (size < m_size) { // the store was read anew
-        m_size = 0;
-        m_notFinite.clear();
-        m_smooth.clear();
-    }
+    if (size < m_size)
+        forget();
     for (; m_size < size; ++m_size) {
+        const auto isRising = [this](XAxis axis) {
+            return m_size == 0 || x(axis, m_size) >= x(axis, m_size - 1);
+        };
+        m_areStepsRising = m_areStepsRising && isRising(XAxis::Step);
+        m_areWallsRising = m_areWallsRising && isRising(XAxis::Wall);
         widen(m_stepExtent, x(XAxis::Step, m_size), m_size == 0);
         widen(m_wallExtent, x(XAxis::Wall, m_size), m_size == 0);
         if (!std::isfinite(m_series->values()[m_size]))
@@ -67,6 +134,17 @@ std::optional<Range> SeriesSource::extent(XAxis axis) const
     return axis == XAxis::Step ? m_stepExtent : m_wallExtent;
 }
 
+std::vector<Series::Bucket> SeriesSource::bucketsOf(XAxis axis, std::size_t first, std::size_t end,
+                                                    int columns)
+{
+    const Range range{x(axis, first), x(axis, end - 1)};
+    const bool isRising = axis == XAxis::Step ? m_areStepsRising : m_areWallsRising;
+    const bool isDense = end - first > static_cast<std::size_t>(columns) && range.width() > 0;
+    if (!isRising || !isDense)
+        return m_series->decimate(axis, range.from, range.to, columns);
+    return m_columns.columns(*m_series, axis, range, columns);
+}
+
 CurvePoints SeriesSource::sample(const ChartSettings& settings, Range range, int columns)
 {
     CurvePoints points;
@@ -79,12 +157,8 @@ CurvePoints SeriesSource::sample(const ChartSettings& settings, Range range, int
     end = std::min(end + 1, m_size);
     if (end <= first)
         return points;
-    range.from = std::min(range.from, x(settings.axis, first));
-    range.to = std::max(range.to, x(settings.axis, end - 1));
-
     auto& raw = settings.smoothing > 0 ? points.band : points.line;
-    for (const Series::Bucket& bucket :
-         m_series->decimate(settings.axis, range.from, range.to, columns)) {
+    for (const Series::Bucket& bucket : bucketsOf(settings.axis, first, end, columns)) {
         raw.emplace_back(bucket.x, bucket.minimum);
         if (bucket.maximum != bucket.minimum)
             raw.emplace_back(bucket.x, bucket.maximum);

@@ -5,6 +5,7 @@
 
 #include "app/charts/chart_colours.h"
 #include "app/charts/chart_ticks.h"
+#include "app/charts/column_cache.h"
 #include "app/charts/curve_range.h"
 #include "app/charts/series_source.h"
 #include "app/charts/smooth_cache.h"
@@ -27,6 +28,9 @@ private Q_SLOTS:
     void samplesAreBoundedByColumns();
     void linesGoOnToTheBorder();
     void linesStandOutFromTheBackground();
+    void columnsGrowLikeOnesMadeAnew();
+    void columnsKeepTheExtremes();
+    void differencesFollowTheReference();
 };
 
 void TestChartParts::smoothingGrowsLikeTheReference_data()
@@ -206,6 +210,70 @@ void TestChartParts::linesStandOutFromTheBackground()
              {QColor(Qt::yellow), QColor(Qt::darkBlue), QColor(0x00, 0x72, 0xb2)})
             QVERIFY(readableColour(colour, background) != background);
     QCOMPARE(readableColour(QColor(0x00, 0x72, 0xb2), Qt::white), QColor(0x00, 0x72, 0xb2));
+}
+
+void TestChartParts::columnsGrowLikeOnesMadeAnew()
+{
+    Series series;
+    ColumnCache grown;
+    for (int i = 0; i < 5000; ++i) {
+        series.append({i, 0.1 * i, {}, std::sin(0.37 * i) * i});
+        if (i % 13 != 0 || i < 200)
+            continue;
+        ColumnCache fresh;
+        const Range whole{0, static_cast<double>(i)}, end{i - 150.0, static_cast<double>(i)};
+        for (const Range& range : {whole, i % 2 == 0 ? end : whole}) {
+            const auto a = grown.columns(series, XAxis::Step, range, 90);
+            const auto b = fresh.columns(series, XAxis::Step, range, 90);
+            QCOMPARE(a.size(), b.size());
+            for (std::size_t k = 0; k < a.size(); ++k) {
+                QCOMPARE(a[k].x, b[k].x);
+                QCOMPARE(a[k].minimum, b[k].minimum);
+                QCOMPARE(a[k].maximum, b[k].maximum);
+            }
+        }
+    }
+}
+
+void TestChartParts::columnsKeepTheExtremes()
+{
+    Series series;
+    for (int i = 0; i < 100'000; ++i)
+        series.append({i, 0.1 * i, {}, i == 77'777 ? -9.0 : i == 12'345 ? 9.0 : 0.0});
+    ColumnCache cache;
+    const auto columns = cache.columns(series, XAxis::Wall, {0, 9999.9}, 200);
+    QVERIFY(columns.size() >= 177 && columns.size() <= 201);
+    double low = 0, high = 0;
+    for (const auto& column : columns) {
+        low = std::min(low, column.minimum);
+        high = std::max(high, column.maximum);
+    }
+    QCOMPARE(low, -9.0);
+    QCOMPARE(high, 9.0);
+    QCOMPARE(ColumnCache::gridWidth(1.1), 1.125);
+    QCOMPARE(ColumnCache::gridWidth(0.25), 0.25);
+    QCOMPARE(ColumnCache::gridWidth(1.9), 2.0);
+}
+
+void TestChartParts::differencesFollowTheReference()
+{
+    MetricStore own, reference;
+    for (int i = 0; i < 10; ++i)
+        own.append({{i, 0.1 * i, "loss", 10.0 + i}});
+    reference.append({{2, 0, "loss", 1.0}, {4, 0, "loss", 3.0}});
+    SeriesSource source(&own, "loss");
+    QVERIFY(source.setReference(&reference));
+    QCOMPARE(source.size(), std::size_t(3)); // steps 2, 3 and 4
+    QCOMPARE(source.at(0, 0).value, 12.0 - 1.0);
+    QCOMPARE(source.at(1, 0).value, 13.0 - 2.0);
+    reference.append({{6, 0, "loss", 3.0}});
+    QVERIFY(source.update());
+    QCOMPARE(source.size(), std::size_t(5));
+    QCOMPARE(source.at(4, 0).value, 16.0 - 3.0);
+    QVERIFY(source.setReference(nullptr));
+    QVERIFY(!source.setReference(nullptr));
+    QCOMPARE(source.size(), std::size_t(10));
+    QCOMPARE(source.at(4, 0).value, 14.0);
 }
 
 QTEST_APPLESS_MAIN(TestChartParts)

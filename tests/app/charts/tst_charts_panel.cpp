@@ -186,6 +186,9 @@ void TestChartsPanel::emptySaysWhatItWaitsFor()
     empty.show();
     auto* text = empty.findChild<QLabel*>(QStringLiteral("chartsEmpty"));
     QVERIFY(text->isVisible());
+    QCOMPARE(text->text(), QStringLiteral("No run is charted. Tick one in the list of runs."));
+    MetricStore silent;
+    empty.setRuns({{"a", "run a", Qt::blue, &silent}});
     QCOMPARE(text->text(), QStringLiteral("The run has not reported a number yet."));
     QVERIFY(!m_panel->findChild<QLabel*>(QStringLiteral("chartsEmpty"))->isVisible());
 }
