@@ -4,6 +4,7 @@
 #include <QComboBox>
 #include <QEvent>
 
+#include "app/forms/form_combo.h"
 #include "app/forms/path_edit.h"
 #include "app/forms/sci_edit.h"
 #include "app/forms/seed_edit.h"
@@ -79,7 +80,7 @@ void FieldEditor::makeCheck(QWidget* parent)
 
 void FieldEditor::makeCombo(QWidget* parent)
 {
-    auto* combo = new QComboBox(parent);
+    auto* combo = new FormCombo(parent);
     m_widget = m_input = combo;
     combo->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     combo->setMinimumContentsLength(6);
@@ -101,7 +102,7 @@ void FieldEditor::makeCombo(QWidget* parent)
 
 void FieldEditor::makeDevice(QWidget* parent)
 {
-    auto* combo = new QComboBox(parent);
+    auto* combo = new FormCombo(parent);
     combo->setEditable(true);
     combo->setInsertPolicy(QComboBox::NoInsert);
     combo->setCompleter(nullptr);

@@ -12,6 +12,7 @@
 #include <QToolButton>
 
 #include "app/forms/field_row.h"
+#include "app/forms/form_combo.h"
 #include "app/forms/form_footer.h"
 #include "app/forms/form_impl.h"
 #include "app/forms/form_section.h"
@@ -56,7 +57,7 @@ QWidget* ConfigForm::Impl::makeFilterBar()
     auto* row = new QHBoxLayout(filters);
     row->setContentsMargins(0, 0, 0, 0);
     search = new QLineEdit(filters);
-    level = new QComboBox(filters);
+    level = new FormCombo(filters);
     changedOnly = new QCheckBox(tr("Changed"), filters);
     row->addWidget(search, 1);
     row->addWidget(level);

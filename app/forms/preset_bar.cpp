@@ -1,16 +1,17 @@
 #include "app/forms/preset_bar.h"
 
-#include <QComboBox>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QMenu>
 #include <QToolButton>
 
+#include "app/forms/form_combo.h"
+
 namespace vergence {
 
 PresetBar::PresetBar(QWidget* parent)
     : QWidget(parent),
-      m_combo(new QComboBox(this)),
+      m_combo(new FormCombo(this)),
       m_modified(new QLabel(tr("modified"), this)),
       m_menu(new QToolButton(this))
 {

@@ -532,6 +532,9 @@ void TestConfigForm::keysStartAndQueue()
     QTest::keyClick(editor<QLineEdit>("iterations"), Qt::Key_R,
                     Qt::ControlModifier | Qt::ShiftModifier);
     QCOMPARE(queued.count(), 1);
+    // A combo box would take a key with a letter for a search of its entries.
+    QTest::keyClick(editor<QComboBox>("solver"), Qt::Key_R, Qt::ControlModifier);
+    QCOMPARE(started.count(), 2);
 }
 
 void TestConfigForm::commandLineIsCopied()
