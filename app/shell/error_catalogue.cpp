@@ -1,12 +1,14 @@
 #include "app/shell/error_catalogue.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include <QCoreApplication>
 #include <QRegularExpression>
 
 #include "core/artifact/checkpoint.h"
-#include "core/base/error.h"
+#include "core/run/run_failure.h"
 
 namespace vergence {
 
@@ -25,22 +27,7 @@ QString idOf(const RunEntry& run)
         return "E-CRASH";
     if (run.state == RunState::Lost)
         return "E-LOST";
-    switch (static_cast<ExitCode>(run.exitCode.value_or(1))) {
-    case ExitCode::ConfigInvalid:
-        return "E-CONFIG";
-    case ExitCode::PluginUnavailable:
-        return "E-PLUGIN";
-    case ExitCode::OutOfMemory:
-        return "E-OOM";
-    case ExitCode::InputUnreadable:
-        return "E-DATA";
-    case ExitCode::NoDevice:
-        return "E-NOGPU";
-    case ExitCode::OutputUnwritable:
-        return "E-DISK";
-    default:
-        return "E-RUN";
-    }
+    return problemIdOf(static_cast<ExitCode>(run.exitCode.value_or(1)));
 }
 
 QString safetySentence(std::optional<std::int64_t> checkpoint)
@@ -49,49 +36,41 @@ QString safetySentence(std::optional<std::int64_t> checkpoint)
                       : tr("No checkpoint was written yet.");
 }
 
-QString whatHappened(const QString& id, const RunEntry& run, std::optional<std::int64_t> checkpoint)
+/// What the worker said, cut after its first sentence: that is what happened, the rest says why or
+/// what to do.
+std::pair<QString, QString> headAndRest(const QString& words)
+{
+    static const QRegularExpression end("[.!?]\\s+(?=\\p{Lu})");
+    const auto found = end.match(words);
+    if (!found.hasMatch())
+        return {words, {}};
+    return {words.left(found.capturedStart() + 1), words.mid(found.capturedEnd())};
+}
+
+void describe(CardContent& card, const RunEntry& run, std::optional<std::int64_t> checkpoint)
 {
     // The last heartbeat may be older than the last checkpoint.
     const std::int64_t reached = std::max(run.step, checkpoint.value_or(0));
-    if (id == "E-CRASH") {
-        const QString cause = run.exitCode && *run.exitCode > 128
-                                  ? tr("The worker stopped with signal %1 at step %2.")
-                                        .arg(*run.exitCode - 128)
-                                        .arg(reached)
-                                  : tr("The worker stopped at step %1.").arg(reached);
-        return cause + " " + safetySentence(checkpoint);
+    const QString safety = " " + safetySentence(checkpoint);
+    if (card.id == "E-CRASH") {
+        const bool hasSignal = run.exitCode && *run.exitCode > 128;
+        card.whatHappened = hasSignal ? tr("The worker stopped with signal %1 at step %2.")
+                                            .arg(*run.exitCode - 128)
+                                            .arg(reached)
+                                      : tr("The worker stopped at step %1.").arg(reached);
+        card.why = tr("Why, as far as we know: a fault in the plugin or in a library below it. The "
+                      "window and other runs are not affected.");
+    } else if (card.id == "E-LOST") {
+        card.whatHappened =
+            tr("%1 has not reported for a while and its worker is gone.").arg(run.name);
+        card.why = tr("Why, as far as we know: the computer restarted or the worker was killed.");
+    } else if (!run.problem.isEmpty()) {
+        std::tie(card.whatHappened, card.why) = headAndRest(run.problem);
+    } else {
+        card.whatHappened = tr("The run ended with an error at step %1.").arg(reached);
     }
-    if (id == "E-LOST")
-        return tr("%1 has not reported for a while and its worker is gone. %2")
-            .arg(run.name, safetySentence(checkpoint));
-    if (id == "E-OOM")
-        return tr("Memory ran out at step %1. %2").arg(run.step).arg(safetySentence(checkpoint));
-    if (id == "E-DISK")
-        return tr("Results cannot be written at step %1. %2")
-            .arg(run.step)
-            .arg(safetySentence(checkpoint));
-    if (id == "E-CONFIG")
-        return tr("The configuration was not accepted.");
-    if (id == "E-PLUGIN")
-        return tr("The plugin %1 did not load.").arg(run.plugin);
-    if (id == "E-DATA")
-        return tr("The input data cannot be read.");
-    if (id == "E-NOGPU")
-        return tr("The device that this run needs was not found.");
-    return tr("The run ended with an error at step %1. %2")
-        .arg(run.step)
-        .arg(safetySentence(checkpoint));
-}
-
-QString whyOf(const QString& id, const RunEntry& run)
-{
-    // What the client itself says of these two repeats the first sentence of the card.
-    if (id == "E-CRASH")
-        return tr("Why, as far as we know: a fault in the plugin or in a library below it. The "
-                  "window and other runs are not affected.");
-    if (id == "E-LOST")
-        return tr("Why, as far as we know: the computer restarted or the worker was killed.");
-    return run.problem;
+    if (reached > 0 || checkpoint)
+        card.whatHappened += (card.whatHappened.endsWith('.') ? "" : ".") + safety;
 }
 
 std::vector<CardContent::Button> buttonsFor(const QString& id,
@@ -106,7 +85,7 @@ std::vector<CardContent::Button> buttonsFor(const QString& id,
         buttons.push_back({"charts", tr("Show memory chart")});
     if (id == "E-PLUGIN" || id == "E-NOGPU")
         buttons.push_back({"plugins", tr("Plugin manager")});
-    if (id == "E-DISK")
+    if (id == "E-DISK" || id == "E-OUTPUT")
         buttons.push_back({"folder", tr("Open folder")});
     if (id != "E-LOST" && id != "E-PLUGIN")
         buttons.push_back({"use_config", tr("Use config…")});
@@ -136,8 +115,7 @@ std::optional<CardContent> cardForRun(const RunEntry& run, const QStringList& la
     const auto checkpoint = newestCheckpointStep(run.folder);
     CardContent card;
     card.id = id;
-    card.whatHappened = whatHappened(id, run, checkpoint);
-    card.why = whyOf(id, run);
+    describe(card, run, checkpoint);
     card.buttons = buttonsFor(id, checkpoint);
     card.details = tr("%1 · %2 · %3 · device %4\n").arg(id, run.id, stateText(run), run.device) +
                    (run.problem.isEmpty() ? QString() : run.problem + "\n") + lastLines.join('\n');

@@ -8,7 +8,14 @@ namespace vergence {
 
 namespace {
 
-const char* idOf(ExitCode code)
+std::string doing(const std::string& phase)
+{
+    return phase.empty() ? std::string() : fmt::format(" while \"{}\"", phase);
+}
+
+} // namespace
+
+const char* problemIdOf(ExitCode code)
 {
     switch (code) {
     case ExitCode::ConfigInvalid:
@@ -28,13 +35,6 @@ const char* idOf(ExitCode code)
     }
 }
 
-std::string doing(const std::string& phase)
-{
-    return phase.empty() ? std::string() : fmt::format(" while \"{}\"", phase);
-}
-
-} // namespace
-
 RunFailure describeFailure(const std::exception_ptr& error, std::int64_t step,
                            const std::string& phase)
 {
@@ -45,7 +45,7 @@ RunFailure describeFailure(const std::exception_ptr& error, std::int64_t step,
     } catch (const OutputError& output) {
         return {output.exitCode(), output.diskIsFull() ? "E-DISK" : "E-OUTPUT", output.what()};
     } catch (const Error& known) {
-        return {known.exitCode(), idOf(known.exitCode()), known.what()};
+        return {known.exitCode(), problemIdOf(known.exitCode()), known.what()};
     } catch (const std::bad_alloc&) {
         return {ExitCode::OutOfMemory, "E-OOM",
                 fmt::format("The computer ran out of memory at step {}{}. Use smaller inputs or "
