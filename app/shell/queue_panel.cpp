@@ -19,6 +19,9 @@ QueuePanel::QueuePanel(RunQueue& queue, bool continuesAfterFailure, QWidget* par
     m_view->setAccessibleName(tr("Queue of runs"));
     m_view->setRootIsDecorated(false);
     m_view->setModel(&queue);
+    m_view->setDragDropMode(QAbstractItemView::InternalMove);
+    m_view->setDragDropOverwriteMode(false);
+    m_view->setToolTip(tr("Drag a waiting run to another place to change the order."));
     m_view->header()->resizeSection(RunQueue::Position, 50);
     m_view->header()->resizeSection(RunQueue::Title, 220);
     m_view->header()->resizeSection(RunQueue::Changes, 320);

@@ -6,12 +6,19 @@
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
+#include <QMimeData>
 
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
 
 namespace vergence {
+
+namespace {
+
+const QString kRowType = QStringLiteral("application/x-vergence-queue-row");
+
+} // namespace
 
 RunQueue::RunQueue(RunListModel& runs, RunStarter& starter, QString file, QObject* parent)
     : QAbstractTableModel(parent),
@@ -59,6 +66,52 @@ void RunQueue::move(int row, int offset)
     endMoveRows();
     Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, ColumnCount - 1));
     save();
+}
+
+void RunQueue::moveBefore(int row, int before)
+{
+    const auto isWaiting = [this](int at) { return item(at).state == ItemState::Waiting; };
+    int target = std::clamp(before > row ? before - 1 : before, 0, rowCount() - 1);
+    // What runs or has ended keeps its place above.
+    while (target < row && !isWaiting(target))
+        ++target;
+    while (target > row && !isWaiting(target))
+        --target;
+    if (target != row)
+        move(row, target - row);
+}
+
+Qt::ItemFlags RunQueue::flags(const QModelIndex& index) const
+{
+    const Qt::ItemFlags flags = QAbstractTableModel::flags(index);
+    if (!index.isValid())
+        return flags | Qt::ItemIsDropEnabled;
+    return item(index.row()).state == ItemState::Waiting ? flags | Qt::ItemIsDragEnabled : flags;
+}
+
+QStringList RunQueue::mimeTypes() const
+{
+    return {kRowType};
+}
+
+QMimeData* RunQueue::mimeData(const QModelIndexList& indexes) const
+{
+    auto* data = new QMimeData;
+    if (!indexes.isEmpty())
+        data->setData(kRowType, QByteArray::number(indexes.front().row()));
+    return data;
+}
+
+bool RunQueue::dropMimeData(const QMimeData* data, Qt::DropAction action, int row, int,
+                            const QModelIndex& parent)
+{
+    bool isNumber = false;
+    const int from = data->data(kRowType).toInt(&isNumber);
+    if (action != Qt::MoveAction || !isNumber || from < 0 || from >= rowCount() ||
+        item(from).state != ItemState::Waiting)
+        return false;
+    moveBefore(from, row >= 0 ? row : parent.isValid() ? parent.row() : rowCount());
+    return true;
 }
 
 void RunQueue::startNow(int row)

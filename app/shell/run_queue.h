@@ -27,7 +27,9 @@ public:
     void add(const RunDraft& draft);
     void remove(int row);           ///< waiting and ended ones; a running one stays
     void move(int row, int offset); ///< among the waiting ones
-    void startNow(int row);         ///< beside whatever runs
+    /// Puts a waiting item before row `before`, or before the first waiting one below it.
+    void moveBefore(int row, int before);
+    void startNow(int row); ///< beside whatever runs
     void clearEnded();
     void setPaused(bool paused);
     bool isPaused() const { return m_isPaused; }
@@ -39,6 +41,12 @@ public:
     int columnCount(const QModelIndex& parent = {}) const override;
     QVariant data(const QModelIndex& index, int role) const override;
     QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+    Qt::ItemFlags flags(const QModelIndex& index) const override;
+    Qt::DropActions supportedDropActions() const override { return Qt::MoveAction; }
+    QStringList mimeTypes() const override;
+    QMimeData* mimeData(const QModelIndexList& indexes) const override;
+    bool dropMimeData(const QMimeData* data, Qt::DropAction action, int row, int column,
+                      const QModelIndex& parent) override;
 
 Q_SIGNALS:
     void pausedChanged(bool paused);

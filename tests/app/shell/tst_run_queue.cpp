@@ -1,3 +1,4 @@
+#include <QMimeData>
 #include <QTest>
 
 #include "tests/support/gui/gui_harness.h"
@@ -37,6 +38,35 @@ private Q_SLOTS:
         QCOMPARE(static_cast<int>(queue.item(1).state),
                  static_cast<int>(RunQueue::ItemState::Waiting));
         queue.remove(1);
+    }
+    void aWaitingRunCanBeDraggedToAnotherPlace()
+    {
+        GuiHarness gui;
+        RunQueue& queue = gui.window().queue();
+        queue.setPaused(true);
+        for (const char* steps : {"steps=1", "steps=2", "steps=3"})
+            queue.add({"chaos", {}, {steps}, {}});
+        const auto drop = [&queue](int from, int before) {
+            const std::unique_ptr<QMimeData> data(queue.mimeData({queue.index(from, 0)}));
+            return queue.dropMimeData(data.get(), Qt::MoveAction, before, 0, {});
+        };
+        const auto order = [&queue] {
+            QString steps;
+            for (int row = 0; row < queue.rowCount(); ++row)
+                steps += queue.item(row).draft.flags.front().back();
+            return steps;
+        };
+        QVERIFY(queue.flags(queue.index(0, 0)).testFlag(Qt::ItemIsDragEnabled));
+        QVERIFY(drop(2, 0));
+        QCOMPARE(order(), QString("312"));
+        QVERIFY(drop(0, 3));
+        QCOMPARE(order(), QString("123"));
+        QVERIFY(drop(0, 2));
+        QCOMPARE(order(), QString("213"));
+        QMimeData foreign;
+        QVERIFY(!queue.dropMimeData(&foreign, Qt::MoveAction, 0, 0, {}));
+        for (int row = 2; row >= 0; --row)
+            queue.remove(row);
     }
     void orderCanBeChangedAndIsKept()
     {
