@@ -10,7 +10,7 @@ namespace vergence {
 /// Camera that circles a target. World: x right, y up, z away from the viewer of the first plane.
 struct OrbitCamera {
     double yawDegrees = -38, pitchDegrees = 18; ///< 0, 0 looks along +z
-    double distance = 4.0;
+    double distance = 3.4;
     QVector3D target{0, -0.1F, 0};
     bool isOrthographic = false;
 

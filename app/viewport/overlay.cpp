@@ -159,20 +159,28 @@ void paintAxis(QPainter& painter, const ProjectedAxis& axis, const ViewScene& sc
     painter.setBrush(Qt::NoBrush);
     painter.drawLine(project(axis.at.front()), project(axis.at.back()));
     const QFontMetricsF metrics(painter.font());
-    QRectF taken;
+    std::vector<QRectF> taken;
     for (std::size_t i = 0; i < axis.at.size(); ++i) {
         painter.drawLine(project(axis.at[i]), project(axis.at[i] + axis.outward * 0.03F));
         QRectF box(QPointF(),
                    QSizeF(metrics.horizontalAdvance(axis.values[static_cast<int>(i)]) + 4,
                           metrics.height()));
         box.moveCenter(project(axis.at[i] + axis.outward * 0.09F));
-        if (taken.intersects(box))
+        if (!taken.empty() && taken.back().intersects(box))
             continue;
-        taken = box;
+        taken.push_back(box);
         painter.drawText(box, Qt::AlignCenter, axis.values[static_cast<int>(i)]);
     }
-    // Beyond the far end, where no tick of this axis stands.
-    paintChip(painter, project(axis.at.back() + axis.outward * 0.3F), axis.title, palette,
+    // Beside the middle of the axis, as near as the numbers leave room.
+    const QVector3D middle = (axis.at.front() + axis.at.back()) / 2;
+    const QSizeF size(metrics.horizontalAdvance(axis.title) + 16, metrics.height() + 6);
+    QRectF title(QPointF(), size);
+    for (float out = 0.12F; out < 0.8F; out += 0.04F) {
+        title.moveCenter(project(middle + axis.outward * out));
+        if (std::ranges::none_of(taken, [&](const QRectF& box) { return box.intersects(title); }))
+            break;
+    }
+    paintChip(painter, QPointF(title.center().x(), title.top()), axis.title, palette,
               Qt::AlignHCenter);
 }
 

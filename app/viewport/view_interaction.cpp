@@ -43,7 +43,7 @@ void ViewInteraction::frameAll()
 {
     m_scene.edit([](ViewSettings& s) {
         s.camera.target = OrbitCamera{}.target;
-        s.camera.distance = 2.4 + s.depthStretch;
+        s.camera.distance = 1.8 + s.depthStretch;
     });
 }
 
