@@ -6,13 +6,39 @@
 #include <QKeyEvent>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QPainter>
+#include <QStyledItemDelegate>
 #include <QVBoxLayout>
+
+#include "app/shell/theme.h"
 
 namespace vergence {
 
 namespace {
 
 constexpr std::size_t kMostShown = 60;
+constexpr int kEntryRole = Qt::UserRole, kDetailRole = Qt::UserRole + 1;
+constexpr int kGap = 24; ///< pixels between text and detail, at least
+
+/// Text on the left, shortcut or explanation on the right.
+class PaletteDelegate : public QStyledItemDelegate {
+public:
+    using QStyledItemDelegate::QStyledItemDelegate;
+
+    void paint(QPainter* painter, const QStyleOptionViewItem& option,
+               const QModelIndex& index) const override
+    {
+        const QString detail = index.data(kDetailRole).toString();
+        const int room = option.rect.width() * 3 / 5;
+        const QString shown = option.fontMetrics.elidedText(detail, Qt::ElideRight, room);
+        QStyledItemDelegate::paint(painter, option, index);
+        const bool isSelected = option.state & QStyle::State_Selected;
+        painter->setPen(isSelected ? option.palette.color(QPalette::HighlightedText)
+                                   : mutedColour(option.palette));
+        painter->drawText(option.rect.adjusted(kGap, 0, -8, 0), Qt::AlignRight | Qt::AlignVCenter,
+                          shown);
+    }
+};
 
 } // namespace
 
@@ -46,6 +72,7 @@ CommandPalette::CommandPalette(std::vector<PaletteEntry> entries, QWidget* paren
     m_list->setObjectName("commandList");
     m_list->setAccessibleName(tr("Matches"));
     m_list->setUniformItemSizes(true);
+    m_list->setItemDelegate(new PaletteDelegate(m_list));
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(8, 8, 8, 8);
     column->addWidget(m_input);
@@ -67,9 +94,10 @@ void CommandPalette::filter(const QString& typed)
     m_list->clear();
     for (std::size_t i = 0; i < std::min(ranked.size(), kMostShown); ++i) {
         const PaletteEntry& entry = m_entries[ranked[i].second];
-        auto* item = new QListWidgetItem(
-            entry.detail.isEmpty() ? entry.text : entry.text + "    " + entry.detail, m_list);
-        item->setData(Qt::UserRole, static_cast<qulonglong>(ranked[i].second));
+        auto* item = new QListWidgetItem(entry.text, m_list);
+        item->setData(kDetailRole, entry.detail);
+        item->setData(Qt::AccessibleTextRole, (entry.text + " " + entry.detail).trimmed());
+        item->setData(kEntryRole, static_cast<qulonglong>(ranked[i].second));
     }
     if (ranked.empty())
         (new QListWidgetItem(tr("Nothing matches “%1”.").arg(typed), m_list))
@@ -80,9 +108,9 @@ void CommandPalette::filter(const QString& typed)
 void CommandPalette::choose()
 {
     const QListWidgetItem* item = m_list->currentItem();
-    if (item == nullptr || !item->data(Qt::UserRole).isValid())
+    if (item == nullptr || !item->data(kEntryRole).isValid())
         return;
-    const std::function<void()> run = m_entries[item->data(Qt::UserRole).toULongLong()].run;
+    const std::function<void()> run = m_entries[item->data(kEntryRole).toULongLong()].run;
     close();
     // After the popup is gone, so that the focus is back where the action expects it.
     QMetaObject::invokeMethod(QCoreApplication::instance(), run, Qt::QueuedConnection);

@@ -44,6 +44,16 @@ Arrangement arrangementOf(const QString& layout)
 
 } // namespace
 
+void focusInto(QWidget& pane)
+{
+    for (QWidget* at = pane.nextInFocusChain(); at != &pane; at = at->nextInFocusChain()) {
+        const bool takesFocus = (at->focusPolicy() & Qt::TabFocus) != 0;
+        if (pane.isAncestorOf(at) && takesFocus && at->isEnabled() && at->isVisibleTo(&pane))
+            return at->setFocus(Qt::ShortcutFocusReason);
+    }
+    pane.setFocus(Qt::ShortcutFocusReason);
+}
+
 DockLayout::DockLayout(QMainWindow& window) : QObject(&window), m_window(window)
 {
     window.setDockOptions(QMainWindow::AllowTabbedDocks | QMainWindow::AllowNestedDocks |
@@ -82,7 +92,31 @@ void DockLayout::reveal(const QString& objectName)
     QDockWidget* shown = dock(objectName);
     shown->show();
     shown->raise();
-    shown->widget()->setFocus();
+    focusInto(*shown->widget());
+}
+
+QStringList DockLayout::visiblePanes() const
+{
+    QStringList names;
+    for (const Qt::DockWidgetArea area :
+         {Qt::LeftDockWidgetArea, Qt::NoDockWidgetArea, Qt::RightDockWidgetArea,
+          Qt::TopDockWidgetArea, Qt::BottomDockWidgetArea}) {
+        if (area == Qt::NoDockWidgetArea)
+            names << QString();
+        for (const Placed& placed : m_docks)
+            if (area != Qt::NoDockWidgetArea && m_window.dockWidgetArea(placed.dock) == area &&
+                !placed.dock->visibleRegion().isEmpty())
+                names << placed.name;
+    }
+    return names;
+}
+
+QString DockLayout::paneOf(const QWidget* widget) const
+{
+    for (const Placed& placed : m_docks)
+        if (widget != nullptr && placed.dock->isAncestorOf(widget))
+            return placed.name;
+    return {};
 }
 
 void DockLayout::placeAll()

@@ -9,8 +9,12 @@
 class QAction;
 class QDockWidget;
 class QMainWindow;
+class QWidget;
 
 namespace vergence {
+
+/// Gives the focus to the first control inside `pane` that takes it and can be seen.
+void focusInto(QWidget& pane);
 
 /// The docks of the window and the named arrangements of them.
 class DockLayout : public QObject {
@@ -24,6 +28,10 @@ public:
     void setTitle(const QString& objectName, const QString& title);
     /// Shows the dock, raises it above its tabs and focuses its content.
     void reveal(const QString& objectName);
+    /// Where F6 goes: the names of the docks that can be seen, "" for the centre, in reading order.
+    QStringList visiblePanes() const;
+    /// Name of the dock that holds the widget; "" for the centre and for nothing.
+    QString paneOf(const QWidget* widget) const;
 
     /// "Setup", "Train", "Inspect", "Compare", "Present"; the docks return to their places.
     void apply(const QString& layout);

@@ -111,6 +111,8 @@ private:
     void openPalette();
     void openDialog();
     void findInFocus();
+    void goToPane(int offset);
+    void focusCentre();
     void say(const QString& sentence);
     RunClient* clientOf(const QString& id);
 

@@ -61,6 +61,8 @@ void MainWindow::connectActions()
     on(a.fullScreen, [this](bool full) { full ? showFullScreen() : showNormal(); });
     on(a.resetLayout, [this] { m_docks->apply(m_docks->current()); });
     on(a.startPage, [this] { m_centre->setCurrentWidget(m_start); });
+    on(a.nextPane, [this] { goToPane(1); });
+    on(a.previousPane, [this] { goToPane(-1); });
     on(a.nextProblem, [this] {
         if (m_problemsPanel->isAncestorOf(focusWidget()) || !m_log->jumpToProblem(true))
             m_problemsPanel->jumpToNext(true);
@@ -95,7 +97,7 @@ void MainWindow::connectActions()
         auto* shortcut =
             new QShortcut(QKeySequence(static_cast<int>(Qt::CTRL) | (Qt::Key_1 + i)), this);
         connect(shortcut, &QShortcut::activated, this, [this, name = panes[i]] {
-            name == nullptr ? m_centre->currentWidget()->setFocus() : m_docks->reveal(name);
+            name == nullptr ? focusCentre() : m_docks->reveal(name);
         });
     }
 }

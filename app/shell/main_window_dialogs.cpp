@@ -5,6 +5,7 @@
 #include <QGuiApplication>
 #include <QInputDialog>
 #include <QMessageBox>
+#include <QStackedWidget>
 
 #include "app/export/export_dialog.h"
 #include "app/forms/diff_dialog.h"
@@ -179,6 +180,27 @@ void MainWindow::findInFocus()
         m_runsPanel->focusFilter();
     else
         openPalette();
+}
+
+void MainWindow::goToPane(int offset)
+{
+    const QStringList panes = m_docks->visiblePanes();
+    const auto now = panes.indexOf(m_docks->paneOf(focusWidget()));
+    const auto next = (std::max<qsizetype>(now, 0) + offset + panes.size()) % panes.size();
+    if (panes[next].isEmpty())
+        focusCentre();
+    else
+        m_docks->reveal(panes[next]);
+}
+
+void MainWindow::focusCentre()
+{
+    RunView* view = m_centre->currentWidget() == m_tabs ? m_tabs->current() : nullptr;
+    for (const char* canvas : {"viewport", "softwareView"})
+        if (QWidget* shown = view == nullptr ? nullptr : view->findChild<QWidget*>(canvas);
+            shown != nullptr && shown->isVisible())
+            return shown->setFocus(Qt::ShortcutFocusReason);
+    focusInto(*m_centre->currentWidget());
 }
 
 void MainWindow::openPalette()

@@ -89,7 +89,9 @@ void PreferencesDialog::addRuns(QFormLayout& form)
     seconds->setSuffix(tr(" s"));
     seconds->setValue(m_settings.checkpointSeconds());
     seconds->setToolTip(tr("For runs that start from now on"));
-    form.addRow(tr("&Runs folder"), row);
+    auto* label = new QLabel(tr("&Runs folder"), this);
+    label->setBuddy(folder);
+    form.addRow(label, row);
     form.addRow(tr("&Checkpoint every"), seconds);
     const auto apply = [this](const QString& path) {
         if (path.isEmpty() || path == m_settings.runsFolder())

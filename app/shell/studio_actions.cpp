@@ -6,6 +6,7 @@
 #include <QMenu>
 #include <QMenuBar>
 #include <QToolBar>
+#include <QToolButton>
 
 #include "app/shell/icons.h"
 
@@ -70,6 +71,9 @@ StudioActions::StudioActions(QMainWindow& window) : QObject(&window)
                       tr("In the log, or in Problems while it has the focus"));
     previousProblem =
         add("previousProblem", tr("&Previous problem"), "", Qt::SHIFT | Qt::Key_F8, {});
+    nextPane =
+        add("nextPane", tr("Ne&xt pane"), "", Qt::Key_F6, tr("Move the focus to the next panel"));
+    previousPane = add("previousPane", tr("Pre&vious pane"), "", Qt::SHIFT | Qt::Key_F6, {});
     pluginManager = add("pluginManager", tr("Plugin &manager…"), "plugin", {}, {});
     keySheet = add("keySheet", tr("&Keyboard map"), "", Qt::Key_F1, {});
     about = add("about", tr("&About Vergence Studio"), "", {}, {});
@@ -89,7 +93,8 @@ void StudioActions::makeMenus(QMainWindow& window)
     menu(tr("&File"),
          {newRun, open, openRunsFolder, nullptr, exportRun, screenshot, nullptr, quit});
     menu(tr("&Edit"), {undo, redo, nullptr, find, palette, nullptr, preferences});
-    m_view = menu(tr("&View"), {startPage, fullScreen, resetLayout, nullptr});
+    m_view = menu(tr("&View"),
+                  {startPage, fullScreen, resetLayout, nullptr, nextPane, previousPane, nullptr});
     menu(tr("&Run"), {start, queue, copyCommandLine, nullptr, pause, stop, checkpoint, nullptr,
                       resume, extend, explore, useConfig});
     menu(tr("&Plugins"), {pluginManager});
@@ -114,6 +119,20 @@ void StudioActions::makeToolBar(QMainWindow& window)
     layoutCombo->setToolTip(tr("Arrangement of the panels"));
     bar->addWidget(label);
     bar->addWidget(layoutCombo);
+    auto* spacer = new QWidget(bar);
+    spacer->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
+    bar->addWidget(spacer);
+    auto* search = new QToolButton(bar);
+    search->setObjectName("searchButton");
+    search->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    search->setText(tr("Search  %1").arg(palette->shortcut().toString(QKeySequence::NativeText)));
+    search->setToolTip(palette->toolTip());
+    search->setAccessibleName(palette->statusTip());
+    search->setIcon(palette->icon());
+    connect(palette, &QAction::changed, search,
+            [this, search] { search->setIcon(palette->icon()); });
+    connect(search, &QToolButton::clicked, palette, &QAction::trigger);
+    bar->addWidget(search);
 }
 
 void StudioActions::addDockToggles(const std::vector<QAction*>& toggles)

@@ -22,7 +22,7 @@ public:
     QAction *undo, *redo, *find, *preferences, *palette;
     QAction *start, *queue, *pause, *stop, *checkpoint, *resume, *extend, *explore, *useConfig;
     QAction *exportRun, *screenshot;
-    QAction *fullScreen, *resetLayout, *startPage;
+    QAction *fullScreen, *resetLayout, *startPage, *nextPane, *previousPane;
     QAction *nextProblem, *previousProblem;
     QAction *pluginManager, *copyCommandLine, *openRunsFolder;
     QAction *keySheet, *about;

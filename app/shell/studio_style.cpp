@@ -8,7 +8,22 @@
 
 namespace vergence {
 
+namespace {
+
+constexpr int kRowPadding = 4; ///< pixels that a row of a list or tree gets beyond its text
+
+} // namespace
+
 StudioStyle::StudioStyle() : QProxyStyle(QStyleFactory::create("Fusion")) {}
+
+QSize StudioStyle::sizeFromContents(ContentsType type, const QStyleOption* option,
+                                    const QSize& size, const QWidget* widget) const
+{
+    QSize full = QProxyStyle::sizeFromContents(type, option, size, widget);
+    if (type == CT_ItemViewItem)
+        full.rheight() += kRowPadding;
+    return full;
+}
 
 void StudioStyle::drawPrimitive(PrimitiveElement element, const QStyleOption* option,
                                 QPainter* painter, const QWidget* widget) const
@@ -16,10 +31,13 @@ void StudioStyle::drawPrimitive(PrimitiveElement element, const QStyleOption* op
     QProxyStyle::drawPrimitive(element, option, painter, widget);
     const bool isCheckBox =
         element == PE_IndicatorCheckBox || element == PE_IndicatorItemViewItemCheck;
-    if (!isCheckBox || !isDark(option->palette))
+    // Fusion derives outlines from the window's colour; on a dark one they cannot be seen.
+    const bool isField = element == PE_FrameLineEdit && !(option->state & State_HasFocus);
+    if (!(isCheckBox || isField) || !isDark(option->palette))
         return;
     painter->save();
-    painter->setPen(mutedColour(option->palette));
+    painter->setPen(isField ? option->palette.color(QPalette::Light)
+                            : mutedColour(option->palette));
     painter->setBrush(Qt::NoBrush);
     painter->drawRect(option->rect.adjusted(0, 0, -1, -1));
     painter->restore();

@@ -11,6 +11,8 @@ class StudioStyle : public QProxyStyle {
 public:
     StudioStyle();
 
+    QSize sizeFromContents(ContentsType type, const QStyleOption* option, const QSize& size,
+                           const QWidget* widget) const override;
     void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
                        const QWidget* widget) const override;
 };
