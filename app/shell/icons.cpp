@@ -60,4 +60,20 @@ QIcon tintedIcon(const QString& name, const QColor& colour)
                     QGuiApplication::palette().color(QPalette::HighlightedText));
 }
 
+QIcon swatch(const QColor& colour)
+{
+    constexpr int kSide = 14;
+    const QString key = "vergence/swatch/" + colour.name();
+    QPixmap pixmap;
+    if (!QPixmapCache::find(key, &pixmap)) {
+        pixmap = QPixmap(kSide, kSide);
+        pixmap.fill(Qt::white);
+        QPainter(&pixmap).fillRect(1, 1, kSide - 2, kSide - 2, colour);
+        QPixmapCache::insert(key, pixmap);
+    }
+    QIcon icon(pixmap);
+    icon.addPixmap(pixmap, QIcon::Selected); // as it is, not tinted
+    return icon;
+}
+
 } // namespace vergence

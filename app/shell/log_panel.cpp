@@ -91,6 +91,7 @@ void LogPanel::makeView()
     m_empty->setAlignment(Qt::AlignCenter);
     m_empty->setWordWrap(true);
     m_empty->setTextFormat(Qt::RichText);
+    m_empty->setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
     connect(m_empty, &QLabel::linkActivated, this, [this] {
         m_pattern->clear();
         for (QToolButton* button : m_levels)

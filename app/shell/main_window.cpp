@@ -4,6 +4,7 @@
 #include <QDir>
 #include <QDockWidget>
 #include <QMimeData>
+#include <QScreen>
 #include <QStackedWidget>
 #include <QStatusBar>
 #include <QTimer>
@@ -103,8 +104,9 @@ void MainWindow::makeDocks()
 
 void MainWindow::restoreWindow()
 {
+    const QSize frame(8, 40); // of the window manager, about
     if (!restoreGeometry(m_settings.geometry()))
-        resize(1280, 800);
+        resize(QSize(1280, 800).boundedTo(screen()->availableSize() - frame));
     m_docks->restore(m_settings.windowState(), m_settings.layout());
     applyAppearance();
 }

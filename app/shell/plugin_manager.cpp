@@ -72,7 +72,9 @@ PluginManager::PluginManager(ProbeCatalog& catalog, QWidget* parent)
     m_table->setAccessibleName(tr("Plugins"));
     m_table->setRootIsDecorated(false);
     m_table->setHeaderLabels({tr("Name"), tr("Version"), tr("API"), tr("State"), tr("Why")});
-    m_table->header()->resizeSection(0, 240);
+    const int widths[] = {210, 70, 50, 100};
+    for (int column = 0; column < 4; ++column)
+        m_table->header()->resizeSection(column, widths[column]);
     m_details = new QLabel(this);
     m_details->setObjectName("pluginDetails");
     m_details->setWordWrap(true);

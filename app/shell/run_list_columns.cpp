@@ -112,7 +112,7 @@ QVariant RunListModel::data(const QModelIndex& index, int role) const
     case Qt::DecorationRole:
         if (column == State && entry.isLoaded)
             return tintedIcon(stateIcon(entry.state), stateColour(entry.state));
-        return column == Name && entry.isCharted ? QVariant(entry.colour) : QVariant();
+        return column == Name && entry.isCharted ? QVariant(swatch(entry.colour)) : QVariant();
     case Qt::TextAlignmentRole:
         return column >= BestMetric && column <= PeakVram
                    ? QVariant(Qt::AlignRight | Qt::AlignVCenter)

@@ -58,9 +58,10 @@ void RunSession::noteEvent(const QString& text, LogLevel level)
 /// Labs that log nothing still have a log that tells what happened.
 void RunSession::noteState(RunState state)
 {
-    if (state == m_notedState)
-        return;
     const bool wasLive = isLive(m_notedState);
+    // A worker tells its whole story again to whoever connects.
+    if (state == m_notedState || (state == RunState::Starting && wasLive))
+        return;
     m_notedState = state;
     if (!isLive(state) && !wasLive)
         return; // a run that had ended before the window looked

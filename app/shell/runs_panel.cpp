@@ -61,6 +61,7 @@ RunsPanel::RunsPanel(RunListModel& runs, QWidget* parent) : QWidget(parent), m_r
     m_empty = new QLabel(this);
     m_empty->setAlignment(Qt::AlignCenter);
     m_empty->setWordWrap(true);
+    m_empty->setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
     m_view = new QTreeView(this);
     m_view->setObjectName("runsView");
     m_view->setAccessibleName(tr("Runs"));

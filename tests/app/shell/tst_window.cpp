@@ -45,6 +45,23 @@ private Q_SLOTS:
         QCOMPARE(visibleDialogs(), 0);
         gui.shoot("start_page");
     }
+    void everyPaneIsReachedByKey()
+    {
+        GuiHarness gui;
+        QVERIFY(gui.waitForPlugins());
+        DockLayout& docks = gui.window().docks();
+        const QStringList panes = docks.visiblePanes();
+        QVERIFY2(panes.size() >= 4, qPrintable(panes.join(' '))); // runs, centre, setup, charts
+        QCOMPARE(gui.findAction("nextPane")->shortcut(), QKeySequence(Qt::Key_F6));
+        for (const char* step : {"nextPane", "previousPane"}) {
+            QSet<QString> visited;
+            for (int i = 0; i < panes.size(); ++i) {
+                gui.findAction(step)->trigger();
+                visited << docks.paneOf(gui.window().focusWidget());
+            }
+            QCOMPARE(visited, QSet<QString>(panes.begin(), panes.end()));
+        }
+    }
     void nothingIsWrittenOutsideTheXdgFolders()
     {
         {
