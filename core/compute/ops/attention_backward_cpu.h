@@ -52,12 +52,136 @@ struct BackwardPlan {
     }
 };
 
-/// Keys of one slice against the queries of all heads of its group.
+/// One query block of one head while keys pass by.
+template <class T>
+class BackwardBlock {
+public:
+    using Real = Accumulator<T>;
+    static constexpr int kWidth = kLanes<Real>;
+
+    /// Reads what the derivative needs; `room` [kQueryBlock, kRowStride] is used meanwhile.
+    void start(const AttentionProblem& p, Index b, Index h, Index block, Real* room)
+    {
+        m_batch = b, m_head = h, m_size = p.size;
+        m_scale = static_cast<Real>(p.scale);
+        m_mask.set(p.mask, b, queryBlock<Real>(p.queries, block));
+        const QueryBlock& queries = m_mask.block;
+        gatherRows<T>(p.q, b, queries.first, queries.count, h, p.size, m_queries);
+        gatherRows<T>(p.gradO, b, queries.first, queries.count, h, p.size, m_gradO);
+        gatherRows<T>(p.o, b, queries.first, queries.count, h, p.size, room);
+        const Real* logSumExp =
+            static_cast<const Real*>(p.logSumExp) + p.rowOf(b, h, queries.first);
+        for (Index i = 0; i < queries.vectors * kWidth; ++i) {
+            const Index at = i < queries.count ? i : queries.count - 1;
+            const Real value = logSumExp[at];
+            // a query that saw nothing: +∞ makes all its probabilities 0
+            m_shift[i] = value == -kInfinity<Real> ? kInfinity<Real> : value * kLog2e<Real>;
+            m_delta[i] = dot(room + at * kRowStride<Real>, m_gradO + at * kRowStride<Real>);
+        }
+        transposeRows(m_queries, queries.count, queries.vectors, p.size, m_scale * kLog2e<Real>,
+                      m_queryLanes);
+        transposeRows(m_gradO, queries.count, queries.vectors, p.size, Real(1), m_gradLanes);
+        for (Index j = 0; j < p.size; ++j) {
+            for (Index v = 0; v < queries.vectors; ++v)
+                lanes::store(lanesOf(m_sum, j, v).data, Vector<Real>{});
+        }
+    }
+
+    const BlockMask<Real>& mask() const { return m_mask; }
+
+    /// Keys [key, key + count) and where their derivatives are added up.
+    struct Keys {
+        Index key = 0, count = 0;
+        Matrix<Real> k, v, gradK, gradV;
+        Real *scores = nullptr, *gradScores = nullptr; ///< room, [kKeyBlock, kQueryBlock] each
+    };
+    void add(const AttentionBias& bias, const Keys& keys)
+    {
+        m_mask.forPieces(keys.key, keys.count, [&](Index at, Index n, Index from, Index vectors) {
+            product<false>(n, vectors, m_size, keys.k.at(at, 0), lanesOf(m_queryLanes, 0, from),
+                           lanesOf(keys.scores, at, from), false);
+            product<false>(n, vectors, m_size, keys.v.at(at, 0), lanesOf(m_gradLanes, 0, from),
+                           lanesOf(keys.gradScores, at, from), false);
+        });
+        if (bias.data)
+            addBias(bias, m_batch, m_head, m_mask.block, keys.key, keys.count, keys.scores);
+        const bool isWhole = m_mask.isWhole(keys.key, keys.count);
+        m_mask.forPieces(keys.key, keys.count, [&](Index at, Index n, Index from, Index vectors) {
+            for (Index v = from; v < from + vectors; ++v)
+                probabilities(isWhole, keys.key + at, n, v, lanesOf(keys.scores, at, v).data,
+                              lanesOf(keys.gradScores, at, v).data);
+            const Index room = m_mask.block.count - from * kWidth, all = vectors * kWidth;
+            const Index seen = room < all ? room : all;
+            const Index columns = roundedToLanes<Real>(m_size) / kWidth;
+            product<false>(n, columns, seen, lanesOf(keys.scores, at, from),
+                           rowsFrom(m_gradO, from * kWidth), keys.gradV.at(at, 0), true);
+            product<false>(n, columns, seen, lanesOf(keys.gradScores, at, from),
+                           rowsFrom(m_queries, from * kWidth), keys.gradK.at(at, 0), true);
+            product<true>(m_size, vectors, n, keys.k.at(at, 0), lanesOf(keys.gradScores, at, from),
+                          lanesOf(m_sum, 0, from), true);
+        });
+    }
+
+    /// The sum over the keys that passed, row by row: gradQ where these were all keys.
+    void finish(Real* rows) const
+    {
+        alignas(64) Real ones[kQueryBlock];
+        for (Real& one : ones)
+            one = 1;
+        transposeLanes(m_sum, m_mask.block.vectors, m_size, ones, rows);
+    }
+    Index head() const { return m_head; }
+
+private:
+    static Matrix<Real> rowsFrom(Real* rows, Index first)
+    {
+        return {rows + first * kRowStride<Real>, kRowStride<Real>};
+    }
+
+    Real dot(const Real* a, const Real* b) const
+    {
+        Vector<Real> sum{};
+        for (Index j = 0; j < m_size; j += kWidth)
+            sum = lanes::multiplyAdd(lanes::load(a + j), lanes::load(b + j), sum);
+        Real total = 0;
+        for (int i = 0; i < kWidth; ++i)
+            total += sum[i];
+        return total;
+    }
+
+    /// scores ← P, gradScores ← scale · P ⊙ (dP − δ) for vector v.
+    void probabilities(bool isWhole, Index key, Index n, Index v, Real* scores,
+                       Real* gradScores) const
+    {
+        const Vector<Real> shift = lanes::load(m_shift + v * kWidth);
+        const Vector<Real> delta = lanes::load(m_delta + v * kWidth);
+        for (Index k = 0; k < n; ++k) {
+            Vector<Real> p = lanes::powerOfTwo(lanes::load(scores + k * kQueryBlock) - shift);
+            if (!isWhole)
+                p = m_mask.sees(v, key + k) ? p : Vector<Real>{};
+            lanes::store(scores + k * kQueryBlock, p);
+            const Vector<Real> d = lanes::load(gradScores + k * kQueryBlock) - delta;
+            lanes::store(gradScores + k * kQueryBlock, p * m_scale * d);
+        }
+    }
+
+    Index m_batch = 0, m_head = 0, m_size = 0;
+    Real m_scale = 0;
+    BlockMask<Real> m_mask;
+    alignas(64) Real m_queries[kQueryBlock * kRowStride<Real>];
+    alignas(64) Real m_gradO[kQueryBlock * kRowStride<Real>];
+    alignas(64) Real m_queryLanes[kLargestHead * kQueryBlock]; ///< Qᵀ · scale · log2 e
+    alignas(64) Real m_gradLanes[kLargestHead * kQueryBlock];  ///< dOᵀ
+    alignas(64) Real m_sum[kLargestHead * kQueryBlock];        ///< dQᵀ
+    alignas(64) Real m_shift[kQueryBlock], m_delta[kQueryBlock];
+};
+
+/// Keys of one slice against the queries of all heads of its group, a few query blocks at a time:
+/// keys and values are gathered once for these.
 template <class T>
 class BackwardSlice {
 public:
     using Real = Accumulator<T>;
-    static constexpr int kWidth = kLanes<Real>;
 
     BackwardSlice(const AttentionProblem& problem, const BackwardPlan<T>& plan)
         : m_problem(problem),
@@ -72,34 +196,111 @@ public:
         m_keyHead = item / m_plan.slices % p.keyHeads;
         m_batch = item / m_plan.slices / p.keyHeads;
         m_begin = m_slice * m_plan.sliceKeys;
-        const Index left = p.keys - m_begin;
-        m_end = m_begin + (left < m_plan.sliceKeys ? left : m_plan.sliceKeys);
+        m_end = m_begin + m_plan.sliceKeys < p.keys ? m_begin + m_plan.sliceKeys : p.keys;
         placeSums(item);
-        for (Index g = 0; g < p.group(); ++g) {
-            for (Index i = 0; i < queryBlocks<Real>(p.queries); ++i)
-                queries(m_keyHead * p.group() + g, queryBlock<Real>(p.queries, i));
-        }
+        const Index blocks = queryBlocks<Real>(p.queries) * p.group();
+        const Index passes = (blocks + kMostBlocks - 1) / kMostBlocks;
+        for (Index i = 0; i < passes; ++i)
+            passKeys(blocks * i / passes, blocks * (i + 1) / passes - blocks * i / passes);
+        startUnseen();
         if (!m_plan.sumsInPlace)
             writeSums();
     }
 
 private:
+    static constexpr Index kMostBlocks = 4;
+
     void placeSums(Index item)
     {
         const AttentionProblem& p = m_problem;
         if (m_plan.sumsInPlace) {
-            m_gradK = p.gradK.template at<Real>(m_batch, m_begin, m_keyHead);
-            m_gradV = p.gradV.template at<Real>(m_batch, m_begin, m_keyHead);
-            m_strideK = p.gradK.row, m_strideV = p.gradV.row;
-        } else {
-            m_gradK = m_plan.sums + item * 2 * m_plan.sliceKeys * m_plan.stride;
-            m_gradV = m_gradK + m_plan.sliceKeys * m_plan.stride;
-            m_strideK = m_strideV = m_plan.stride;
+            m_gradK = {p.gradK.template at<Real>(m_batch, m_begin, m_keyHead), p.gradK.row};
+            m_gradV = {p.gradV.template at<Real>(m_batch, m_begin, m_keyHead), p.gradV.row};
+            return;
         }
+        Real* sums = m_plan.sums + item * 2 * m_plan.sliceKeys * m_plan.stride;
+        m_gradK = {sums, m_plan.stride};
+        m_gradV = {sums + m_plan.sliceKeys * m_plan.stride, m_plan.stride};
+    }
+
+    /// All keys of the slice for some entries of the list (query block, head of the group).
+    void passKeys(Index first, Index count)
+    {
+        const AttentionProblem& p = m_problem;
+        const Index group = p.group();
+        Index begin = m_end, end = m_begin;
+        for (Index i = 0; i < count; ++i) {
+            m_running[i].start(p, m_batch, m_keyHead * group + (first + i) % group,
+                               (first + i) / group, m_keys);
+            const BlockMask<Real>& mask = m_running[i].mask();
+            begin = mask.begin < begin ? mask.begin : begin;
+            end = mask.end > end ? mask.end : end;
+        }
+        begin = begin > m_begin ? begin - (begin - m_begin) % kKeyBlock : m_begin;
+        end = end < m_end ? end : m_end;
+        for (Index key = begin; key < end; key += kKeyBlock)
+            passBlock(key, count);
+        for (Index i = 0; i < count; ++i) {
+            m_running[i].finish(m_keys);
+            writeQueries(m_running[i]);
+        }
+    }
+
+    Index countFrom(Index key) const { return m_end - key < kKeyBlock ? m_end - key : kKeyBlock; }
+
+    void passBlock(Index key, Index blockCount)
+    {
+        const AttentionProblem& p = m_problem;
+        typename BackwardBlock<T>::Keys keys;
+        keys.key = key, keys.count = countFrom(key);
+        keys.k = {m_keys, kRowStride<Real>}, keys.v = {m_values, kRowStride<Real>};
+        keys.gradK = {m_keySums, kRowStride<Real>}, keys.gradV = {m_valueSums, kRowStride<Real>};
+        keys.scores = m_scores, keys.gradScores = m_gradScores;
+        gatherRows<T>(p.k, m_batch, key, keys.count, m_keyHead, p.size, m_keys);
+        gatherRows<T>(p.v, m_batch, key, keys.count, m_keyHead, p.size, m_values);
+        prefetchRows<T>(p.k, m_batch, key + kKeyBlock, m_end, m_keyHead, p.size);
+        prefetchRows<T>(p.v, m_batch, key + kKeyBlock, m_end, m_keyHead, p.size);
+        for (Index k = 0; k < keys.count; ++k) {
+            for (Index j = 0; j < m_plan.stride; j += kLanes<Real>) {
+                lanes::store(keys.gradK.at(k, j).data, Vector<Real>{});
+                lanes::store(keys.gradV.at(k, j).data, Vector<Real>{});
+            }
+        }
+        for (Index i = 0; i < blockCount; ++i) {
+            const BlockMask<Real>& mask = m_running[i].mask();
+            if (mask.begin < key + keys.count && mask.end > key)
+                m_running[i].add(p.bias, keys);
+        }
+        addSums(key, keys);
+    }
+
+    /// Adds the derivatives of a block to those of the slice.
+    void addSums(Index key, const typename BackwardBlock<T>::Keys& keys)
+    {
+        const std::uint32_t bit = 1u << ((key - m_begin) / kKeyBlock);
+        const bool isFirst = !(m_started & bit);
+        m_started |= bit;
+        for (Index k = 0; k < keys.count; ++k) {
+            for (Index j = 0; j < m_plan.stride; j += kLanes<Real>) {
+                Real* gradK = m_gradK.at(key - m_begin + k, j).data;
+                Real* gradV = m_gradV.at(key - m_begin + k, j).data;
+                const Vector<Real> moreK = lanes::load(keys.gradK.at(k, j).data);
+                const Vector<Real> moreV = lanes::load(keys.gradV.at(k, j).data);
+                lanes::store(gradK, isFirst ? moreK : lanes::load(gradK) + moreK);
+                lanes::store(gradV, isFirst ? moreV : lanes::load(gradV) + moreV);
+            }
+        }
+    }
+
+    /// Keys that no query saw take no gradient.
+    void startUnseen()
+    {
         const std::size_t bytes = static_cast<std::size_t>(m_plan.stride) * sizeof(Real);
         for (Index k = 0; k < m_end - m_begin; ++k) {
-            std::memset(m_gradK + k * m_strideK, 0, bytes);
-            std::memset(m_gradV + k * m_strideV, 0, bytes);
+            if (m_started & (1u << (k / kKeyBlock)))
+                continue;
+            std::memset(m_gradK.at(k, 0).data, 0, bytes);
+            std::memset(m_gradV.at(k, 0).data, 0, bytes);
         }
     }
 
@@ -107,156 +308,42 @@ private:
     {
         const AttentionProblem& p = m_problem;
         for (Index k = 0; k < m_end - m_begin; ++k) {
-            lanes::narrowTo(m_gradK + k * m_strideK, p.size,
+            lanes::narrowTo(m_gradK.at(k, 0).data, p.size,
                             p.gradK.template at<T>(m_batch, m_begin + k, m_keyHead));
-            lanes::narrowTo(m_gradV + k * m_strideV, p.size,
+            lanes::narrowTo(m_gradV.at(k, 0).data, p.size,
                             p.gradV.template at<T>(m_batch, m_begin + k, m_keyHead));
         }
     }
 
-    void queries(Index h, const QueryBlock& block)
+    /// Rows in m_keys are gradQ, or this slice's share of it.
+    void writeQueries(const BackwardBlock<T>& running)
     {
         const AttentionProblem& p = m_problem;
-        m_mask.set(p.mask, m_batch, block);
-        const Index begin = m_mask.begin > m_begin ? m_mask.begin : m_begin;
-        const Index end = m_mask.end < m_end ? m_mask.end : m_end;
-        for (Index j = 0; j < p.size; ++j) {
-            for (Index v = 0; v < block.vectors; ++v)
-                lanes::store(m_sum + j * kQueryBlock + v * kWidth, Vector<Real>{});
-        }
-        if (begin < end)
-            load(h);
-        for (Index key = begin; key < end; key += kKeyBlock)
-            keys(h, key, end - key < kKeyBlock ? end - key : kKeyBlock);
-        writeQueries(h);
-    }
-
-    void load(Index h)
-    {
-        const AttentionProblem& p = m_problem;
-        const QueryBlock& block = m_mask.block;
-        const Index row = p.rowOf(m_batch, h, block.first);
-        const Real* logSumExp = static_cast<const Real*>(p.logSumExp) + row;
-        gatherRows<T>(p.q, m_batch, block.first, block.count, h, p.size, m_queries);
-        gatherRows<T>(p.gradO, m_batch, block.first, block.count, h, p.size, m_gradO);
-        gatherRows<T>(p.o, m_batch, block.first, block.count, h, p.size, m_rows);
-        Real* delta = static_cast<Real*>(p.delta) + row;
-        for (Index i = 0; i < block.vectors * kWidth; ++i) {
-            const Index at = i < block.count ? i : block.count - 1;
-            const Real value = logSumExp[at];
-            // a query that saw nothing: +∞ makes all its probabilities 0
-            m_shift[i] = value == -kInfinity<Real> ? kInfinity<Real> : value * kLog2e<Real>;
-            m_delta[i] = dot(m_rows + at * kRowStride<Real>, m_gradO + at * kRowStride<Real>);
-            if (m_slice == 0 && i < block.count)
-                delta[i] = m_delta[i];
-        }
-        transposeRows(m_queries, block.count, block.vectors, p.size,
-                      static_cast<Real>(p.scale) * kLog2e<Real>, m_queryLanes);
-        transposeRows(m_gradO, block.count, block.vectors, p.size, Real(1), m_gradLanes);
-    }
-
-    Real dot(const Real* a, const Real* b) const
-    {
-        Vector<Real> sum{};
-        for (Index j = 0; j < m_problem.size; j += kWidth)
-            sum = lanes::multiplyAdd(lanes::load(a + j), lanes::load(b + j), sum);
-        Real total = 0;
-        for (int i = 0; i < kWidth; ++i)
-            total += sum[i];
-        return total;
-    }
-
-    void keys(Index h, Index key, Index count)
-    {
-        constexpr Index kStride = kRowStride<Real>;
-        const AttentionProblem& p = m_problem;
-        gatherRows<T>(p.k, m_batch, key, count, m_keyHead, p.size, m_rows);
-        gatherRows<T>(p.v, m_batch, key, count, m_keyHead, p.size, m_values);
-        m_mask.forPieces(key, count, [&](Index at, Index n, Index from, Index vectors) {
-            const Index lane = from * kWidth, corner = at * kQueryBlock + lane;
-            product<Real, false, kStride, kQueryBlock>(n, vectors, p.size, m_rows + at * kStride,
-                                                       m_queryLanes + lane, m_scores + corner,
-                                                       kQueryBlock, false);
-            product<Real, false, kStride, kQueryBlock>(n, vectors, p.size, m_values + at * kStride,
-                                                       m_gradLanes + lane, m_gradScores + corner,
-                                                       kQueryBlock, false);
-        });
-        if (p.bias.data)
-            addBias(p.bias, m_batch, h, m_mask.block, key, count, m_scores);
-        const bool isWhole = m_mask.isWhole(key, count);
-        m_mask.forPieces(key, count, [&](Index at, Index n, Index from, Index vectors) {
-            for (Index v = from; v < from + vectors; ++v)
-                probabilities(isWhole, key, at, n, v);
-            const Index lane = from * kWidth, corner = at * kQueryBlock + lane;
-            const Index row = key - m_begin + at;
-            const Index room = m_mask.block.count - lane, all = vectors * kWidth;
-            const Index seen = room < all ? room : all;
-            product<Real, false, kQueryBlock, kStride>(n, m_plan.stride / kWidth, seen,
-                                                       m_scores + corner, m_gradO + lane * kStride,
-                                                       m_gradV + row * m_strideV, m_strideV, true);
-            product<Real, false, kQueryBlock, kStride>(
-                n, m_plan.stride / kWidth, seen, m_gradScores + corner, m_queries + lane * kStride,
-                m_gradK + row * m_strideK, m_strideK, true);
-            product<Real, true, kStride, kQueryBlock>(p.size, vectors, n, m_rows + at * kStride,
-                                                      m_gradScores + corner, m_sum + lane,
-                                                      kQueryBlock, true);
-        });
-    }
-
-    /// scores ← P, gradScores ← scale · P ⊙ (dP − δ) for vector v.
-    void probabilities(bool isWhole, Index key, Index at, Index n, Index v)
-    {
-        const Vector<Real> shift = lanes::load(m_shift + v * kWidth);
-        const Vector<Real> delta = lanes::load(m_delta + v * kWidth);
-        const Real scale = static_cast<Real>(m_problem.scale);
-        Real* scores = m_scores + at * kQueryBlock + v * kWidth;
-        Real* gradients = m_gradScores + at * kQueryBlock + v * kWidth;
-        for (Index k = 0; k < n; ++k) {
-            Vector<Real> p = lanes::powerOfTwo(lanes::load(scores + k * kQueryBlock) - shift);
-            if (!isWhole)
-                p = m_mask.sees(v, key + at + k) ? p : Vector<Real>{};
-            lanes::store(scores + k * kQueryBlock, p);
-            const Vector<Real> d = lanes::load(gradients + k * kQueryBlock) - delta;
-            lanes::store(gradients + k * kQueryBlock, p * scale * d);
-        }
-    }
-
-    void writeQueries(Index h)
-    {
-        const AttentionProblem& p = m_problem;
-        const QueryBlock& block = m_mask.block;
-        alignas(64) Real ones[kQueryBlock];
-        for (Real& one : ones)
-            one = 1;
-        transposeLanes(m_sum, block.vectors, p.size, ones, m_rows);
+        const QueryBlock& block = running.mask().block;
         if (m_plan.slices == 1) {
-            scatterRows<T>(m_rows, p.gradQ, m_batch, block.first, block.count, h, p.size);
+            scatterRows<T>(m_keys, p.gradQ, m_batch, block.first, block.count, running.head(),
+                           p.size);
             return;
         }
         const Index rows = p.batches * p.heads * p.queries;
-        Real* share =
-            m_plan.shares + (m_slice * rows + p.rowOf(m_batch, h, block.first)) * m_plan.stride;
+        const Index row = m_slice * rows + p.rowOf(m_batch, running.head(), block.first);
         for (Index i = 0; i < block.count; ++i)
-            std::memcpy(share + i * m_plan.stride, m_rows + i * kRowStride<Real>,
+            std::memcpy(m_plan.shares + (row + i) * m_plan.stride, m_keys + i * kRowStride<Real>,
                         static_cast<std::size_t>(m_plan.stride) * sizeof(Real));
     }
 
     const AttentionProblem& m_problem;
     const BackwardPlan<T>& m_plan;
     Index m_batch = 0, m_keyHead = 0, m_slice = 0, m_begin = 0, m_end = 0;
-    Real *m_gradK = nullptr, *m_gradV = nullptr;
-    Index m_strideK = 0, m_strideV = 0;
-    BlockMask<Real> m_mask;
-    alignas(64) Real m_rows[kQueryBlock * kRowStride<Real>]; ///< keys; also outputs
+    Matrix<Real> m_gradK, m_gradV; ///< of the slice
+    std::uint32_t m_started = 0;   ///< blocks of keys that hold sums already
+    alignas(64) Real m_keys[kQueryBlock * kRowStride<Real>];
     alignas(64) Real m_values[kKeyBlock * kRowStride<Real>];
-    alignas(64) Real m_queries[kQueryBlock * kRowStride<Real>];
-    alignas(64) Real m_gradO[kQueryBlock * kRowStride<Real>];
-    alignas(64) Real m_queryLanes[kLargestHead * kQueryBlock]; ///< Qᵀ · scale · log2 e
-    alignas(64) Real m_gradLanes[kLargestHead * kQueryBlock];  ///< dOᵀ
-    alignas(64) Real m_scores[kKeyBlock * kQueryBlock];        ///< Sᵀ, then Pᵀ
-    alignas(64) Real m_gradScores[kKeyBlock * kQueryBlock];    ///< dPᵀ, then dSᵀ
-    alignas(64) Real m_sum[kLargestHead * kQueryBlock];        ///< dQᵀ
-    alignas(64) Real m_shift[kQueryBlock], m_delta[kQueryBlock];
+    alignas(64) Real m_keySums[kKeyBlock * kRowStride<Real>];
+    alignas(64) Real m_valueSums[kKeyBlock * kRowStride<Real>];
+    alignas(64) Real m_scores[kKeyBlock * kQueryBlock];     ///< Sᵀ, then Pᵀ
+    alignas(64) Real m_gradScores[kKeyBlock * kQueryBlock]; ///< dPᵀ, then dSᵀ
+    BackwardBlock<T> m_running[kMostBlocks];
 };
 
 template <class T>

@@ -5,27 +5,21 @@
 
 #include <cstdint>
 #include <cstring>
-#include <type_traits>
 #include <utility>
 
-#if defined(__SSE__)
-#include <immintrin.h>
-#endif
-
-#include "core/compute/half.h"
-#include "core/compute/host_device.h"
-#include "core/compute/view.h"
+#include "core/compute/ops/fast_math.h"
+#include "core/compute/ops/pack.h"
 
 namespace vergence {
 inline namespace VERGENCE_KERNEL_NAMESPACE {
 namespace lanes {
 
+using vergence::multiplyAdd;
+
 #if defined(__AVX512F__)
-inline constexpr int kVectorBytes = 64, kRegisters = 32;
-#elif defined(__AVX__)
-inline constexpr int kVectorBytes = 32, kRegisters = 16;
+inline constexpr int kRegisters = 32;
 #else
-inline constexpr int kVectorBytes = 16, kRegisters = 16;
+inline constexpr int kRegisters = 16;
 #endif
 
 template <class Real>
@@ -65,36 +59,27 @@ VERGENCE_HD void store(Real* to, const Value& value)
     std::memcpy(to, &value, sizeof(value));
 }
 
-/// Minus zero keeps every bit of the value, so that nothing is left to compute.
 template <class Real>
 VERGENCE_HD Vector<Real> spread(Real value)
 {
-    return value - Vector<Real>{};
-}
-
-/// a · b + c, rounded once where the processor can.
-template <class Value>
-VERGENCE_HD Value multiplyAdd(const Value& a, const Value& b, const Value& c)
-{
-#if defined(__AVX512F__)
-    if constexpr (sizeof(a[0]) == sizeof(double))
-        return _mm512_fmadd_pd(a, b, c);
-    else
-        return _mm512_fmadd_ps(a, b, c);
-#elif defined(__FMA__)
-    if constexpr (sizeof(a[0]) == sizeof(double))
-        return _mm256_fmadd_pd(a, b, c);
-    else
-        return _mm256_fmadd_ps(a, b, c);
-#else
-    return a * b + c;
-#endif
+    return vergence::spread<Vector<Real>>(value);
 }
 
 template <class Value>
 VERGENCE_HD Value larger(const Value& a, const Value& b)
 {
     return a > b ? a : b;
+}
+
+/// Whether a comparison holds for some lane.
+template <class Mask>
+VERGENCE_HD bool isAnySet(const Mask& mask)
+{
+    std::int64_t words[kVectorBytes / 8], any = 0;
+    std::memcpy(words, &mask, sizeof(words));
+    for (const std::int64_t word : words)
+        any |= word;
+    return any != 0;
 }
 
 /// 2^x for 32-bit floats, relative error below 2e-7; 0 below −126, also for −∞. Taken apart as
@@ -202,16 +187,8 @@ template <class Real, class T>
 VERGENCE_HD void widen(const T* from, Index count, Real* to)
 {
     Index i = 0;
-#if defined(__F16C__)
-    if constexpr (std::is_same_v<T, Float16>) {
-        for (; i + 8 <= count; i += 8) {
-            __m128i bits;
-            std::memcpy(&bits, from + i, sizeof(bits));
-            const __m256 value = _mm256_cvtph_ps(bits);
-            std::memcpy(to + i, &value, sizeof(value));
-        }
-    }
-#endif
+    for (; i + kLanes<Real> <= count; i += kLanes<Real>)
+        store(to + i, packs::loadWhole<Real, kLanes<Real>>(from + i));
     for (; i < count; ++i)
         to[i] = static_cast<Real>(from[i]);
 }
@@ -221,17 +198,8 @@ template <class Real, class T>
 VERGENCE_HD void narrowTo(const Real* from, Index count, T* to)
 {
     Index i = 0;
-#if defined(__F16C__)
-    if constexpr (std::is_same_v<T, Float16>) {
-        for (; i + 8 <= count; i += 8) {
-            __m256 value;
-            std::memcpy(&value, from + i, sizeof(value));
-            const __m128i bits =
-                _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-            std::memcpy(to + i, &bits, sizeof(bits));
-        }
-    }
-#endif
+    for (; i + kLanes<Real> <= count; i += kLanes<Real>)
+        packs::storeWhole<T, Real, kLanes<Real>>(to + i, load(from + i));
     for (; i < count; ++i)
         to[i] = static_cast<T>(from[i]);
 }

@@ -3,6 +3,8 @@
 // For the CPU builds of kernel files. Products of small matrices whose columns are vector lanes:
 // nothing is ever summed across lanes, so no operand needs another order than the one it has.
 
+#include <type_traits>
+
 #include "core/compute/ops/attention_lanes.h"
 #include "core/compute/ops/attention_math.h"
 
@@ -44,18 +46,32 @@ VERGENCE_HD constexpr Index roundedToLanes(Index n)
     return (n + kLanes<Real> - 1) / kLanes<Real> * kLanes<Real>;
 }
 
-/// Vectors side by side and rows that stay in registers.
-inline constexpr int kMostVectors = lanes::kRegisters == 32 ? 4 : 2;
-template <int Vectors>
-inline constexpr int kTileRows = lanes::kRegisters == 32 ? (Vectors == 4   ? 6
-                                                            : Vectors == 3 ? 8
-                                                                           : 12)
-                                                         : (Vectors == 2 ? 6 : 12);
+/// A matrix whose rows lie `stride` apart.
+template <class Real>
+struct Matrix {
+    Real* data = nullptr;
+    Index stride = 0;
 
-/// c[Rows, Vectors · lanes] (+)= op(a) · b over `count`. op(a)[r, i] is a[r · LdA + i], or
-/// a[i · LdA + r] where Transposed.
-template <class Real, int Vectors, int Rows, bool Transposed, Index LdA, Index LdB>
-[[gnu::noinline]] void tile(Index count, const Real* a, const Real* b, Real* c, Index ldc,
+    VERGENCE_HD Matrix at(Index row, Index column) const
+    {
+        return {data + row * stride + column, stride};
+    }
+    VERGENCE_HD operator Matrix<const Real>() const { return {data, stride}; }
+};
+
+/// Vectors side by side and rows that stay in registers. Twelve rows of a matrix that is read
+/// along its rows would need more addresses than there are.
+inline constexpr int kMostVectors = lanes::kRegisters == 32 ? 4 : 2;
+template <int Vectors, bool Transposed>
+inline constexpr int kTileRows = Vectors == kMostVectors ? 6
+                                 : Vectors == 3          ? 8
+                                 : Transposed            ? 12
+                                                         : 8;
+
+/// c[Rows, Vectors · lanes] (+)= op(a) · b over `count`. op(a)[r, i] is a[r, i], or a[i, r] where
+/// Transposed.
+template <class Real, int Vectors, int Rows, bool Transposed>
+[[gnu::noinline]] void tile(Index count, Matrix<const Real> a, Matrix<const Real> b, Matrix<Real> c,
                             bool accumulate)
 {
     constexpr int kWidth = kLanes<Real>;
@@ -64,71 +80,73 @@ template <class Real, int Vectors, int Rows, bool Transposed, Index LdA, Index L
     for (int r = 0; r < Rows; ++r) {
 #pragma GCC unroll 4
         for (int v = 0; v < Vectors; ++v)
-            sum[r][v] = accumulate ? lanes::load(c + r * ldc + v * kWidth) : Vector<Real>{};
+            sum[r][v] =
+                accumulate ? lanes::load(c.data + r * c.stride + v * kWidth) : Vector<Real>{};
     }
+    // rows in threes: an address may add once or twice a stride
+    const Real* from[] = {a.data, a.data + 3 * a.stride, a.data + 6 * a.stride};
+    const Index step = Transposed ? a.stride : 1;
     for (Index i = 0; i < count; ++i) {
         Vector<Real> row[Vectors];
 #pragma GCC unroll 4
         for (int v = 0; v < Vectors; ++v)
-            row[v] = lanes::load(b + i * LdB + v * kWidth);
-        const Real* column = Transposed ? a + i * LdA : a + i;
+            row[v] = lanes::load(b.data + v * kWidth);
 #pragma GCC unroll 12
         for (int r = 0; r < Rows; ++r) {
-            const Vector<Real> factor = lanes::spread(column[Transposed ? r : r * LdA]);
+            const Real value = Transposed ? from[0][r] : from[r / 3][r % 3 * a.stride];
+            const Vector<Real> factor = lanes::spread(value);
 #pragma GCC unroll 4
             for (int v = 0; v < Vectors; ++v)
                 sum[r][v] = lanes::multiplyAdd(factor, row[v], sum[r][v]);
         }
+        b.data += b.stride;
+        from[0] += step, from[1] += step, from[2] += step;
     }
 #pragma GCC unroll 12
     for (int r = 0; r < Rows; ++r) {
 #pragma GCC unroll 4
         for (int v = 0; v < Vectors; ++v)
-            lanes::store(c + r * ldc + v * kWidth, sum[r][v]);
+            lanes::store(c.data + r * c.stride + v * kWidth, sum[r][v]);
     }
 }
 
 /// A strip of `Vectors` vectors over all rows.
-template <class Real, int Vectors, bool Transposed, Index LdA, Index LdB>
-VERGENCE_HD void strip(Index rows, Index count, const Real* a, const Real* b, Real* c, Index ldc,
-                       bool accumulate)
+template <class Real, int Vectors, bool Transposed>
+VERGENCE_HD void strip(Index rows, Index count, const Matrix<const Real>& a,
+                       const Matrix<const Real>& b, const Matrix<Real>& c, bool accumulate)
 {
-    constexpr int kRows = kTileRows<Vectors>;
-    constexpr Index kStep = Transposed ? 1 : LdA;
+    constexpr int kRows = kTileRows<Vectors, Transposed>;
+    const auto from = [&](Index r) { return Transposed ? a.at(0, r) : a.at(r, 0); };
     Index r = 0;
     for (; r + kRows <= rows; r += kRows)
-        tile<Real, Vectors, kRows, Transposed, LdA, LdB>(count, a + r * kStep, b, c + r * ldc, ldc,
-                                                         accumulate);
+        tile<Real, Vectors, kRows, Transposed>(count, from(r), b, c.at(r, 0), accumulate);
     for (; r + 4 <= rows; r += 4)
-        tile<Real, Vectors, 4, Transposed, LdA, LdB>(count, a + r * kStep, b, c + r * ldc, ldc,
-                                                     accumulate);
+        tile<Real, Vectors, 4, Transposed>(count, from(r), b, c.at(r, 0), accumulate);
     for (; r < rows; ++r)
-        tile<Real, Vectors, 1, Transposed, LdA, LdB>(count, a + r * kStep, b, c + r * ldc, ldc,
-                                                     accumulate);
+        tile<Real, Vectors, 1, Transposed>(count, from(r), b, c.at(r, 0), accumulate);
 }
 
 /// c[rows, vectors · lanes] (+)= op(a) · b over `count`.
-template <class Real, bool Transposed, Index LdA, Index LdB>
-void product(Index rows, Index vectors, Index count, const Real* a, const Real* b, Real* c,
-             Index ldc, bool accumulate)
+template <bool Transposed, class Real>
+void product(Index rows, Index vectors, Index count, std::type_identity_t<Matrix<const Real>> a,
+             std::type_identity_t<Matrix<const Real>> b, Matrix<Real> c, bool accumulate)
 {
-    constexpr int kWidth = kLanes<Real>;
     while (vectors > 0) {
         Index done = vectors < kMostVectors ? vectors : kMostVectors;
         if (vectors == kMostVectors + 1)
             done = vectors / 2; // two middling strips beat a full one and a narrow one
         if constexpr (kMostVectors == 4) {
             if (done == 4)
-                strip<Real, 4, Transposed, LdA, LdB>(rows, count, a, b, c, ldc, accumulate);
+                strip<Real, 4, Transposed>(rows, count, a, b, c, accumulate);
             else if (done == 3)
-                strip<Real, 3, Transposed, LdA, LdB>(rows, count, a, b, c, ldc, accumulate);
+                strip<Real, 3, Transposed>(rows, count, a, b, c, accumulate);
         }
         if (done == 2)
-            strip<Real, 2, Transposed, LdA, LdB>(rows, count, a, b, c, ldc, accumulate);
+            strip<Real, 2, Transposed>(rows, count, a, b, c, accumulate);
         else if (done == 1)
-            strip<Real, 1, Transposed, LdA, LdB>(rows, count, a, b, c, ldc, accumulate);
-        b += done * kWidth;
-        c += done * kWidth;
+            strip<Real, 1, Transposed>(rows, count, a, b, c, accumulate);
+        b = b.at(0, done * kLanes<Real>);
+        c = c.at(0, done * kLanes<Real>);
         vectors -= done;
     }
 }
@@ -153,6 +171,26 @@ void gatherRows(const AttentionRows& from, Index b, Index first, Index n, Index 
         for (Index j = size; j < padded; ++j)
             target[j] = 0;
     }
+}
+
+/// Asks for a block of rows ahead of gatherRows(); rows from `end` on are left out. Where heads lie
+/// side by side, a row is too short for the processor to see the pattern by itself.
+template <class T>
+void prefetchRows(const AttentionRows& from, Index b, Index first, Index end, Index h, Index size)
+{
+    constexpr Index kLine = 64 / static_cast<Index>(sizeof(T));
+    const Index last = first + kKeyBlock < end ? first + kKeyBlock : end;
+    for (Index i = first; i < last; ++i) {
+        for (Index j = 0; j < size; j += kLine)
+            __builtin_prefetch(from.at<const T>(b, i, h) + j, 0, 2);
+    }
+}
+
+/// Part of a transposed matrix [.., kQueryBlock] from a row and vector on.
+template <class Real>
+VERGENCE_HD Matrix<Real> lanesOf(Real* matrix, Index row, Index vector)
+{
+    return {matrix + row * kQueryBlock + vector * kLanes<Real>, kQueryBlock};
 }
 
 /// to[j, i] = factor · from[i, j], i in [0, vectors · lanes), 0 from i = n on; j in [0, size)
@@ -279,7 +317,7 @@ struct BlockMask {
     /// All bits where the queries of vector v see the key.
     auto sees(Index v, Index key) const
     {
-        typedef Whole Wholes __attribute__((vector_size(lanes::kVectorBytes)));
+        typedef Whole Wholes __attribute__((vector_size(kVectorBytes)));
         Wholes from, to;
         std::memcpy(&from, first + v * kLanes<Real>, sizeof(from));
         std::memcpy(&to, last + v * kLanes<Real>, sizeof(to));
