@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <memory>
 
@@ -65,13 +66,19 @@ void chartsRefresh(benchmark::State& state)
         ->setValue(state.range(2) / 1000.0);
     panel.show();
     const auto cards = panel.findChildren<ChartCard*>();
-    const auto isDone = [&] {
-        return std::none_of(cards.begin(), cards.end(), [](const ChartCard* card) {
-            return card->isDirty() && !card->visibleRegion().isEmpty();
-        });
+    const auto isDrawn = [](const ChartCard* card) {
+        return !card->isDirty() || card->visibleRegion().isEmpty();
     };
-    while (!isDone())
+    while (!std::all_of(cards.begin(), cards.end(), isDrawn))
         QCoreApplication::processEvents();
+    // Asked once: regions cost about as much as what is measured.
+    QList<ChartCard*> seen;
+    std::copy_if(cards.begin(), cards.end(), std::back_inserter(seen),
+                 [](const ChartCard* card) { return !card->visibleRegion().isEmpty(); });
+    const auto isDone = [&] {
+        return std::none_of(seen.begin(), seen.end(),
+                            [](const ChartCard* card) { return card->isDirty(); });
+    };
     std::int64_t step = static_cast<std::int64_t>(all[0].find(seriesName(0))->size());
     double longest = 0, busy = 0;
     for (auto _ : state) {
