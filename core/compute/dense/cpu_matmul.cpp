@@ -42,8 +42,9 @@ public:
     TiledProduct(CpuDenseMath& dense, const MatmulProblem& problem)
         : m_dense(dense),
           m_p(problem),
-          m_packed(static_cast<const CpuPackedLinear*>(problem.packedB)),
-          m_isDirect(isDirect(problem))
+          m_isFewRows(problem.m <= kFewRows && problem.transposeB && problem.type != DType::F64),
+          m_packed(m_isFewRows ? nullptr : static_cast<const CpuPackedLinear*>(problem.packedB)),
+          m_isDirect(isDirect(problem) && !m_isFewRows)
     {
         chooseTiles();
     }
@@ -58,20 +59,19 @@ private:
     Target target() const;
 
     void chooseTiles();
-    void multiply(Stream& stream, const Plan* plan, Index m, Index n, const std::byte* a,
-                  const std::byte* b, void* product, Index productStride, void* y, Index row,
-                  Index column, Index batch, void* scratch) const;
     std::shared_ptr<const Plan> planOf(Index m, Index n) const;
     std::shared_ptr<const Plan> makePlan(Index m, Index n) const;
-    Index productStride() const;
+    Index productStride(Index n) const;
     void runTile(Stream& stream, Index piece, int slot, const SlotMemory& memory) const;
     void finish(Stream& stream, Index batch, Index row, Index column, Index m, Index n,
                 const void* product, Index stride) const;
 
     CpuDenseMath& m_dense;
     const MatmulProblem& m_p;
+    bool m_isFewRows; ///< of a against rows of b: no work for oneDNN
     const CpuPackedLinear* m_packed;
     bool m_isDirect;
+    bool m_writesDense = false; ///< tiles go through the slot, where rows lie one after another
     Index m_tileRows = 0, m_tileColumns = 0;   ///< extents of a tile
     Index m_rows = 0, m_columns = 0;           ///< numbers of tiles
     std::shared_ptr<const Plan> m_plans[2][2]; ///< inner and last tile of each direction
@@ -89,7 +89,7 @@ bool TiledProduct::isDirect(const MatmulProblem& p)
 
 TiledProduct::Target TiledProduct::target() const
 {
-    if (m_p.outType != DType::F32 && m_p.outType != DType::F64)
+    if (m_writesDense || (m_p.outType != DType::F32 && m_p.outType != DType::F64))
         return Target::Slot;
     if (m_p.preActivation)
         return Target::PreActivation;
@@ -98,27 +98,43 @@ TiledProduct::Target TiledProduct::target() const
 
 void TiledProduct::chooseTiles()
 {
-    // Copies of a transposed operand are made per tile: tiles must be wide enough to earn them.
-    const Index leastColumns = m_p.transposeA ? 256 : 64;
-    const Index leastRows = m_p.transposeB && !m_packed ? 128 : 64;
     const Index wanted = ceilDiv(m_dense.piecesOf(m_p.flops()), m_p.batches);
-    m_rows = ceilDiv(m_p.m, 512);
-    if (m_packed) {
-        m_tileColumns = m_packed->tileColumns();
-        m_columns = ceilDiv(m_p.n, m_tileColumns);
+    if (m_isFewRows) {
+        // A pass over b: cut where its memory is worth a thread's while.
+        const Index bytes = m_p.n * m_p.k * static_cast<Index>(sizeOf(m_p.type));
+        const Index pieces = m_dense.threads() == 1
+                                 ? 1
+                                 : std::clamp<Index>(bytes >> 17, 1, 4 * Index{m_dense.threads()});
+        m_tileRows = m_p.m;
+        m_tileColumns = std::min(m_p.n, ceilDiv(ceilDiv(m_p.n, pieces), 16) * 16);
+    } else if (m_packed || m_p.transposeB) {
+        // Columns first: a is read as it is, and every tile of b is put in order once.
+        m_rows = ceilDiv(m_p.m, 512);
+        const Index most = ceilDiv(m_p.n, 128);
+        const Index columns = std::clamp<Index>(ceilDiv(wanted, m_rows), 1, most);
+        m_tileColumns = m_packed ? m_packed->tileColumns()
+                                 : std::min(m_p.n, ceilDiv(ceilDiv(m_p.n, columns), 64) * 64);
+        if (2 * m_rows * ceilDiv(m_p.n, m_tileColumns) <= wanted)
+            m_rows = std::max(m_rows, std::min(ceilDiv(wanted, ceilDiv(m_p.n, m_tileColumns)),
+                                               ceilDiv(m_p.m, 128)));
+        m_tileRows = std::min(m_p.m, ceilDiv(ceilDiv(m_p.m, m_rows), 16) * 16);
     } else {
-        m_columns = std::clamp<Index>(ceilDiv(wanted, m_rows), 1, ceilDiv(m_p.n, leastColumns));
-        m_tileColumns = std::min(m_p.n, ceilDiv(ceilDiv(m_p.n, m_columns), 64) * 64);
-        m_columns = ceilDiv(m_p.n, m_tileColumns);
+        // Rows first: whole rows of y are what oneDNN writes fastest.
+        m_rows = std::max(ceilDiv(m_p.m, 512), std::min(wanted, ceilDiv(m_p.m, 128)));
+        m_tileRows = std::min(m_p.m, ceilDiv(ceilDiv(m_p.m, m_rows), 16) * 16);
+        const Index columns =
+            std::clamp<Index>(wanted / ceilDiv(m_p.m, m_tileRows), 1, ceilDiv(m_p.n, 256));
+        m_tileColumns = std::min(m_p.n, ceilDiv(ceilDiv(m_p.n, columns), 64) * 64);
     }
-    if (2 * m_rows * m_columns <= wanted)
-        m_rows = std::clamp<Index>(ceilDiv(wanted, m_columns), m_rows,
-                                   std::max(m_rows, ceilDiv(m_p.m, leastRows)));
-    m_tileRows = std::min(m_p.m, ceilDiv(ceilDiv(m_p.m, m_rows), 16) * 16);
     m_rows = ceilDiv(m_p.m, m_tileRows);
+    m_columns = ceilDiv(m_p.n, m_tileColumns);
+    // oneDNN's faster product writes dense tiles only; a copy of the tile costs less than the
+    // slower product where sums are long. (Its packed operands it reads nowhere else.)
+    m_writesDense = m_columns > 1 && m_p.type == DType::F32 && (m_packed || m_p.k >= 768);
+    m_isDirect = m_isDirect && !m_writesDense;
 }
 
-Index TiledProduct::productStride() const
+Index TiledProduct::productStride(Index n) const
 {
     if (m_isDirect)
         return m_p.y.rowStride;
@@ -130,7 +146,7 @@ Index TiledProduct::productStride() const
     case Target::Slot:
         break;
     }
-    return m_tileColumns;
+    return n;
 }
 
 std::shared_ptr<const Plan> TiledProduct::makePlan(Index m, Index n) const
@@ -140,7 +156,7 @@ std::shared_ptr<const Plan> TiledProduct::makePlan(Index m, Index n) const
     const auto a = matrixLayout(m, m_p.k, m_p.a.rowStride, m_p.transposeA, m_p.type);
     const auto b = m_packed ? m_packed->layout(n)
                             : matrixLayout(m_p.k, n, m_p.b.rowStride, m_p.transposeB, m_p.type);
-    const auto y = matrixLayout(m, n, productStride(), false, productType);
+    const auto y = matrixLayout(m, n, productStride(n), false, productType);
     const dnnl::memory::desc bias({1, n}, dnnlType(m_p.biasType), dnnl::memory::format_tag::ab);
 
     dnnl::primitive_attr attributes;
@@ -186,7 +202,7 @@ std::shared_ptr<const Plan> TiledProduct::planOf(Index m, Index n) const
     v[3] = m_p.k;
     v[4] = m_p.a.rowStride;
     v[5] = m_p.b.rowStride;
-    v[6] = productStride();
+    v[6] = productStride(n);
     if (m_isDirect) {
         v[7] = std::bit_cast<std::int64_t>(m_p.alpha);
         v[8] = std::bit_cast<std::int64_t>(m_p.beta);
@@ -255,7 +271,10 @@ void TiledProduct::runTile(Stream& stream, Index piece, int slot, const SlotMemo
     if (m_p.type == DType::F64) {
         doubleProduct(stream, {reinterpret_cast<const double*>(a), m_p.a.rowStride, m_p.transposeA,
                                reinterpret_cast<const double*>(b), m_p.b.rowStride, m_p.transposeB,
-                               m, n, m_p.k, static_cast<double*>(product), productStride()});
+                               m, n, m_p.k, static_cast<double*>(product), productStride(n)});
+    } else if (m_isFewRows) {
+        rowProduct(stream, {a, m_p.a.rowStride, b, m_p.b.rowStride, m_p.type, m, n, m_p.k,
+                            static_cast<float*>(product), productStride(n)});
     } else {
         const Plan& plan = *m_plans[tileRow == m_rows - 1][tileColumn == m_columns - 1];
         std::array<void*, Plan::kMostArguments> pointers = {a, b, product};
@@ -267,13 +286,13 @@ void TiledProduct::runTile(Stream& stream, Index piece, int slot, const SlotMemo
         plan.run(std::span<void* const>(pointers.data(), count), memory.scratch(slot));
     }
     if (!m_isDirect)
-        finish(stream, batch, row, column, m, n, product, productStride());
+        finish(stream, batch, row, column, m, n, product, productStride(n));
 }
 
 void TiledProduct::run(Stream& stream)
 {
     std::size_t scratchBytes = 0;
-    if (m_p.type != DType::F64 && m_p.k > 0) {
+    if (m_p.type != DType::F64 && m_p.k > 0 && !m_isFewRows) {
         for (const bool lastRow : {false, true}) {
             for (const bool lastColumn : {false, true}) {
                 if ((!lastRow && m_rows == 1) || (!lastColumn && m_columns == 1))
@@ -295,7 +314,7 @@ void TiledProduct::run(Stream& stream)
     const Index pieces = m_p.batches * m_rows * m_columns;
     const SlotMemory memory(m_dense, stream, pieces, scratchBytes, tileBytes);
     // Small products of a batch are done several at a time.
-    const Index tasks = std::min(pieces, m_dense.piecesOf(m_p.flops()));
+    const Index tasks = m_isFewRows ? pieces : std::min(pieces, m_dense.piecesOf(m_p.flops()));
     m_dense.forPieces(tasks, [&](Index task, int slot) {
         for (Index piece = task * pieces / tasks; piece < (task + 1) * pieces / tasks; ++piece)
             runTile(stream, piece, slot, memory);
@@ -325,7 +344,8 @@ void CpuDenseMath::product(Stream& stream, const MatmulProblem& problem)
     if (problem.packedB)
         checkPacked(problem);
     const bool is16 = problem.type == DType::F16 || problem.type == DType::BF16;
-    if (is16 && problem.k > 0 && !(problem.type == DType::BF16 && m_multipliesBf16))
+    const bool isFewRows = problem.m <= kFewRows && problem.transposeB;
+    if (is16 && problem.k > 0 && !isFewRows && !(problem.type == DType::BF16 && m_multipliesBf16))
         productOfWidened(stream, problem);
     else
         TiledProduct(*this, problem).run(stream);

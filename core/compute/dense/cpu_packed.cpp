@@ -46,10 +46,7 @@ std::shared_ptr<const PackedWeight> CpuDenseMath::packLinear(Stream& stream, con
     const Index n = weight.extent(0), k = weight.extent(1);
     packed->m_columns = n;
     packed->m_depth = k;
-    const double flops = 2.0 * static_cast<double>(std::max<Index>(rows, 1)) *
-                         static_cast<double>(n) * static_cast<double>(k);
-    const Index tiles = std::clamp<Index>(piecesOf(flops), 1, ceilDiv(n, 64));
-    packed->m_tileColumns = std::min(n, ceilDiv(ceilDiv(n, tiles), 64) * 64);
+    packed->m_tileColumns = m_threads == 1 ? n : std::min<Index>(n, 128);
     const Index count = ceilDiv(n, packed->m_tileColumns);
     const Index tileRows = std::clamp<Index>(rows, 1, 512);
     packed->m_layout = packedLayout(tileRows, packed->m_tileColumns, k, type);

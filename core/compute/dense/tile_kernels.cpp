@@ -2,138 +2,90 @@
 
 #include <algorithm>
 
-#include "core/compute/half.h"
-#include "core/compute/launch.h"
 #include "core/compute/ops/activation_math.h"
+#include "core/compute/ops/loops.h"
 
 namespace vergence {
 inline namespace VERGENCE_KERNEL_NAMESPACE {
 namespace {
 
-#if defined(__CUDACC__)
-constexpr Index kChunk = 1; // numbers that one item finishes
-#else
-constexpr Index kChunk = 256;
-#endif
-
+/// One row of a tile. `Product` is the type of the product's numbers.
 template <class Out, class Product, Activation kind>
-struct FinishChunk {
+struct FinishRow {
     using Real = Accumulator<Out>;
     TileFinish tile;
 
-    VERGENCE_HD void addBias(Real* value, Index row, Index first, Index count) const
+    template <class Group>
+    VERGENCE_HD void operator()(const Group& team, Index row) const
     {
-        if (tile.biasPerRow) {
-            const Real bias = tile.biasType == tile.type
-                                  ? Real(static_cast<const Out*>(tile.bias)[row])
-                                  : Real(static_cast<const float*>(tile.bias)[row]);
-            for (Index i = 0; i < count; ++i)
-                value[i] += bias;
-        } else if (tile.biasType == tile.type) {
-            const Out* bias = static_cast<const Out*>(tile.bias) + first;
-            for (Index i = 0; i < count; ++i)
-                value[i] += Real(bias[i]);
-        } else {
-            const float* bias = static_cast<const float*>(tile.bias) + first;
-            for (Index i = 0; i < count; ++i)
-                value[i] += Real(bias[i]);
-        }
-    }
-
-    VERGENCE_HD void operator()(Index row, Index first, Index count) const
-    {
-        Real value[kChunk];
+        const auto* product = static_cast<const Product*>(tile.product) + row * tile.productStride;
+        auto* before = static_cast<Out*>(tile.preActivation) + row * tile.preActivationStride;
+        const auto* residual = static_cast<const Out*>(tile.residual) + row * tile.residualStride;
+        Out* y = static_cast<Out*>(tile.y) + row * tile.yStride;
+        const WeightPointer<Out> bias(tile.bias, tile.biasType != tile.type);
+        const Real rowBias = tile.biasPerRow ? bias.one(row, Real(0)) : Real(0);
         const auto alpha = Real(tile.alpha), beta = Real(tile.beta);
-        if (tile.product) {
-            const Product* product =
-                static_cast<const Product*>(tile.product) + row * tile.productStride + first;
-            for (Index i = 0; i < count; ++i)
-                value[i] = alpha * Real(product[i]);
-        } else {
-            for (Index i = 0; i < count; ++i)
-                value[i] = Real(0);
-        }
-        if (tile.bias)
-            addBias(value, row, first, count);
-        if (tile.preActivation) {
-            Out* target =
-                static_cast<Out*>(tile.preActivation) + row * tile.preActivationStride + first;
-            for (Index i = 0; i < count; ++i)
-                target[i] = Out(value[i]);
-        }
-        for (Index i = 0; i < count; ++i)
-            value[i] = activationValue<kind>(value[i]);
-        if (tile.residual) {
-            const Out* residual =
-                static_cast<const Out*>(tile.residual) + row * tile.residualStride + first;
-            for (Index i = 0; i < count; ++i)
-                value[i] += Real(residual[i]);
-        }
-        Out* y = static_cast<Out*>(tile.y) + row * tile.yStride + first;
-        if (beta != Real(0)) {
-            for (Index i = 0; i < count; ++i)
-                value[i] += beta * Real(y[i]);
-        }
-        for (Index i = 0; i < count; ++i)
-            y[i] = Out(value[i]);
+        team.template each<Out>(tile.columns, [&](auto at) VERGENCE_INLINE {
+            auto value = spread<Pack<Real, decltype(at)::kSize>>(rowBias);
+            if (bias.isThere() && !tile.biasPerRow)
+                value = bias.at(at, Real(0));
+            if (tile.product)
+                value += loadAs<Real>(product, at) * alpha;
+            if (tile.preActivation)
+                store(before, at, value);
+            value = activationValue<kind>(value);
+            if (tile.residual)
+                value += load<Out>(residual, at);
+            if (beta != Real(0))
+                value += load<Out>(static_cast<const Out*>(y), at) * beta;
+            store(y, at, value);
+        });
     }
 };
 
-template <class Body>
-struct OneNumber {
-    Body body;
-    Index columns;
-    VERGENCE_HD void operator()(Index i) const { body(i / columns, i % columns, 1); }
-};
-
-template <class Body>
-void runChunks(Stream& stream, Index rows, Index columns, const Body& body)
+/// body(team, row) for all rows: on the CPU by the calling thread.
+template <class T, class Body>
+void runRows(Stream& stream, Index rows, Index columns, const Body& body)
 {
 #if defined(__CUDACC__)
-    forEach(stream, rows * columns, OneNumber<Body>{body, columns});
+    forEachRow<T>(stream, rows, columns, body);
 #else
     (void)stream;
-    for (Index row = 0; row < rows; ++row) {
-        for (Index first = 0; first < columns; first += kChunk)
-            body(row, first, std::min(kChunk, columns - first));
-    }
+    (void)columns;
+    for (Index row = 0; row < rows; ++row)
+        body(Team{}, row);
 #endif
 }
 
 template <class Out, class Product>
 void finishTyped(Stream& stream, const TileFinish& tile)
 {
-    const auto run = [&](const auto& body) { runChunks(stream, tile.rows, tile.columns, body); };
+    const auto run = [&](const auto& body) { runRows<Out>(stream, tile.rows, tile.columns, body); };
     switch (tile.activation) {
     case Activation::None:
-        return run(FinishChunk<Out, Product, Activation::None>{tile});
+        return run(FinishRow<Out, Product, Activation::None>{tile});
     case Activation::GeluErf:
-        return run(FinishChunk<Out, Product, Activation::GeluErf>{tile});
+        return run(FinishRow<Out, Product, Activation::GeluErf>{tile});
     case Activation::GeluTanh:
-        return run(FinishChunk<Out, Product, Activation::GeluTanh>{tile});
+        return run(FinishRow<Out, Product, Activation::GeluTanh>{tile});
     case Activation::QuickGelu:
-        return run(FinishChunk<Out, Product, Activation::QuickGelu>{tile});
+        return run(FinishRow<Out, Product, Activation::QuickGelu>{tile});
     case Activation::Silu:
-        return run(FinishChunk<Out, Product, Activation::Silu>{tile});
+        return run(FinishRow<Out, Product, Activation::Silu>{tile});
     case Activation::Relu:
-        return run(FinishChunk<Out, Product, Activation::Relu>{tile});
+        return run(FinishRow<Out, Product, Activation::Relu>{tile});
     }
 }
 
 void finishTileBody(Stream& stream, const TileFinish& tile)
 {
-    switch (tile.type) {
-    case DType::F64:
-        return finishTyped<double, double>(stream, tile);
-    case DType::F16:
-        return tile.productIsRounded ? finishTyped<Float16, Float16>(stream, tile)
-                                     : finishTyped<Float16, float>(stream, tile);
-    case DType::BF16:
-        return tile.productIsRounded ? finishTyped<BFloat16, BFloat16>(stream, tile)
-                                     : finishTyped<BFloat16, float>(stream, tile);
-    default:
-        return finishTyped<float, float>(stream, tile);
-    }
+    withFloatType(tile.type, [&](auto tag) {
+        using Out = typename decltype(tag)::Type;
+        if (tile.productIsRounded)
+            finishTyped<Out, Out>(stream, tile);
+        else
+            finishTyped<Out, Accumulator<Out>>(stream, tile);
+    });
 }
 
 #if !defined(__CUDACC__)
@@ -141,12 +93,22 @@ void finishTileBody(Stream& stream, const TileFinish& tile)
 template <class T>
 void copyRows(const TileCopy& tile)
 {
-    const T* source = static_cast<const T*>(tile.source);
     for (Index row = 0; row < tile.rows; ++row) {
-        const T* from = source + row * tile.sourceStride;
+        const T* from = static_cast<const T*>(tile.source) + row * tile.sourceStride;
         float* to = tile.target + row * tile.targetStride;
-        for (Index i = 0; i < tile.columns; ++i)
-            to[i] = static_cast<float>(from[i]);
+        Team{}.each<T>(tile.columns,
+                       [&](auto at) VERGENCE_INLINE { store(to, at, loadAs<float>(from, at)); });
+    }
+}
+
+/// A block of `size` × `size` numbers, or of fewer at the edges.
+template <class T>
+VERGENCE_HD void transposeBlock(const T* from, Index fromStride, float* to, Index toStride,
+                                Index rows, Index columns)
+{
+    for (Index j = 0; j < columns; ++j) {
+        for (Index i = 0; i < rows; ++i)
+            to[j * toStride + i] = static_cast<float>(from[i * fromStride + j]);
     }
 }
 
@@ -154,80 +116,103 @@ template <class T>
 void copyTransposed(const TileCopy& tile)
 {
     constexpr Index kBlock = 16; // 16 floats are a cache line on both sides
-    const T* source = static_cast<const T*>(tile.source);
     for (Index column = 0; column < tile.columns; column += kBlock) {
         const Index columns = std::min(kBlock, tile.columns - column);
         for (Index row = 0; row < tile.rows; row += kBlock) {
             const Index rows = std::min(kBlock, tile.rows - row);
-            const T* from = source + row * tile.sourceStride + column;
+            const T* from = static_cast<const T*>(tile.source) + row * tile.sourceStride + column;
             float* to = tile.target + column * tile.targetStride + row;
-            if (rows == kBlock && columns == kBlock) {
-                for (Index j = 0; j < kBlock; ++j) {
-                    for (Index i = 0; i < kBlock; ++i)
-                        to[j * tile.targetStride + i] =
-                            static_cast<float>(from[i * tile.sourceStride + j]);
-                }
-                continue;
-            }
-            for (Index j = 0; j < columns; ++j) {
-                for (Index i = 0; i < rows; ++i)
-                    to[j * tile.targetStride + i] =
-                        static_cast<float>(from[i * tile.sourceStride + j]);
-            }
+            if (rows == kBlock && columns == kBlock)
+                transposeBlock(from, tile.sourceStride, to, tile.targetStride, kBlock, kBlock);
+            else
+                transposeBlock(from, tile.sourceStride, to, tile.targetStride, rows, columns);
         }
     }
-}
-
-template <class T>
-void copyTyped(const TileCopy& tile)
-{
-    if (tile.transpose)
-        copyTransposed<T>(tile);
-    else
-        copyRows<T>(tile);
 }
 
 void copyTileBody(Stream&, const TileCopy& tile)
 {
-    if (tile.type == DType::F16)
-        copyTyped<Float16>(tile);
-    else if (tile.type == DType::BF16)
-        copyTyped<BFloat16>(tile);
-    else
-        copyTyped<float>(tile);
-}
-
-template <class T>
-void sumTyped(const PartialSum& sum)
-{
-    T* target = static_cast<T*>(sum.target);
-    float value[kChunk];
-    for (Index first = 0; first < sum.count; first += kChunk) {
-        const Index count = std::min(kChunk, sum.count - first);
-        for (Index i = 0; i < count; ++i)
-            value[i] = sum.accumulate ? static_cast<float>(target[first + i]) : 0.0f;
-        for (Index p = 0; p < sum.parts; ++p) {
-            const float* part = sum.partials + p * sum.stride + first;
-            for (Index i = 0; i < count; ++i)
-                value[i] += part[i];
-        }
-        for (Index i = 0; i < count; ++i)
-            target[first + i] = T(value[i]);
-    }
+    withFloatType(tile.type, [&](auto tag) {
+        using T = typename decltype(tag)::Type;
+        tile.transpose ? copyTransposed<T>(tile) : copyRows<T>(tile);
+    });
 }
 
 void sumPartialsBody(Stream&, const PartialSum& sum)
 {
-    if (sum.type == DType::F16)
-        sumTyped<Float16>(sum);
-    else if (sum.type == DType::BF16)
-        sumTyped<BFloat16>(sum);
+    withFloatType(sum.type, [&](auto tag) {
+        using T = typename decltype(tag)::Type;
+        T* target = static_cast<T*>(sum.target);
+        Team{}.each<T>(sum.count, [&](auto at) VERGENCE_INLINE {
+            auto value = loadAs<float>(sum.partials, at);
+            if (sum.accumulate)
+                value += loadAs<float>(static_cast<const T*>(target), at);
+            for (Index p = 1; p < sum.parts; ++p)
+                value += loadAs<float>(sum.partials + p * sum.stride, at);
+            store(target, at, value);
+        });
+    });
+}
+
+/// `Rows` rows of a against kColumns rows of b at a time, each sum in the lanes of one register.
+template <class T, int Rows>
+void multiplyRows(const RowProduct& p)
+{
+    constexpr int kColumns = 4;
+    for (Index column = 0; column < p.n; column += kColumns) {
+        const int columns = static_cast<int>(std::min<Index>(kColumns, p.n - column));
+        const T* b[kColumns];
+        for (int j = 0; j < kColumns; ++j)
+            b[j] = static_cast<const T*>(p.b) + (column + std::min(j, columns - 1)) * p.bStride;
+        Pack<float, kPackSize<T>> sums[Rows][kColumns] = {};
+        Team{}.each<T>(p.k, [&](auto at) VERGENCE_INLINE {
+            Pack<float, kPackSize<T>> weights[kColumns];
+            for (int j = 0; j < kColumns; ++j)
+                weights[j] = loadAs<float>(b[j], at);
+            for (int i = 0; i < Rows; ++i) {
+                const auto x = loadAs<float>(static_cast<const T*>(p.a) + i * p.aStride, at);
+                for (int j = 0; j < kColumns; ++j)
+                    sums[i][j] = multiplyAdd(x, weights[j], sums[i][j]);
+            }
+        });
+        for (int i = 0; i < Rows; ++i) {
+            for (int j = 0; j < columns; ++j) {
+                LaneSum<float, 1> sum;
+                sum.chain[0] = sums[i][j];
+                p.product[i * p.productStride + column + j] = sum.ofThread();
+            }
+        }
+    }
+}
+
+template <class T>
+void multiplyFewRows(const RowProduct& p)
+{
+    switch (p.m) {
+    case 1:
+        return multiplyRows<T, 1>(p);
+    case 2:
+        return multiplyRows<T, 2>(p);
+    case 3:
+        return multiplyRows<T, 3>(p);
+    default:
+        return multiplyRows<T, 4>(p);
+    }
+}
+
+void rowProductBody(Stream&, const RowProduct& p)
+{
+    if (p.type == DType::F16)
+        multiplyFewRows<Float16>(p);
+    else if (p.type == DType::BF16)
+        multiplyFewRows<BFloat16>(p);
     else
-        sumTyped<float>(sum);
+        multiplyFewRows<float>(p);
 }
 
 VERGENCE_REGISTER_KERNEL(copyTile, copyTileBody)
 VERGENCE_REGISTER_KERNEL(sumPartials, sumPartialsBody)
+VERGENCE_REGISTER_KERNEL(rowProduct, rowProductBody)
 
 #endif
 

@@ -48,10 +48,24 @@ struct PartialSum {
     bool accumulate = false;
 };
 
-// On the CPU the first three run on the calling thread alone: they are called from inside a
-// parallel loop, tile by tile.
+/// product = a · bᵀ for at most kFewRows rows of a: one pass over b, which is what it costs.
+struct RowProduct {
+    const void* a = nullptr; ///< [m, k]
+    Index aStride = 0;
+    const void* b = nullptr; ///< [n, k]
+    Index bStride = 0;
+    DType type = DType::F32; ///< of both; not F64
+    Index m = 0, n = 0, k = 0;
+    float* product = nullptr; ///< [m, n]
+    Index productStride = 0;
+};
+inline constexpr Index kFewRows = 4;
+
+// On the CPU these run on the calling thread alone: they are called from inside a parallel loop,
+// tile by tile. All but the first exist only there.
 inline const Kernel<void(const TileFinish&)> finishTile{"dense.finishTile"};
-inline const Kernel<void(const TileCopy&)> copyTile{"dense.copyTile"};         // CPU only
-inline const Kernel<void(const PartialSum&)> sumPartials{"dense.sumPartials"}; // CPU only
+inline const Kernel<void(const TileCopy&)> copyTile{"dense.copyTile"};
+inline const Kernel<void(const PartialSum&)> sumPartials{"dense.sumPartials"};
+inline const Kernel<void(const RowProduct&)> rowProduct{"dense.rowProduct"};
 
 } // namespace vergence
