@@ -159,6 +159,15 @@ Issues checkProfile(const C& c)
                 error("solver", "The analytic competitor needs profile = \"physical\"."));
         if (c.init == "direct")
             issues.push_back(error("init", "init = \"direct\" needs profile = \"physical\"."));
+        if (c.sampling == "bilinear")
+            issues.push_back(error("sampling",
+                                   "The seed profile reads one texel per ray; choose sampling = "
+                                   "\"auto\" or \"nearest_floor\", or profile = \"physical\"."));
+        if (c.missingPolicy == "absorb")
+            issues.push_back(
+                error("missing_policy",
+                      "The seed profile takes the mean of the rays that are left; choose "
+                      "missing_policy = \"auto\" or \"renormalise\", or profile = \"physical\"."));
         if (c.retinaSize != 40.0 || c.planeSpacing != "linear")
             issues.push_back(
                 warning("profile",

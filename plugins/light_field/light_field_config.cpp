@@ -285,6 +285,22 @@ void addSolver(Builder& b)
         .logarithmic()
         .help("Rays one piece of work covers; changes speed, never a result.");
 
+    b.add("sampling", &C::sampling)
+        .title("Texel sampling")
+        .choices({"auto", "bilinear", "nearest_floor"})
+        .advanced()
+        .help("How a ray reads the panel. bilinear: blended from the four texels around it. "
+              "nearest_floor: the one texel at or below its position, not blended. auto: bilinear "
+              "in the physical profile, nearest_floor in the seed profile, which knows no other.");
+    b.add("missing_policy", &C::missingPolicy)
+        .title("Missing light")
+        .choices({"auto", "absorb", "renormalise"})
+        .advanced()
+        .help("What becomes of rays that reach no texel. absorb: they are black. renormalise: on "
+              "each plane a pixel is the mean of the rays that are left, as if no light were lost. "
+              "auto: absorb in the physical profile, renormalise in the seed profile, which knows "
+              "no other.");
+
     b.group("solver");
     b.add("solver", &C::solver)
         .choices({"pga", "adam", "adamw", "sirt", "os_sirt", "cg", "direct"})
@@ -396,6 +412,18 @@ LightFieldConfig readLightFieldConfig(const Config& config)
     return builder().read(config);
 }
 
+TexelSampling LightFieldConfig::texelSampling() const
+{
+    const bool floors = sampling == "auto" ? isSeedProfile() : sampling == "nearest_floor";
+    return floors ? TexelSampling::NearestFloor : TexelSampling::Bilinear;
+}
+
+MissingPolicy LightFieldConfig::missing() const
+{
+    const bool divides = missingPolicy == "auto" ? isSeedProfile() : missingPolicy == "renormalise";
+    return divides ? MissingPolicy::Renormalise : MissingPolicy::Absorb;
+}
+
 Optics opticsOf(const LightFieldConfig& c, const Scene& scene)
 {
     Optics optics;
@@ -415,6 +443,8 @@ Optics opticsOf(const LightFieldConfig& c, const Scene& scene)
     optics.panelResolution = c.panelRes;
     optics.headroom = c.headroom;
     optics.baffles = c.baffles;
+    optics.sampling = c.texelSampling();
+    optics.missing = c.missing();
     optics.focalLengths = chosenFocalLengths(c, optics, scene);
     checkOptics(optics);
     return optics;

@@ -56,6 +56,7 @@ struct LightFieldConfig {
 
     int raysPerPixel = 16, gtRays = 0, evalRays = 64;
     int tileRays = 8192;
+    std::string sampling = "auto", missingPolicy = "auto";
 
     std::string solver = "pga";
     int iterations = 30;
@@ -73,6 +74,9 @@ struct LightFieldConfig {
     std::uint64_t seed = 42;
 
     bool isSeedProfile() const { return profile == "seed"; }
+    /// What `auto` stands for follows from the profile.
+    TexelSampling texelSampling() const;
+    MissingPolicy missing() const;
 };
 
 ConfigSchema lightFieldSchema();

@@ -71,9 +71,12 @@ Tensor directPlanes(Stream& stream, const TableOperator& op, std::span<const Lan
     op.tables().invert<float>(stream, op);
     Tensor planes = Tensor::zeros(stream, op.device(),
                                   {op.planes(), op.panelResolution(), op.panelResolution(), lanes});
-    // Circular lenslets let π/4 of the light pass; the plane weights share the rest.
+    // Circular lenslets let π/4 of the light pass, which shows where missing light is absorbed; the
+    // plane weights share the rest.
     const Optics& optics = op.optics();
-    const double passed = optics.lensletShape == LensletShape::Circle ? std::numbers::pi / 4 : 1.0;
+    const bool darkens =
+        optics.lensletShape == LensletShape::Circle && optics.missing == MissingPolicy::Absorb;
+    const double passed = darkens ? std::numbers::pi / 4 : 1.0;
     int lane = 0;
     for (const LaneScene& scene : scenes) {
         const SceneOnDevice onDevice(stream, op.device(), scene.scene);

@@ -58,6 +58,7 @@ struct AxisTables {
 
 struct OperatorTables {
     AxisTables x, y;
+    Tensor gain;                     ///< see TableView, empty where missing light is absorbed
     Tensor stripStart, stripEntries; ///< made when first needed
     Tensor bundled, slots;           ///< working memory of the CPU adjoint
     Tensor sums, texelSums;
@@ -79,6 +80,7 @@ struct OperatorTables {
         t.apertureLimit2 = static_cast<Real>(optics.tunableAperture * optics.tunableAperture / 4);
         t.hasAperture = optics.tunableAperture > 0;
         t.scale = static_cast<Real>(optics.planeWeight() / op.raysPerPixel());
+        t.gain = gain.isEmpty() ? nullptr : dataOf<Real>(gain);
         return t;
     }
 

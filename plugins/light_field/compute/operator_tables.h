@@ -31,11 +31,21 @@ struct TableView {
     int states = 0, planes = 0, samples = 0, resolution = 0, panel = 0;
     Real lensletLimit2 = 0, apertureLimit2 = 0;
     Real scale = 0; ///< w_k / M
+    /// [S, K, W, W]: M over the number of accepted rays of a pixel and plane, 0 where none is; null
+    /// where missing light is absorbed.
+    Real* gain = nullptr;
     bool hasAperture = false;
 
     VERGENCE_HD Index at(int state, int plane, int sample) const
     {
         return ((static_cast<Index>(state) * planes + plane) * samples + sample) * resolution;
+    }
+
+    /// What the rays of a pixel count for on a plane.
+    VERGENCE_HD Real gainAt(int state, int plane, Index row, Index column) const
+    {
+        const Index layer = static_cast<Index>(state) * planes + plane;
+        return gain ? gain[(layer * resolution + row) * resolution + column] : Real(1);
     }
 
     /// Whether a ray passes both circles; i and j are positions in the tables of y and x.
@@ -74,6 +84,7 @@ struct BuildArguments {
     const double* inverseFocals = nullptr; ///< [K]
     double slopeExtent = 0;
     bool squareLenslets = false;
+    bool floorsTexels = false; ///< rays read one texel instead of four
 };
 
 template <class Real>
@@ -118,6 +129,8 @@ inline const Kernel<void(const BuildArguments&, const TableView<float>&)> buildT
     "light_field.tables.f32"};
 inline const Kernel<void(const BuildArguments&, const TableView<double>&)> buildTablesF64{
     "light_field.tables.f64"};
+inline const Kernel<void(const TableView<float>&)> buildGainsF32{"light_field.gains.f32"};
+inline const Kernel<void(const TableView<double>&)> buildGainsF64{"light_field.gains.f64"};
 inline const Kernel<void(const ForwardArguments<float>&)> forwardPlainF32{
     "light_field.forwardPlain.f32"};
 inline const Kernel<void(const ForwardArguments<double>&)> forwardPlainF64{

@@ -76,6 +76,8 @@ Optics seedOptics()
     optics.renderResolution = 512;
     optics.lensletCount = 0;
     optics.panelResolution = 1024;
+    optics.sampling = TexelSampling::NearestFloor;
+    optics.missing = MissingPolicy::Renormalise;
     optics.focalLengths = focalLengthsLinear(8, 10.0, 100.0);
     return optics;
 }

@@ -7,6 +7,13 @@ namespace vergence::light_field {
 
 enum class LensletShape { Circle, Square };
 
+/// How a ray reads the panel: blended from the four texels around it, or from the texel at or below
+/// its position in texel centres, `floor(u)`.
+enum class TexelSampling { Bilinear, NearestFloor };
+/// What becomes of rays that reach no texel: their light is absorbed, so the mean of a pixel is
+/// over all its rays, or the mean is over the rays that are left (0 where none is).
+enum class MissingPolicy { Absorb, Renormalise };
+
 /// The display and the simulated retina. Lengths in mm, on the coordinate system whose origin is
 /// the centre of the nominal eye pupil and whose +z runs from the eye through tunable lens,
 /// lenslets and panel. The defaults are the physical demo.
@@ -29,6 +36,8 @@ struct Optics {
     int panelResolution = 512; ///< R, texels per side
     double headroom = 8.0;     ///< H: sum of the plane weights, panel peak over target white
     bool baffles = false; ///< reject rays that enter a neighbouring lenslet's field of the panel
+    TexelSampling sampling = TexelSampling::Bilinear;
+    MissingPolicy missing = MissingPolicy::Absorb;
 
     int planes() const { return static_cast<int>(focalLengths.size()); }
     double panelZ() const { return lensletZ + panelGap; }

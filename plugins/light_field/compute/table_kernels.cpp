@@ -16,7 +16,8 @@ struct BuildEntry {
                            bool square) const
     {
         const double last = t.panel - 1;
-        const double u = ray.texel < 0 ? 0 : ray.texel > last ? last : ray.texel;
+        const double inside = ray.texel < 0 ? 0 : ray.texel > last ? last : ray.texel;
+        const double u = a.floorsTexels ? __builtin_floor(inside) : inside;
         int first = static_cast<int>(u);
         first = first > t.panel - 2 ? t.panel - 2 : first;
         view.first[at] = first;
@@ -51,6 +52,30 @@ void buildTables(Stream& stream, const BuildArguments& a, const TableView<Real>&
     const Index entries =
         static_cast<Index>(tables.states) * tables.planes * tables.samples * tables.resolution;
     forEach(stream, entries, BuildEntry<Real>{a, tables}, 4096);
+}
+
+/// Counts the accepted rays of one pixel on one plane.
+template <class Real>
+struct PixelGain {
+    TableView<Real> t;
+
+    VERGENCE_HD void operator()(Index at) const
+    {
+        const Index w = t.resolution, column = at % w, row = at / w % w, layer = at / (w * w);
+        int accepted = 0;
+        for (int m = 0; m < t.samples; ++m) {
+            const Index base = (layer * t.samples + m) * w;
+            accepted += t.passes(base + row, base + column) ? 1 : 0;
+        }
+        t.gain[at] = accepted > 0 ? static_cast<Real>(t.samples) / static_cast<Real>(accepted) : 0;
+    }
+};
+
+template <class Real>
+void buildGains(Stream& stream, const TableView<Real>& tables)
+{
+    const Index w = tables.resolution, layers = static_cast<Index>(tables.states) * tables.planes;
+    forEach(stream, layers * w * w, PixelGain<Real>{tables}, 4096);
 }
 
 template <class Real, int L>
@@ -160,6 +185,16 @@ void buildTablesDouble(Stream& stream, const BuildArguments& a, const TableView<
     buildTables(stream, a, tables);
 }
 
+void buildGainsFloat(Stream& stream, const TableView<float>& tables)
+{
+    buildGains(stream, tables);
+}
+
+void buildGainsDouble(Stream& stream, const TableView<double>& tables)
+{
+    buildGains(stream, tables);
+}
+
 void forwardPlainFloat(Stream& stream, const ForwardArguments<float>& a)
 {
     forwardPlain(stream, a);
@@ -184,6 +219,8 @@ void adjointPlainDouble(Stream& stream, const AdjointArguments<double>& a)
 
 VERGENCE_REGISTER_KERNEL(buildTablesF32, buildTablesFloat)
 VERGENCE_REGISTER_KERNEL(buildTablesF64, buildTablesDouble)
+VERGENCE_REGISTER_KERNEL(buildGainsF32, buildGainsFloat)
+VERGENCE_REGISTER_KERNEL(buildGainsF64, buildGainsDouble)
 VERGENCE_REGISTER_KERNEL(forwardPlainF32, forwardPlainFloat)
 VERGENCE_REGISTER_KERNEL(forwardPlainF64, forwardPlainDouble)
 VERGENCE_REGISTER_KERNEL(adjointPlainF32, adjointPlainFloat)

@@ -4,9 +4,10 @@
 
 namespace vergence::light_field {
 
-/// Adds the four texels around one ray to `sum`. `plane` is [R, R, L].
+/// Adds the four texels around one ray to `sum`, `gain` times. `plane` is [R, R, L].
 template <class Real, int L>
-VERGENCE_HD void gatherRay(const TableView<Real>& t, const Real* plane, Index i, Index j, Real* sum)
+VERGENCE_HD void gatherRay(const TableView<Real>& t, const Real* plane, Index i, Index j, Real gain,
+                           Real* sum)
 {
     const Real alpha = t.x.alpha[j], beta = t.y.alpha[i];
     const Real* upper = plane + (static_cast<Index>(t.y.first[i]) * t.panel + t.x.first[j]) * L;
@@ -14,7 +15,7 @@ VERGENCE_HD void gatherRay(const TableView<Real>& t, const Real* plane, Index i,
     for (int lane = 0; lane < L; ++lane) {
         const Real left = (1 - beta) * upper[lane] + beta * lower[lane];
         const Real right = (1 - beta) * upper[L + lane] + beta * lower[L + lane];
-        sum[lane] += (1 - alpha) * left + alpha * right;
+        sum[lane] += gain * ((1 - alpha) * left + alpha * right);
     }
 }
 
@@ -25,17 +26,18 @@ VERGENCE_HD void gatherPixel(const TableView<Real>& t, const Real* x, int state,
 {
     const Index planeSize = static_cast<Index>(t.panel) * t.panel * L;
     for (int k = first; k < first + count; ++k) {
+        const Real gain = t.gainAt(state, k, row, column);
         for (int m = 0; m < t.samples; ++m) {
             const Index base = t.at(state, k, m);
             if (t.passes(base + row, base + column))
-                gatherRay<Real, L>(t, x + k * planeSize, base + row, base + column, sum);
+                gatherRay<Real, L>(t, x + k * planeSize, base + row, base + column, gain, sum);
         }
     }
 }
 
 /// Gradient of one texel, without the common factor: all rays that touch it, found in the inverted
-/// tables.
-template <class Real, int L>
+/// tables. Without `HasGains` the tables must have none; that saves registers.
+template <class Real, int L, bool HasGains = true>
 VERGENCE_HD void gatherTexel(const AdjointArguments<Real>& a, int plane, int row, int column,
                              Real* sum)
 {
@@ -54,8 +56,9 @@ VERGENCE_HD void gatherTexel(const AdjointArguments<Real>& a, int plane, int row
                     const Index pixel = a.columns.pixel[2 * base + j];
                     if (!t.passes(base + line, base + pixel))
                         continue;
-                    const Real weight =
-                        a.lines.weight[2 * base + i] * a.columns.weight[2 * base + j];
+                    Real weight = a.lines.weight[2 * base + i] * a.columns.weight[2 * base + j];
+                    if constexpr (HasGains)
+                        weight *= t.gainAt(state, plane, line, pixel);
                     const Real* e = a.residual + ((state * w + line) * w + pixel) * L;
                     for (int lane = 0; lane < L; ++lane)
                         sum[lane] += weight * e[lane];

@@ -27,8 +27,8 @@ void OperatorTables::invertAxis(Stream& stream, const TableOperator& op, AxisTab
         for (std::size_t i = 0; i < w; ++i) {
             const auto at = static_cast<std::size_t>(first[g * w + i]);
             if (std::isfinite(distance2[g * w + i])) {
-                ++begin[at + 1];
-                ++begin[at + 2];
+                begin[at + 1] += alpha[g * w + i] < 1 ? 1 : 0;
+                begin[at + 2] += alpha[g * w + i] > 0 ? 1 : 0;
             }
         }
         for (std::size_t t = 0; t < r; ++t)
@@ -39,10 +39,13 @@ void OperatorTables::invertAxis(Stream& stream, const TableOperator& op, AxisTab
             if (!std::isfinite(distance2[at]))
                 continue;
             for (const int side : {0, 1}) {
+                const Real share = side == 0 ? 1 - alpha[at] : alpha[at];
+                if (share == 0)
+                    continue;
                 const auto to = 2 * g * w + static_cast<std::size_t>(
                                                 next[static_cast<std::size_t>(first[at] + side)]++);
                 pixel[to] = static_cast<int>(i);
-                weight[to] = side == 0 ? 1 - alpha[at] : alpha[at];
+                weight[to] = share;
             }
         }
     }
@@ -116,6 +119,11 @@ TableOperator::TableOperator(Stream& stream, std::shared_ptr<Device> device, Opt
         static_cast<Index>(states.size()) * planes() * raysPerPixel * resolution();
     m_tables->x.allocate(m_device, entries, type);
     m_tables->y.allocate(m_device, entries, type);
+    if (m_optics.missing == MissingPolicy::Renormalise) {
+        const Index pixels = static_cast<Index>(resolution()) * resolution();
+        const Index layers = static_cast<Index>(states.size()) * planes();
+        m_tables->gain = Tensor::empty(m_device, {layers * pixels}, type);
+    }
     m_tables->sums = Tensor::empty(m_device, {2 * kMaxLanes}, DType::F64);
     m_tables->texelSums =
         Tensor::empty(m_device, {static_cast<Index>(sizeof(TexelSums))}, DType::U8);
@@ -154,10 +162,15 @@ void TableOperator::build(Stream& stream)
     arguments.inverseFocals = dataOf<const double>(focalData);
     arguments.slopeExtent = m_optics.slopeExtent();
     arguments.squareLenslets = m_optics.lensletShape == LensletShape::Square;
+    arguments.floorsTexels = m_optics.sampling == TexelSampling::NearestFloor;
     if (m_type == DType::F64)
         buildTablesF64(stream, arguments, m_tables->view<double>(*this));
     else
         buildTablesF32(stream, arguments, m_tables->view<float>(*this));
+    if (!m_tables->gain.isEmpty() && m_type == DType::F64)
+        buildGainsF64(stream, m_tables->view<double>(*this));
+    else if (!m_tables->gain.isEmpty())
+        buildGainsF32(stream, m_tables->view<float>(*this));
     stream.synchronize();
 }
 
@@ -179,8 +192,8 @@ double TableOperator::raysPerPass() const
 std::size_t TableOperator::bytes() const
 {
     const OperatorTables& t = *m_tables;
-    return t.x.bytes() + t.y.bytes() + t.stripStart.bytes() + t.stripEntries.bytes() +
-           t.bundled.bytes() + t.slots.bytes();
+    return t.x.bytes() + t.y.bytes() + t.gain.bytes() + t.stripStart.bytes() +
+           t.stripEntries.bytes() + t.bundled.bytes() + t.slots.bytes();
 }
 
 namespace {

@@ -49,14 +49,15 @@ struct StagedAxis {
     }
 };
 
+/// Adds the four texels around one ray, the upper and lower ones weighted as told.
 template <int L>
-__device__ void addStagedRay(const float* __restrict__ plane, int panel, int r0, float beta, int q0,
-                             float alpha, float* sum)
+__device__ void addStagedRay(const float* __restrict__ plane, int panel, int r0, float upperShare,
+                             float lowerShare, int q0, float alpha, float* sum)
 {
     const float* upper = plane + (static_cast<Index>(r0) * panel + q0) * L;
     const float* lower = upper + static_cast<Index>(panel) * L;
-    const float w00 = (1 - beta) * (1 - alpha), w01 = (1 - beta) * alpha, w10 = beta * (1 - alpha),
-                w11 = beta * alpha;
+    const float w00 = upperShare * (1 - alpha), w01 = upperShare * alpha,
+                w10 = lowerShare * (1 - alpha), w11 = lowerShare * alpha;
     for (int lane = 0; lane < L; ++lane) {
         sum[lane] += w00 * __ldg(upper + lane) + w01 * __ldg(upper + L + lane) +
                      w10 * __ldg(lower + lane) + w11 * __ldg(lower + L + lane);
@@ -79,6 +80,7 @@ __global__ void __launch_bounds__(kTileThreads)
     const Index planeSize = static_cast<Index>(t.panel) * t.panel * L;
     float sum[L] = {};
     for (int k = a.firstPlane; k < a.firstPlane + a.planeCount; ++k) {
+        const float gain = isMember ? t.gainAt(state, k, row, column) : 0.0f;
         for (int m = 0; m < t.samples; ++m) {
             const Index base = t.at(state, k, m);
             __syncthreads();
@@ -90,8 +92,9 @@ __global__ void __launch_bounds__(kTileThreads)
                 rows.lenslet2[i] + columns.lenslet2[j] <= t.lensletLimit2 &&
                 (!t.hasAperture || rows.aperture2[i] + columns.aperture2[j] <= t.apertureLimit2);
             if (isMember && passes) {
-                addStagedRay<L>(a.x + k * planeSize, t.panel, rows.first[i], rows.alpha[i],
-                                columns.first[j], columns.alpha[j], sum);
+                const float beta = rows.alpha[i];
+                addStagedRay<L>(a.x + k * planeSize, t.panel, rows.first[i], (1 - beta) * gain,
+                                beta * gain, columns.first[j], columns.alpha[j], sum);
             }
         }
     }
@@ -122,7 +125,7 @@ __global__ void __launch_bounds__(kTileThreads)
 }
 
 /// One texel per thread, one plane per layer of the grid: gradient, update and sums.
-template <int L>
+template <int L, bool HasGains>
 __global__ void __launch_bounds__(kTileThreads)
     adjointTile(AdjointArguments<float> a, TexelSums* partial)
 {
@@ -134,7 +137,7 @@ __global__ void __launch_bounds__(kTileThreads)
     TexelSums sums{};
     if (row < r && column < r) {
         float gradient[L] = {};
-        gatherTexel<float, L>(a, plane, row, column, gradient);
+        gatherTexel<float, L, HasGains>(a, plane, row, column, gradient);
         const Index texel = (static_cast<Index>(plane) * r + row) * r + column;
         for (int lane = 0; lane < L; ++lane)
             updateValue<float>(a.update, texel, L, lane, gradient[lane] * a.tables.scale, sums);
@@ -183,8 +186,8 @@ void runAdjoint(Stream& stream, const AdjointArguments<float>& a)
     const Index blocks = static_cast<Index>(grid.x) * grid.y * grid.z;
     const Temporary<TexelSums> memory(stream, blocks);
     TexelSums* partial = memory.data();
-    adjointTile<L>
-        <<<grid, dim3(kTile, kTile), 0, static_cast<cudaStream_t>(stream.native())>>>(a, partial);
+    const auto tile = a.tables.gain ? adjointTile<L, true> : adjointTile<L, false>;
+    tile<<<grid, dim3(kTile, kTile), 0, static_cast<cudaStream_t>(stream.native())>>>(a, partial);
     checkLaunch(stream, "light_field.adjointTiles");
     reduceInto(stream, blocks, ReadTexelSums{partial}, AddTexelSums{}, TexelSums{}, a.sums);
 }

@@ -124,15 +124,34 @@ struct ForwardTask {
         const int begin = static_cast<int>(task % blocks) * kBlockPixels;
         const int end = std::min(begin + kBlockPixels, t.resolution);
         alignas(64) float sum[kBlockPixels * kPack] = {};
+        alignas(64) float ofPlane[kBlockPixels * kPack]; // before the gains weight it
         const Index planeSize = static_cast<Index>(t.panel) * t.panel * L;
         for (int k = a.firstPlane; k < a.firstPlane + a.planeCount; ++k) {
+            if (t.gain)
+                std::memset(ofPlane, 0, sizeof(ofPlane));
+            float* to = t.gain ? ofPlane : sum;
             for (int m = 0; m < t.samples; ++m)
-                addSample(a.x + k * planeSize, t.at(state, k, m), bundle, begin, end, sum);
+                addSample(a.x + k * planeSize, t.at(state, k, m), bundle, begin, end, to);
+            if (t.gain)
+                addPlane(state, k, bundle, begin, end, ofPlane, sum);
         }
         finish(state, bundle, begin, end, sum, partial + task * 2 * L);
     }
 
 private:
+    void addPlane(int state, int plane, const Bundle<L>& bundle, int begin, int end,
+                  const float* ofPlane, float* sum) const
+    {
+        for (int i = 0; i < Bundle<L>::kRows; ++i) {
+            for (int j = begin; j < end; ++j) {
+                const float gain = a.tables.gainAt(state, plane, bundle.row[i], j);
+                const Index at = static_cast<Index>(j - begin) * kPack + i * L;
+                for (int lane = 0; lane < L; ++lane)
+                    sum[at + lane] += gain * ofPlane[at + lane];
+            }
+        }
+    }
+
     void addSample(const float* plane, Index base, const Bundle<L>& bundle, int begin, int end,
                    float* sum) const
     {
@@ -273,10 +292,15 @@ struct AdjointTask {
         const Index stripSize = static_cast<Index>(t.panel) * kStripTexels * L;
         float* gradient = a.slots + slot * stripSize;
         std::memset(gradient, 0, static_cast<std::size_t>(stripSize) * sizeof(float));
+        alignas(64) float weighted[4096 * kPack]; // the residual times the gains
         for (int state = 0; state < t.states; ++state) {
             for (Index b = 0; b < bundles; ++b) {
                 const Bundle<L> bundle(a.rows, state, b, t.resolution);
                 const float* residual = a.bundled + (state * bundles + b) * t.resolution * kPack;
+                if (t.gain) {
+                    weigh(state, plane, bundle, residual, strip, weighted);
+                    residual = weighted;
+                }
                 for (int m = 0; m < t.samples; ++m)
                     addSample(t.at(state, plane, m), bundle, residual, strip, gradient);
             }
@@ -292,6 +316,30 @@ struct AdjointTask {
     }
 
 private:
+    /// The residual times the gains of a plane, for the pixel columns that touch the strip.
+    void weigh(int state, int plane, const Bundle<L>& bundle, const float* residual, int strip,
+               float* weighted) const
+    {
+        const TableView<float>& t = a.tables;
+        int low = t.resolution, high = -1;
+        for (int m = 0; m < t.samples; ++m) {
+            const int* start =
+                a.strips.start + t.at(state, plane, m) / t.resolution * (strips + 1) + strip;
+            if (start[0] == start[1])
+                continue;
+            low = std::min(low, a.strips.entries[start[0]].pixel);
+            high = std::max(high, a.strips.entries[start[1] - 1].pixel);
+        }
+        for (int i = 0; i < Bundle<L>::kRows; ++i) {
+            for (int j = low; j <= high; ++j) {
+                const float gain = t.gainAt(state, plane, bundle.row[i], j);
+                const Index at = static_cast<Index>(j) * kPack + i * L;
+                for (int lane = 0; lane < L; ++lane)
+                    weighted[at + lane] = gain * residual[at + lane];
+            }
+        }
+    }
+
     void addSample(Index base, const Bundle<L>& bundle, const float* residual, int strip,
                    float* gradient) const
     {

@@ -104,6 +104,12 @@ private Q_SLOTS:
         QTest::newRow("competitor in the seed profile")
             << QStringList{"profile=seed", "solver=direct"} << "solver"
             << "profile";
+        QTest::newRow("blended texels in the seed profile")
+            << QStringList{"profile=seed", "sampling=bilinear"} << "sampling"
+            << "profile";
+        QTest::newRow("absorbed light in the seed profile")
+            << QStringList{"profile=seed", "missing_policy=absorb"} << "missing_policy"
+            << "profile";
     }
     void contradictionsAreNamed()
     {
@@ -121,6 +127,44 @@ private Q_SLOTS:
                        issue.severity == IssueSeverity::Error;
             });
         QVERIFY(found);
+    }
+
+    void policiesFollowTheProfile_data()
+    {
+        QTest::addColumn<QStringList>("assignments");
+        QTest::addColumn<bool>("floors");
+        QTest::addColumn<bool>("renormalises");
+        QTest::newRow("physical") << QStringList{} << false << false;
+        QTest::newRow("seed") << QStringList{"profile=seed"} << true << true;
+        QTest::newRow("physical, nearest texels")
+            << QStringList{"sampling=nearest_floor"} << true << false;
+        QTest::newRow("physical, renormalised")
+            << QStringList{"missing_policy=renormalise"} << false << true;
+        QTest::newRow("physical, both named")
+            << QStringList{"sampling=bilinear", "missing_policy=absorb"} << false << false;
+        QTest::newRow("seed, both named")
+            << QStringList{"profile=seed", "sampling=nearest_floor", "missing_policy=renormalise"}
+            << true << true;
+    }
+    void policiesFollowTheProfile()
+    {
+        QFETCH(QStringList, assignments);
+        QFETCH(bool, floors);
+        QFETCH(bool, renormalises);
+        std::vector<std::string> list;
+        for (const QString& assignment : assignments)
+            list.push_back(assignment.toStdString());
+        const auto written = build(list);
+        QVERIFY(written.config.has_value());
+        const auto read = build({}, emitToml(*written.config));
+        QVERIFY(read.config.has_value());
+        for (const Config& config : {*written.config, *read.config}) {
+            const LightFieldConfig c = readLightFieldConfig(config);
+            const Optics optics = opticsOf(c, sweepItems(c, config).front().scene);
+            QCOMPARE(optics.sampling == TexelSampling::NearestFloor, floors);
+            QCOMPARE(optics.missing == MissingPolicy::Renormalise, renormalises);
+        }
+        QVERIFY(difference(*written.config, *read.config).empty());
     }
 
     void singleStateFitIsWarnedOf()

@@ -70,9 +70,12 @@ void TestLightFieldCuda::operatorEqualsTheCpu_data()
 {
     QTest::addColumn<int>("lanes");
     QTest::addColumn<bool>("plain");
+    QTest::addColumn<bool>("seedPolicies");
     for (const int lanes : {1, 4, 16}) {
-        QTest::addRow("tiles, %d lanes", lanes) << lanes << false;
-        QTest::addRow("plain, %d lanes", lanes) << lanes << true;
+        QTest::addRow("tiles, %d lanes", lanes) << lanes << false << false;
+        QTest::addRow("plain, %d lanes", lanes) << lanes << true << false;
+        QTest::addRow("floor, renormalise, tiles, %d lanes", lanes) << lanes << false << true;
+        QTest::addRow("floor, renormalise, plain, %d lanes", lanes) << lanes << true << true;
     }
 }
 
@@ -80,10 +83,16 @@ void TestLightFieldCuda::operatorEqualsTheCpu()
 {
     QFETCH(int, lanes);
     QFETCH(bool, plain);
+    QFETCH(bool, seedPolicies);
     VERGENCE_CUDA_DEVICE(device)
     const auto stream = device->createStream();
     const auto run = [&](Stream& on, const std::shared_ptr<Device>& where, bool plainDrivers) {
-        TableOperator op(on, where, smallOptics(), m_states, 4);
+        Optics optics = smallOptics();
+        if (seedPolicies) {
+            optics.sampling = TexelSampling::NearestFloor;
+            optics.missing = MissingPolicy::Renormalise;
+        }
+        TableOperator op(on, where, optics, m_states, 4);
         op.usePlainDrivers(plainDrivers);
         const Tensor x = randomTensor<float>(on, where, {op.unknowns(), lanes}, 1, 0, 1);
         const Tensor y = randomTensor<float>(on, where, {op.measurements(), lanes}, 2, 0, 1);

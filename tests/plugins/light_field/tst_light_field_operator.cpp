@@ -1,9 +1,12 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <numbers>
 
 #include <QTest>
 
 #include "core/base/error.h"
+#include "plugins/light_field/compute/eye_view.h"
 #include "plugins/light_field/compute/ground_truth.h"
 #include "plugins/light_field/compute/seed_operator.h"
 #include "tests/plugins/light_field/light_field_support.h"
@@ -18,6 +21,7 @@ private Q_SLOTS:
     void initTestCase();
     void adjointIsTheTranspose_data();
     void adjointIsTheTranspose();
+    void doubleAdjointIsTheTranspose_data();
     void doubleAdjointIsTheTranspose();
     void gradientEqualsFiniteDifferences();
     void floatGradientEqualsFiniteDifferences();
@@ -28,10 +32,17 @@ private Q_SLOTS:
     void constantPanelsShowRowSums();
     void demoRowSumsAreKnown();
     void energyEqualsColumnSums();
+    void majoriserBoundsTheHessian_data();
     void majoriserBoundsTheHessian();
     void bytesDoNotDependOnThreadsOrTiles_data();
     void bytesDoNotDependOnThreadsOrTiles();
     void planesAddUp();
+    void nearestTexelIsTheFloor();
+    void nearestTexelsReachTheEdge();
+    void renormalisedConstantsStayConstant_data();
+    void renormalisedConstantsStayConstant();
+    void gainsFollowTheEye();
+    void renormalisedDirectPlanesAreNotBrightened();
     void wrongShapesAreRefused();
 
 private:
@@ -65,9 +76,19 @@ std::shared_ptr<LinearOperator> TestLightFieldOperator::make(const QString& kind
     } else if (kind == "square") {
         optics.lensletShape = LensletShape::Square;
         optics.baffles = true;
-    } else if (kind == "odd sizes") {
+    } else if (kind == "nearest floor") {
+        optics.sampling = TexelSampling::NearestFloor;
+    } else if (kind == "renormalise") {
+        optics.missing = MissingPolicy::Renormalise;
+        optics.tunableAperture = 12;
+        optics.lensletCount = 31;
+    } else if (kind == "odd sizes" || kind == "floor, renormalise") {
         optics.renderResolution = 61;
         optics.panelResolution = 77;
+        if (kind != "odd sizes") {
+            optics.sampling = TexelSampling::NearestFloor;
+            optics.missing = MissingPolicy::Renormalise;
+        }
         states = {{0.4, -0.7, 5.5}, {-1, 0.2, 4}};
     } else if (kind == "wide") {
         optics.renderResolution = 257;
@@ -80,8 +101,8 @@ void TestLightFieldOperator::addOperators()
 {
     QTest::addColumn<QString>("kind");
     QTest::addColumn<int>("lanes");
-    for (const char* kind :
-         {"tables", "aperture", "square", "odd sizes", "wide", "seed", "seed 4 rays"}) {
+    for (const char* kind : {"tables", "aperture", "square", "odd sizes", "wide", "nearest floor",
+                             "renormalise", "floor, renormalise", "seed", "seed 4 rays"}) {
         for (const int lanes : {1, 4, 16})
             QTest::newRow(qPrintable(QString("%1, %2 lanes").arg(kind).arg(lanes)))
                 << kind << lanes;
@@ -110,10 +131,26 @@ void TestLightFieldOperator::adjointIsTheTranspose()
              qPrintable(QString("%1 %2").arg(left).arg(right)));
 }
 
+void TestLightFieldOperator::doubleAdjointIsTheTranspose_data()
+{
+    QTest::addColumn<TexelSampling>("sampling");
+    QTest::addColumn<MissingPolicy>("missing");
+    QTest::newRow("bilinear, absorb") << TexelSampling::Bilinear << MissingPolicy::Absorb;
+    QTest::newRow("bilinear, renormalise") << TexelSampling::Bilinear << MissingPolicy::Renormalise;
+    QTest::newRow("floor, absorb") << TexelSampling::NearestFloor << MissingPolicy::Absorb;
+    QTest::newRow("floor, renormalise")
+        << TexelSampling::NearestFloor << MissingPolicy::Renormalise;
+}
+
 void TestLightFieldOperator::doubleAdjointIsTheTranspose()
 {
+    QFETCH(TexelSampling, sampling);
+    QFETCH(MissingPolicy, missing);
+    Optics optics = smallOptics();
+    optics.sampling = sampling;
+    optics.missing = missing;
     for (const int lanes : {1, 4, 16}) {
-        const TableOperator op(*m_stream, m_device, smallOptics(), m_states, 4, DType::F64);
+        const TableOperator op(*m_stream, m_device, optics, m_states, 4, DType::F64);
         const Tensor x =
             randomTensor<double>(*m_stream, m_device, {op.unknowns(), lanes}, 3, -1, 1);
         const Tensor y =
@@ -200,7 +237,8 @@ void TestLightFieldOperator::tunedDriversEqualThePlainOnes_data()
 {
     QTest::addColumn<QString>("kind");
     QTest::addColumn<int>("lanes");
-    for (const char* kind : {"tables", "aperture", "square", "odd sizes", "wide"}) {
+    for (const char* kind : {"tables", "aperture", "square", "odd sizes", "wide", "nearest floor",
+                             "renormalise", "floor, renormalise"}) {
         for (const int lanes : {1, 4, 16})
             QTest::newRow(qPrintable(QString("%1, %2 lanes").arg(kind).arg(lanes)))
                 << kind << lanes;
@@ -247,6 +285,8 @@ void TestLightFieldOperator::rowSubsetsAddUp_data()
     QTest::newRow("tables") << "tables" << false;
     QTest::newRow("odd sizes") << "odd sizes" << false;
     QTest::newRow("plain") << "odd sizes" << true;
+    QTest::newRow("renormalise") << "renormalise" << false;
+    QTest::newRow("floor, renormalise, plain") << "floor, renormalise" << true;
     QTest::newRow("seed") << "seed 4 rays" << false;
 }
 
@@ -336,9 +376,19 @@ void TestLightFieldOperator::energyEqualsColumnSums()
     QVERIFY(std::abs(energyOf(x) - total) <= 1e-5 * total);
 }
 
+void TestLightFieldOperator::majoriserBoundsTheHessian_data()
+{
+    QTest::addColumn<MissingPolicy>("missing");
+    QTest::newRow("absorb") << MissingPolicy::Absorb;
+    QTest::newRow("renormalise") << MissingPolicy::Renormalise;
+}
+
 void TestLightFieldOperator::majoriserBoundsTheHessian()
 {
-    const TableOperator op(*m_stream, m_device, smallOptics(), m_states, 4, DType::F64);
+    QFETCH(MissingPolicy, missing);
+    Optics optics = smallOptics();
+    optics.missing = missing;
+    const TableOperator op(*m_stream, m_device, optics, m_states, 4, DType::F64);
     const Tensor weights = randomTensor<double>(*m_stream, m_device, {op.measurements()}, 14, 0, 2);
     const auto d = op.majoriser(*m_stream, weights).toHost<double>(*m_stream);
     const Tensor zeros = Tensor::zeros(*m_stream, m_device, {op.measurements(), 1}, DType::F64);
@@ -415,6 +465,134 @@ void TestLightFieldOperator::planesAddUp()
     const auto expected = whole.toHost<float>(*m_stream);
     for (std::size_t i = 0; i < sum.size(); ++i)
         QVERIFY(std::abs(sum[i] - expected[i]) <= 1e-5f);
+}
+
+namespace {
+
+/// One ray per pixel through one plane focused at 200 mm, pixel (1, 2) at the slopes (0.1, 0).
+Optics singleRayOptics()
+{
+    Optics optics = demoOptics(1);
+    optics.focalLengths = {focalForDistance(optics, 200)};
+    optics.lensletShape = LensletShape::Square;
+    optics.renderResolution = 3;
+    optics.retinaSize = 7.2;
+    return optics;
+}
+
+} // namespace
+
+void TestLightFieldOperator::nearestTexelIsTheFloor()
+{
+    // That ray arrives at u = 344.2467 and r = 255.5, see the known points of the optics.
+    for (const TexelSampling sampling : {TexelSampling::Bilinear, TexelSampling::NearestFloor}) {
+        Optics optics = singleRayOptics();
+        optics.sampling = sampling;
+        const TableOperator op(*m_stream, m_device, optics, {{0, 0, 5}}, 1);
+        std::vector<float> texels(512 * 512, 0.0f);
+        texels[255 * 512 + 344] = 1;
+        Tensor image = Tensor::empty(m_device, {op.measurements(), 1});
+        op.forward(*m_stream,
+                   Tensor::fromHost<float>(*m_stream, m_device, {op.unknowns(), 1}, texels), image);
+        const float seen = image.toHost<float>(*m_stream)[1 * 3 + 2];
+        const bool floors = sampling == TexelSampling::NearestFloor;
+        QVERIFY2(std::abs(seen - (floors ? 1.0f : 0.5f * (1 - 0.2467f))) < (floors ? 1e-7f : 1e-4f),
+                 qPrintable(QString::number(static_cast<double>(seen))));
+    }
+}
+
+void TestLightFieldOperator::nearestTexelsReachTheEdge()
+{
+    Optics optics = smallOptics();
+    optics.focalLengths = {focalForDistance(optics, 200)};
+    optics.headroom = 1;
+    optics.panelResolution = 16; // texels that are wider than the steps of the rays
+    optics.lensletShape = LensletShape::Square;
+    optics.sampling = TexelSampling::NearestFloor;
+    const EyeState eye{0.3, -0.2, 5};
+    const TableOperator op(*m_stream, m_device, optics, {eye}, 1);
+    const Tensor x = randomTensor<float>(*m_stream, m_device, {op.unknowns(), 1}, 18, 0, 1);
+    Tensor image = Tensor::empty(m_device, {op.measurements(), 1});
+    op.forward(*m_stream, x, image);
+    const auto texels = x.toHost<float>(*m_stream), seen = image.toHost<float>(*m_stream);
+    const double last = optics.panelResolution - 1;
+    int atEdge = 0;
+    for (int i = 0; i < op.resolution(); ++i) {
+        for (int j = 0; j < op.resolution(); ++j) {
+            const RayPath ray = tracePixel(optics, eye, 1, i, j).front();
+            const auto column = static_cast<std::size_t>(std::clamp(ray.texel[0], 0.0, last));
+            const auto row = static_cast<std::size_t>(std::clamp(ray.texel[1], 0.0, last));
+            const bool arrives = ray.rejection == Rejection::None;
+            atEdge += arrives && (column == 15 || row == 15) ? 1 : 0;
+            QCOMPARE(seen[static_cast<std::size_t>(i * op.resolution() + j)],
+                     arrives ? texels[row * 16 + column] : 0.0f);
+        }
+    }
+    QVERIFY(atEdge > 0);
+}
+
+void TestLightFieldOperator::renormalisedConstantsStayConstant_data()
+{
+    QTest::addColumn<QString>("kind");
+    QTest::addColumn<bool>("plain");
+    for (const char* kind : {"renormalise", "floor, renormalise"}) {
+        QTest::addRow("%s", kind) << kind << false;
+        QTest::addRow("%s, plain", kind) << kind << true;
+    }
+}
+
+void TestLightFieldOperator::renormalisedConstantsStayConstant()
+{
+    QFETCH(QString, kind);
+    QFETCH(bool, plain);
+    const auto op = std::dynamic_pointer_cast<TableOperator>(make(kind));
+    op->usePlainDrivers(plain);
+    const Tensor x = Tensor::fromHost<float>(
+        *m_stream, m_device, {op->unknowns(), 1},
+        std::vector<float>(static_cast<std::size_t>(op->unknowns()), 0.37f));
+    Tensor image = Tensor::empty(m_device, {op->measurements(), 1});
+    const float weight = static_cast<float>(op->optics().planeWeight());
+    for (int k = 0; k < op->planes(); ++k) {
+        op->forwardPlanes(*m_stream, x, k, 1, image);
+        std::array<int, 2> count = {0, 0};
+        for (const float value : image.toHost<float>(*m_stream)) {
+            QVERIFY(value == 0 || std::abs(value - 0.37f * weight) < 1e-6f);
+            ++count[value == 0 ? 0 : 1];
+        }
+        QVERIFY(count[1] > 0);
+        QVERIFY(kind != "renormalise" || count[0] > 0);
+    }
+}
+
+void TestLightFieldOperator::gainsFollowTheEye()
+{
+    Optics optics = smallOptics();
+    optics.missing = MissingPolicy::Renormalise;
+    TableOperator moved(*m_stream, m_device, optics, {{0, 0, 5}}, 4);
+    const TableOperator there(*m_stream, m_device, optics, {{1, -0.5, 6}}, 4);
+    moved.setEyeStates(*m_stream, {{1, -0.5, 6}});
+    QVERIFY(moved.rowSums(*m_stream).toHost<float>(*m_stream) ==
+            there.rowSums(*m_stream).toHost<float>(*m_stream));
+    QVERIFY(moved.columnSums(*m_stream).toHost<float>(*m_stream) ==
+            there.columnSums(*m_stream).toHost<float>(*m_stream));
+}
+
+void TestLightFieldOperator::renormalisedDirectPlanesAreNotBrightened()
+{
+    const LaneScene scene{namedScene("basic"), 3};
+    const auto planesOf = [&](MissingPolicy missing) {
+        Optics optics = smallOptics();
+        optics.missing = missing;
+        const TableOperator op(*m_stream, m_device, optics, m_states, 4);
+        return directPlanes(*m_stream, op, std::span(&scene, 1)).toHost<float>(*m_stream);
+    };
+    const auto absorbed = planesOf(MissingPolicy::Absorb),
+               renormalised = planesOf(MissingPolicy::Renormalise);
+    for (std::size_t i = 0; i < absorbed.size(); ++i) {
+        const double expected =
+            std::min(1.0, static_cast<double>(renormalised[i]) * 4 / std::numbers::pi);
+        QVERIFY(std::abs(static_cast<double>(absorbed[i]) - expected) < 1e-6);
+    }
 }
 
 void TestLightFieldOperator::wrongShapesAreRefused()

@@ -133,14 +133,19 @@ private Q_SLOTS:
 
     void resumedRunRepeatsTheNumbers_data()
     {
-        QTest::addColumn<QString>("solver");
+        QTest::addColumn<QStringList>("assignments");
         for (const char* solver : {"pga", "adam", "adamw", "sirt", "os_sirt", "cg"})
-            QTest::newRow(solver) << solver;
+            QTest::newRow(solver) << QStringList{QString("solver=%1").arg(solver)};
+        QTest::newRow("nearest texels, renormalised")
+            << QStringList{"sampling=nearest_floor", "missing_policy=renormalise"};
     }
     void resumedRunRepeatsTheNumbers()
     {
-        QFETCH(QString, solver);
-        const Config config = configOf({"solver=" + solver.toStdString()});
+        QFETCH(QStringList, assignments);
+        std::vector<std::string> list;
+        for (const QString& assignment : assignments)
+            list.push_back(assignment.toStdString());
+        const Config config = configOf(list);
         const RunFolder whole = newFolder(), halved = newFolder();
         QCOMPARE(runToEnd(whole, config).code, ExitCode::Success);
         bool asked = false;
@@ -170,6 +175,8 @@ private Q_SLOTS:
             "sweep=scenes", "scenes=[\"basic\", \"layered_plus\"]", "plane_spacing=auto"};
         QTest::newRow("parameter")
             << QStringList{"sweep=parameter", "sweep_key=headroom", "sweep_values=[1.0, 4.0]"};
+        QTest::newRow("nearest texels, direct")
+            << QStringList{"sampling=nearest_floor", "missing_policy=renormalise", "solver=direct"};
         QTest::newRow("full output") << QStringList{"output=full", "boards=[26]"};
         QTest::newRow("seed profile") << QStringList{
             "profile=seed",     "retina_size=40", "plane_spacing=linear", "mla_count=0",
