@@ -49,7 +49,7 @@ void finishColumnSums(Stream& stream, const Accumulator<T>* partial, void* out, 
     else
         forEachRow<Real>(stream, groups, columns * chunks,
                          loops::FinishColumnSums<T, Real, false>{partial, static_cast<Real*>(out),
-                                                                  chunks, columns});
+                                                                 chunks, columns});
 }
 
 } // namespace VERGENCE_KERNEL_NAMESPACE

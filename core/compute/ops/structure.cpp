@@ -96,7 +96,7 @@ void expectRows(const char* operation, Stream& stream, const Tensor& table, cons
         throw ContractError(fmt::format("{}: ids {} into a table {}", operation,
                                         toString(ids.shape()), toString(table.shape())));
     wanted[0] = ids.size();
-    expectShape(operation, "the rows", rows, wanted);
+    expectShape(operation, "the tensor of rows", rows, wanted);
 }
 
 RowsArguments rowsArguments(const Tensor& table, const Tensor& ids, const Tensor& rows)
