@@ -282,9 +282,9 @@ VERGENCE_HD R hyperbolicTangent(R x)
         constexpr float near[] = {-3.333329856e-01f, 1.333195865e-01f, -5.378668010e-02f,
                                   2.080537751e-02f, -5.905860569e-03f};
         const R size = absolute(x), square = x * x;
-        const R inner = multiplyAdd(polynomial(square, near) * square, x, x);
+        const R inner = multiplyAdd(polynomial(square, near) * square, size, size);
         const R outer = 1.0f - 2.0f / (exponential(size + size) + 1.0f);
-        return select(size > 0.6f, fast::withSign(outer, x), inner);
+        return fast::withSign(select(size > 0.6f, outer, inner), x);
     } else {
         return fast::perLane(x, fast::StdTanh{});
     }

@@ -138,11 +138,11 @@ public:
     DType type() const { return m_type; }
     DType sumType() const { return m_type == DType::F64 ? DType::F64 : DType::F32; }
 
-    /// Starts one number beyond an aligned place where `misaligned`.
+    /// Starts one number beyond an aligned place where `between`.
     Tensor tensor(const Shape& shape, const Numbers& numbers, DType type,
-                  bool misaligned = false) const
+                  bool between = false) const
     {
-        Tensor result = empty(shape, type, misaligned);
+        Tensor result = empty(shape, type, between);
         withType(type, [&](auto kind) {
             const auto values = convertedTo<decltype(kind)>(numbers);
             expects(static_cast<Index>(values.size()) == result.size(), "test: count of numbers");

@@ -34,6 +34,8 @@ Numbers rowNormReference(const Numbers& x, const Numbers& weight, const Numbers&
                          double epsilon, bool isCentred)
 {
     const std::size_t columns = weight.size();
+    if (columns == 0)
+        return {};
     Numbers y = normalised(
         x, x.size() / columns, [&](std::size_t i) { return i / columns; }, epsilon, isCentred);
     for (std::size_t i = 0; i < x.size(); ++i)
@@ -86,7 +88,7 @@ std::vector<GroupCase> groupCases()
         for (const bool silu : {true, false}) {
             cases.push_back({2, 3, 5, 8, 4, channelsLast, silu});
             cases.push_back({1, 1, 1, 6, 1, channelsLast, silu});
-            cases.push_back({1, 33, 31, 33, 3, channelsLast, silu});
+            cases.push_back({1, 31, 17, 33, 3, channelsLast, silu});
             cases.push_back({2, 2, 2, 32, 32, channelsLast, silu});
         }
     }
@@ -206,7 +208,9 @@ private Q_SLOTS:
         VERGENCE_ROW_BENCH(bench, kind);
         for (const bool isCentred : {true, false}) {
             for (const int columns : {1, 4, 31, 33, 64}) {
-                const Index rows = columns == 64 ? 700 : 3;
+                if (columns == 1 && kind.type != DType::F64)
+                    continue; // the derivative is a difference of equal numbers: rounding alone
+                const Index rows = columns == 64 ? 260 : 3; // 260: more than one chunk
                 bench.misaligned = columns == 33;
                 const Numbers x = roundedTo(kind.type, randomNumbers(rows * columns, 1));
                 const Numbers g = roundedTo(kind.type, randomNumbers(rows * columns, 2));
@@ -236,21 +240,20 @@ private Q_SLOTS:
                     rmsNormBackward(bench.stream(), tx, &tw, rstd, tg, gradX, false, &gradW);
                 }
                 const double relative = kind.type == DType::F64 ? 1e-6 : 8 * kind.accuracy;
-                // The variance of a single number is 0: its derivative is 0 and all is rounding.
                 const auto lossOfX = [&](const Numbers& v) {
                     return dot(rowNormReference(v, w, b, 1e-5, isCentred), g);
                 };
-                VERGENCE_AGREES(gradientDifference(lossOfX, x, bench.numbers(gradX), relative, 24));
+                VERGENCE_AGREES(gradientDifference(lossOfX, x, bench.numbers(gradX), relative, 8));
                 const auto lossOfW = [&](const Numbers& v) {
                     return dot(rowNormReference(x, v, b, 1e-5, isCentred), g);
                 };
-                VERGENCE_AGREES(gradientDifference(lossOfW, w, bench.numbers(gradW), relative, 24));
+                VERGENCE_AGREES(gradientDifference(lossOfW, w, bench.numbers(gradW), relative, 8));
                 if (isCentred) {
                     const auto lossOfB = [&](const Numbers& v) {
                         return dot(rowNormReference(x, w, v, 1e-5, isCentred), g);
                     };
                     VERGENCE_AGREES(
-                        gradientDifference(lossOfB, b, bench.numbers(gradB), relative, 24));
+                        gradientDifference(lossOfB, b, bench.numbers(gradB), relative, 8));
                 }
                 // Gradients of weights are added to, that of x only where asked.
                 const Numbers before = bench.numbers(gradX), weights = bench.numbers(gradW);
@@ -323,13 +326,13 @@ private Q_SLOTS:
             const double relative = kind.type == DType::F64 ? 1e-6 : 8 * kind.accuracy;
             VERGENCE_AGREES(gradientDifference(
                 [&](const Numbers& v) { return dot(groupNormReference(c, v, w, b, 1e-5), g); }, x,
-                bench.numbers(gradX), relative, 12));
+                bench.numbers(gradX), relative, 8));
             VERGENCE_AGREES(gradientDifference(
                 [&](const Numbers& v) { return dot(groupNormReference(c, x, v, b, 1e-5), g); }, w,
-                bench.numbers(gradW), relative, 12));
+                bench.numbers(gradW), relative, 8));
             VERGENCE_AGREES(gradientDifference(
                 [&](const Numbers& v) { return dot(groupNormReference(c, x, w, v, 1e-5), g); }, b,
-                bench.numbers(gradB), relative, 12));
+                bench.numbers(gradB), relative, 8));
         }
     }
 
