@@ -76,4 +76,13 @@ std::vector<std::string> ControllerBench::curve(const std::string& name) const
     return points;
 }
 
+std::vector<std::string> wholeCurve(std::int64_t steps)
+{
+    ControllerBench bench;
+    bench.script.waitsAMillisecond = false;
+    bench.start(steps);
+    bench.ends();
+    return bench.curve();
+}
+
 } // namespace vergence::testing

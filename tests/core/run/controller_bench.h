@@ -45,4 +45,7 @@ private:
     std::unique_ptr<RunController> m_controller;
 };
 
+/// Curve of an undisturbed run of `steps`, to compare interrupted ones with.
+std::vector<std::string> wholeCurve(std::int64_t steps);
+
 } // namespace vergence::testing

@@ -1,0 +1,180 @@
+#include <new>
+#include <stdexcept>
+
+#include <QTest>
+
+#include "core/artifact/checkpoint.h"
+#include "core/artifact/manifest.h"
+#include "core/base/file.h"
+#include "tests/core/run/controller_bench.h"
+
+using namespace vergence;
+using namespace vergence::testing;
+using nlohmann::json;
+
+/// Checkpoints, and runs that go on from one.
+class TestRunResume : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void resumedRunRepeatsTheNumbersExactly();
+    void resumeAfterAFailureRepeatsTheNumbersExactly();
+    void resumeWithoutCheckpointStartsAnew();
+    void tornLastLineIsRepairedByResume();
+    void extendContinuesACompletedRun();
+    void resumeOfACompletedRunStepsNoMore();
+    void checkpointsComeBySteps();
+    void checkpointOnRequest();
+    void liveChangeAppliesAndSurvivesResume();
+};
+
+void TestRunResume::resumedRunRepeatsTheNumbersExactly()
+{
+    ControllerBench bench;
+    bench.script.inStep = [&](RunContext& context) {
+        if (context.step() == 23)
+            bench.controller().requestStop();
+    };
+    bench.start(60);
+    QVERIFY(bench.ends());
+    QCOMPARE(bench.controller().step(), std::int64_t{24});
+    bench.script.inStep = nullptr;
+    bench.settings.resumes = true;
+    bench.start(60);
+    QVERIFY(bench.ends());
+    QCOMPARE(bench.script.loaded.load(), 1);
+    QCOMPARE(bench.curve(), wholeCurve(60));
+    QVERIFY(readManifest(bench.folder()).at("resumed").at(0).at("step") == 24);
+    QVERIFY(readManifest(bench.folder()).at("metrics").at("train/loss").at("count") == 60);
+}
+
+void TestRunResume::resumeAfterAFailureRepeatsTheNumbersExactly()
+{
+    ControllerBench bench;
+    bench.settings.checkpointSteps = 20;
+    bench.script.inStep = [](RunContext& context) {
+        if (context.step() == 33)
+            throw std::runtime_error("boom");
+    };
+    bench.start(60);
+    QVERIFY(bench.ends());
+    QCOMPARE(nameOf(bench.controller().state()), std::string("Failed"));
+    QCOMPARE(bench.curve().size(), std::size_t{33});
+    bench.script.inStep = nullptr;
+    bench.settings.resumes = true;
+    bench.start(60);
+    QVERIFY(bench.ends());
+    QCOMPARE(nameOf(bench.controller().state()), std::string("Completed"));
+    QCOMPARE(bench.curve(), wholeCurve(60));
+    // The 13 points that were repeated are not thrown away.
+    const std::string superseded = readFile(bench.folder().root / "metrics.superseded.csv");
+    QCOMPARE(std::ranges::count(superseded, '\n'), 13);
+}
+
+void TestRunResume::resumeWithoutCheckpointStartsAnew()
+{
+    ControllerBench bench;
+    bench.script.inStep = [](RunContext& context) {
+        if (context.step() == 7)
+            throw std::bad_alloc();
+    };
+    bench.start(30);
+    QVERIFY(bench.ends());
+    QVERIFY(listCheckpoints(bench.folder()).empty());
+    bench.script.inStep = nullptr;
+    bench.settings.resumes = true;
+    bench.start(30);
+    QVERIFY(bench.ends());
+    QCOMPARE(bench.curve(), wholeCurve(30));
+}
+
+void TestRunResume::tornLastLineIsRepairedByResume()
+{
+    ControllerBench bench;
+    bench.start(10);
+    QVERIFY(bench.ends());
+    bench.drop();
+    AppendFile(bench.folder().metrics()).append("10,0.5,train/lo");
+    bench.settings.resumes = true;
+    bench.start(20);
+    QVERIFY(bench.ends());
+    QCOMPARE(bench.curve(), wholeCurve(20));
+}
+
+void TestRunResume::extendContinuesACompletedRun()
+{
+    ControllerBench bench;
+    bench.start(30);
+    QVERIFY(bench.ends());
+    bench.settings.resumes = true;
+    bench.start(50);
+    QVERIFY(bench.ends());
+    QCOMPARE(nameOf(bench.controller().state()), std::string("Completed"));
+    QCOMPARE(bench.controller().step(), std::int64_t{50});
+    QCOMPARE(bench.script.stepped.load(), 50);
+    QCOMPARE(bench.curve(), wholeCurve(50));
+}
+
+void TestRunResume::resumeOfACompletedRunStepsNoMore()
+{
+    ControllerBench bench;
+    bench.start(30);
+    QVERIFY(bench.ends());
+    bench.settings.resumes = true;
+    bench.start(30);
+    QVERIFY(bench.ends());
+    QCOMPARE(bench.script.stepped.load(), 30);
+    QCOMPARE(nameOf(bench.controller().state()), std::string("Completed"));
+    QCOMPARE(bench.curve().size(), std::size_t{30});
+}
+
+void TestRunResume::checkpointsComeBySteps()
+{
+    ControllerBench bench;
+    bench.settings.checkpointSteps = 10;
+    bench.settings.keepCheckpoints = 2;
+    bench.start(45);
+    QVERIFY(bench.ends());
+    for (const int step : {10, 20, 30, 40, 45})
+        QVERIFY(bench.hasMessage("checkpoint", "step", step));
+    const auto kept = listCheckpoints(bench.folder());
+    QCOMPARE(kept.size(), std::size_t{2});
+    const Checkpoint newest = loadCheckpoint(kept.back());
+    QCOMPARE(newest.step, std::int64_t{45});
+    const json own = newest.state.at("vergence");
+    QVERIFY(own.at("step") == 45 && own.at("metric_lines") == 45 &&
+            own.at("wall_s").get<double>() > 0);
+}
+
+void TestRunResume::checkpointOnRequest()
+{
+    ControllerBench bench;
+    bench.start(1'000'000);
+    QVERIFY(bench.pollUntil([&] { return bench.controller().step() >= 3; }));
+    QVERIFY(bench.controller().requestCheckpoint());
+    QVERIFY(bench.pollUntil([&] { return !listCheckpoints(bench.folder()).empty(); }));
+    QCOMPARE(nameOf(bench.controller().state()), std::string("Running"));
+}
+
+void TestRunResume::liveChangeAppliesAndSurvivesResume()
+{
+    ControllerBench bench;
+    bench.start(1'000'000);
+    QVERIFY(bench.reaches(RunState::Running));
+    bench.controller().requestPause();
+    QVERIFY(bench.reaches(RunState::Paused));
+    QCOMPARE(bench.controller().setLive("rate", "4.5"), std::nullopt);
+    bench.controller().requestResume();
+    std::atomic<double> seen{0};
+    const std::int64_t step = bench.controller().step();
+    QVERIFY(bench.pollUntil([&] { return bench.controller().step() > step + 2; }));
+    bench.controller().requestStop();
+    QVERIFY(bench.ends());
+    QVERIFY(readFile(bench.folder().events()).find("\"live\"") != std::string::npos);
+    bench.settings.resumes = true;
+    bench.script.inStep = [&](RunContext& context) { seen = context.config().get<double>("rate"); };
+    bench.start(1'000'000);
+    QVERIFY(bench.pollUntil([&] { return seen.load() == 4.5; }));
+}
+
+QTEST_GUILESS_MAIN(TestRunResume)
+#include "tst_run_resume.moc"
