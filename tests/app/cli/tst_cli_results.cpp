@@ -1,0 +1,108 @@
+#include "tests/app/cli/cli_bench.h"
+
+#include <fstream>
+
+#include "core/artifact/gif.h"
+
+using namespace vergence;
+using namespace vergence::test;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+/// What is done with results: lists, verification, exports.
+class CliResultsTest : public CliBench {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void init() { makeHome(); }
+
+    void runsAreListedAndShown();
+    void changedArtifactFailsVerification();
+    void exportsAreWritten();
+    void dryRunWritesNothing();
+    void unknownSeriesIsNamed();
+};
+
+void CliResultsTest::runsAreListedAndShown()
+{
+    const Outcome empty = vergence({"runs", "list"});
+    QCOMPARE(empty.code, 0);
+    QVERIFY(empty.err.contains("There are no runs"));
+
+    const Outcome made = demoRun();
+    const std::string id = fs::path(made.folder()).filename().string();
+    const json runs = vergence({"runs", "list", "--json"}).parsed();
+    QCOMPARE(runs.size(), std::size_t{1});
+    QCOMPARE(runs[0]["id"].get<std::string>(), id);
+
+    const Outcome shown =
+        vergence({"runs", "show", QString::fromStdString(id.substr(id.size() - 4))});
+    QVERIFY2(shown.out.contains("Completed"), qPrintable(shown.out + shown.err));
+    QVERIFY2(shown.out.contains("plate/fade_1.png"), qPrintable(shown.out));
+    const json run = vergence({"runs", "show", QString::fromStdString(id), "--json"}).parsed();
+    QCOMPARE(run["status"]["step"].get<int>(), 20);
+    QVERIFY(run["manifest"].is_object());
+}
+
+void CliResultsTest::changedArtifactFailsVerification()
+{
+    const Outcome made = demoRun();
+    QCOMPARE(vergence({"runs", "verify", made.out.trimmed()}).code, 0);
+
+    std::ofstream(fs::path(made.folder()) / "artifacts/plate/fade_1.png", std::ios::app) << "x";
+
+    const Outcome changed = vergence({"runs", "verify", made.out.trimmed(), "--json"});
+    QCOMPARE(changed.code, 9);
+    QVERIFY2(changed.out.contains("fade_1.png"), qPrintable(changed.out));
+}
+
+void CliResultsTest::exportsAreWritten()
+{
+    const Outcome made = demoRun({"--zip"});
+    const QString run = made.out.trimmed();
+    QVERIFY2(fs::exists(fs::path(made.folder()) / "exports" /
+                        (fs::path(made.folder()).filename().string() + ".zip")),
+             qPrintable(made.err));
+
+    const QString zip = path("out/bundle.zip");
+    QCOMPARE(vergence({"export", "zip", run, "-o", zip}).out.trimmed(), zip);
+    QCOMPARE(vergence({"runs", "verify", zip}).code, 0);
+
+    const QString gif = path("out/fade.gif");
+    const Outcome animated =
+        vergence({"export", "gif", run, "-o", gif, "--delay", "100", "--scale", "2"});
+    QVERIFY2(animated.code == 0, qPrintable(animated.err));
+    const GifContent content = readGif(gif.toStdString());
+    QCOMPARE(content.frames.size(), std::size_t{3});
+    QCOMPARE(content.frames[0].width, 32);
+    QCOMPARE(content.delaysCentiseconds[0], 10);
+    QVERIFY(content.loops);
+    QCOMPARE(vergence({"export", "gif", run, "--images", "artifacts/none_*.png"}).code, 6);
+
+    const Outcome csv = vergence({"export", "csv", run, "--series", "heat/residual"});
+    QVERIFY2(csv.out.startsWith("step,wall_s,name,value\n"), qPrintable(csv.out));
+    QCOMPARE(csv.out.count("heat/residual"), 20);
+}
+
+void CliResultsTest::dryRunWritesNothing()
+{
+    const QString run = demoRun().out.trimmed();
+    for (const char* kind : {"zip", "gif", "csv"}) {
+        const Outcome outcome =
+            vergence({"export", kind, run, "-o", path("none.out"), "--dry-run"});
+        QCOMPARE(outcome.code, 0);
+        QVERIFY2(outcome.out.startsWith("Would write "), qPrintable(outcome.out));
+    }
+    QVERIFY(!QFile::exists(path("none.out")));
+}
+
+void CliResultsTest::unknownSeriesIsNamed()
+{
+    const Outcome outcome =
+        vergence({"export", "csv", demoRun().out.trimmed(), "--series", "heat/residul"});
+    QCOMPARE(outcome.code, 2);
+    QVERIFY2(outcome.err.contains("Did you mean `heat/residual`?"), qPrintable(outcome.err));
+}
+
+QTEST_GUILESS_MAIN(CliResultsTest)
+#include "tst_cli_results.moc"

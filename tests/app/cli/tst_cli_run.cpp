@@ -1,0 +1,153 @@
+#include "tests/app/cli/cli_bench.h"
+
+#include <csignal>
+
+#include "core/artifact/checkpoint.h"
+#include "core/base/file.h"
+
+using namespace vergence;
+using namespace vergence::test;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+/// Runs in a terminal: what they print and keep, how they are ended and continued.
+class CliRunTest : public CliBench {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void init() { makeHome(); }
+
+    void runPrintsItsFolderAlone();
+    void inputIsKeptByteForByte();
+    void jsonLinesAreMessages();
+    void resumedRunEqualsOneRun();
+    void interruptLeavesACheckpoint();
+    void timeLimitLeavesACheckpoint();
+    void runningRunIsNotResumed();
+    void viewServesAFinishedRunUntilInterrupted();
+};
+
+void CliRunTest::runPrintsItsFolderAlone()
+{
+    const Outcome outcome = demoRun();
+    QVERIFY2(outcome.code == 0, qPrintable(outcome.err));
+    QCOMPARE(outcome.out.count('\n'), 1);
+    const RunFolder folder = RunFolder::open(outcome.folder());
+    const RunStatus status = readStatus(folder);
+    QCOMPARE(status.state, std::string("Completed"));
+    QCOMPARE(status.step, std::int64_t{20});
+    QCOMPARE(status.preset, std::string("demo"));
+    QVERIFY(readFile(folder.metrics()).find("heat/residual") != std::string::npos);
+    QVERIFY(fs::exists(folder.artifacts() / "plate/fade_1.png"));
+}
+
+void CliRunTest::inputIsKeptByteForByte()
+{
+    const QByteArray text =
+        "# my plate\nplugin   = \"heat\"\n\n[plate]\r\nsize=8\n[solver]\nsweeps = 3";
+    const Outcome outcome =
+        vergence({"run", written("mine.toml", text), "--run-dir", path("one"), "--device", "cpu"});
+    QVERIFY2(outcome.code == 0, qPrintable(outcome.err));
+    const RunFolder folder = RunFolder::open(path("one").toStdString());
+    QCOMPARE(readFile(folder.configInput()), text.toStdString());
+    QVERIFY(readFile(folder.config()).find("sweeps = 3  # changed, default 100") !=
+            std::string::npos);
+
+    QCOMPARE(vergence({"run", "heat", "--run-dir", path("one")}).code, 8); // never over another run
+}
+
+void CliRunTest::jsonLinesAreMessages()
+{
+    const Outcome outcome = demoRun({"--json"});
+    QVERIFY2(outcome.code == 0, qPrintable(outcome.err));
+    QStringList types;
+    for (const QString& line : outcome.out.split('\n', Qt::SkipEmptyParts)) {
+        const json message = json::parse(line.toStdString(), nullptr, false);
+        QVERIFY2(message.is_object(), qPrintable(line));
+        types << QString::fromStdString(message["type"].get<std::string>());
+    }
+    QVERIFY(types.contains("metrics"));
+    QCOMPARE(types.last(), QString("done"));
+}
+
+void CliRunTest::resumedRunEqualsOneRun()
+{
+    const Outcome whole = demoRun({"--set", "sweeps=30"});
+    const Outcome part = demoRun();
+    QCOMPARE(part.code, 0);
+
+    const Outcome rest =
+        vergence({"run", part.out.trimmed(), "--resume", "--set", "sweeps=30", "--device", "cpu"});
+
+    QVERIFY2(rest.code == 0, qPrintable(rest.err));
+    QCOMPARE(rest.folder(), part.folder());
+    const RunFolder folder = RunFolder::open(part.folder());
+    QCOMPARE(readStatus(folder).step, std::int64_t{30});
+    const RunFolder straight = RunFolder::open(whole.folder());
+    QCOMPARE(readFile(folder.artifacts() / "plate/fade_3.png"),
+             readFile(straight.artifacts() / "plate/fade_3.png"));
+    QVERIFY(readFile(folder.config()).find("sweeps = 30") != std::string::npos);
+}
+
+void CliRunTest::interruptLeavesACheckpoint()
+{
+    auto process = start({"run", "heat", "--set", "sweeps=1000000000", "--run-dir", path("long"),
+                          "--device", "cpu"});
+    const RunFolder folder{path("long").toStdString()};
+    const auto isRunning = [&folder] {
+        return fs::exists(folder.status()) && readStatus(folder).step > 0;
+    };
+    QTRY_VERIFY_WITH_TIMEOUT(isRunning(), kWaitMilliseconds);
+    ::kill(static_cast<pid_t>(process->processId()), SIGINT);
+    QVERIFY(process->waitForFinished(kWaitMilliseconds));
+
+    QCOMPARE(process->exitCode(), 130);
+    QCOMPARE(readStatus(folder).state, std::string("Stopped"));
+    QVERIFY(!listCheckpoints(folder).empty());
+}
+
+void CliRunTest::timeLimitLeavesACheckpoint()
+{
+    const Outcome outcome = vergence({"run", "heat", "--set", "sweeps=1000000000", "--time-limit",
+                                      "0.5", "--run-dir", path("timed"), "--device", "cpu"});
+    QCOMPARE(outcome.code, 124);
+    QVERIFY(!listCheckpoints(RunFolder{path("timed").toStdString()}).empty());
+}
+
+void CliRunTest::runningRunIsNotResumed()
+{
+    auto process = start({"run", "heat", "--set", "sweeps=1000000000", "--run-dir", path("long"),
+                          "--device", "cpu"});
+    const RunFolder folder{path("long").toStdString()};
+    QTRY_VERIFY_WITH_TIMEOUT(fs::exists(folder.status()) && readStatus(folder).pid > 0,
+                             kWaitMilliseconds);
+
+    const Outcome outcome = vergence({"run", path("long"), "--resume"});
+
+    QCOMPARE(outcome.code, 2);
+    QVERIFY2(outcome.err.contains("is still going on"), qPrintable(outcome.err));
+    process->kill();
+    process->waitForFinished();
+    const json runs = vergence({"runs", "list", "--runs-dir", home(), "--json"}).parsed();
+    QCOMPARE(runs[0]["status"]["state"].get<std::string>(), std::string("Lost"));
+}
+
+void CliRunTest::viewServesAFinishedRunUntilInterrupted()
+{
+    const Outcome made = demoRun();
+    const std::string before = readFile(RunFolder{made.folder()}.metrics());
+    auto process = start({"view", made.out.trimmed(), "--json", "--device", "cpu"});
+    QByteArray said;
+    QTRY_VERIFY_WITH_TIMEOUT((said += process->readAllStandardOutput()).contains("heartbeat"),
+                             kWaitMilliseconds);
+    ::kill(static_cast<pid_t>(process->processId()), SIGINT);
+    QVERIFY(process->waitForFinished(kWaitMilliseconds));
+
+    QCOMPARE(process->exitStatus(), QProcess::NormalExit);
+    QCOMPARE(process->exitCode(), 0);
+    QCOMPARE(readStatus(RunFolder{made.folder()}).state, std::string("Completed"));
+    QCOMPARE(readFile(RunFolder{made.folder()}.metrics()), before);
+}
+
+QTEST_GUILESS_MAIN(CliRunTest)
+#include "tst_cli_run.moc"
