@@ -110,7 +110,7 @@ function(vergence_add_plugin id)
     endif()
 endfunction()
 
-# Tests run with private XDG folders and the offscreen platform; the label `gl` asks for a real (virtual) display.
+# Tests run on the offscreen platform; the label `gl` asks for a virtual display, and each of those gets one of its own.
 function(vergence_add_test name)
     cmake_parse_arguments(arg "" "TIMEOUT" "LABELS;SOURCES;LIBRARIES" ${ARGN})
     set(target tst_${name})
@@ -119,7 +119,11 @@ function(vergence_add_test name)
     set_target_properties(${target} PROPERTIES AUTOMOC ON RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin/tests)
     target_compile_definitions(${target} PRIVATE
         VERGENCE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" VERGENCE_BINARY_DIR="${CMAKE_BINARY_DIR}")
-    add_test(NAME ${name} COMMAND ${target})
+    set(display "")
+    if("gl" IN_LIST arg_LABELS)
+        set(display ${CMAKE_SOURCE_DIR}/tests/support/own_display.sh)
+    endif()
+    add_test(NAME ${name} COMMAND ${display} $<TARGET_FILE:${target}>)
     if(NOT arg_TIMEOUT)
         set(arg_TIMEOUT 120)
     endif()
