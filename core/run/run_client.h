@@ -71,7 +71,7 @@ Q_SIGNALS:
                     const QString& text);
     void problemRaised(const QString& id, const QString& sentence);
     void requestWaiting(const QString& request); ///< no acknowledgement within 2 s
-    void requestAcknowledged(const QString& request);
+    void requestAcknowledged(const QString& request, double milliseconds); ///< since it was made
 
 private:
     struct Impl;

@@ -140,12 +140,13 @@ void WorkerLink::handleAck(const nlohmann::json& ack)
     if (found == m_pending.end())
         return;
     const QString request = QString::fromStdString(found->second.type);
+    const double milliseconds = static_cast<double>(found->second.since.nsecsElapsed()) * 1e-6;
     m_pending.erase(found);
     if (m_pending.empty())
         m_pendingTimer.stop();
     if (!ack.at("accepted").get<bool>())
         Q_EMIT refused(request, QString::fromStdString(ack.value("reason", "")));
-    Q_EMIT acknowledged(request);
+    Q_EMIT acknowledged(request, milliseconds);
 }
 
 void WorkerLink::checkPending()

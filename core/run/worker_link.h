@@ -41,7 +41,7 @@ Q_SIGNALS:
     void connected();
     void disconnected();
     void waiting(const QString& request);
-    void acknowledged(const QString& request);
+    void acknowledged(const QString& request, double milliseconds);
     void refused(const QString& request, const QString& reason);
 
 private:
