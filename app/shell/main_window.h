@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <thread>
 
 #include <QMainWindow>
 
@@ -55,7 +56,7 @@ public:
     /// Shows a run in a tab. `explores`: a finished one is served by a worker, so that its controls
     /// work.
     void openRun(const QString& id, bool explores);
-    /// A run folder or a configuration file.
+    /// A run folder, an exported bundle or a configuration file.
     void openPath(const QString& path);
     void perform(RunAction action, const QStringList& ids);
 
@@ -110,6 +111,7 @@ private:
     void setLiveValue(const QString& key, const QString& tomlValue);
     void openPalette();
     void openDialog();
+    void openBundleFile(const QString& path);
     void findInFocus();
     void goToPane(int offset);
     void focusCentre();
@@ -146,6 +148,7 @@ private:
     ProblemsPanel* m_problemsPanel = nullptr;
     QString m_current, m_formRun;
     bool m_wasPainted = false, m_restoredRuns = false;
+    std::jthread m_unpacking; ///< last, so that it has ended before the others go
 };
 
 } // namespace vergence

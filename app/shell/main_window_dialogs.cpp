@@ -12,6 +12,7 @@
 #include "app/shell/extension.h"
 #include "app/shell/main_window.h"
 #include "app/shell/screenshot.h"
+#include "core/artifact/bundle.h"
 #include "core/artifact/manifest.h"
 #include "core/base/file.h"
 
@@ -158,17 +159,41 @@ void MainWindow::savePreset(const QString& name, const QString& toml)
 
 void MainWindow::openDialog()
 {
-    auto* dialog = new QFileDialog(this, tr("Open a configuration, or the status.json of a run"),
-                                   m_runs.folder());
+    auto* dialog = new QFileDialog(
+        this, tr("Open a configuration, a bundle, or the status.json of a run"), m_runs.folder());
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::ExistingFile);
     dialog->setNameFilters(
-        {tr("Configurations and runs (*.toml status.json)"), tr("All files (*)")});
+        {tr("Configurations, bundles and runs (*.toml *.zip status.json)"), tr("All files (*)")});
     connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) {
         openPath(QFileInfo(path).fileName() == "status.json" ? QFileInfo(path).absolutePath()
                                                              : path);
     });
     dialog->show();
+}
+
+void MainWindow::openBundleFile(const QString& path)
+{
+    say(tr("Unpacking %1 …").arg(QFileInfo(path).fileName()));
+    m_unpacking = std::jthread([this, path, parent = m_runs.folder().toStdString()] {
+        std::optional<RunFolder> folder;
+        std::string fault;
+        try {
+            std::filesystem::create_directories(parent);
+            folder = openBundle(path.toStdString(), parent);
+        } catch (const std::exception& error) {
+            fault = error.what();
+        }
+        QMetaObject::invokeMethod(this, [this, folder, fault] {
+            launch([&] {
+                if (!folder)
+                    throw InputError(fault);
+                const QString id = m_runs.addFolder(*folder);
+                openRun(id, false);
+                return id;
+            });
+        });
+    });
 }
 
 void MainWindow::findInFocus()

@@ -212,6 +212,14 @@ void MainWindow::takeSession(const QString& id)
     connect(&session.client(), &RunClient::requestWaiting, this, [this](const QString& request) {
         say(tr("Waiting for the worker: %1 …").arg(request));
     });
+    connect(&session.client(), &RunClient::requestAcknowledged, this,
+            [this](const QString& request, double milliseconds) {
+                static const QStringList pressed{"pause", "resume", "stop", "checkpoint"};
+                if (pressed.contains(request)) // others are made by the window itself
+                    say(tr("The worker has heard: %1 (after %2 ms).")
+                            .arg(request)
+                            .arg(milliseconds, 0, 'f', 0));
+            });
 }
 
 void MainWindow::takeRunState(const QString& id, RunState state)

@@ -130,6 +130,8 @@ void MainWindow::openPath(const QString& path)
             openRun(m_runs.addFolder(folder), true);
             return;
         }
+        if (path.endsWith(".zip", Qt::CaseInsensitive))
+            return openBundleFile(path);
         releaseForm();
         const QString name = QFileInfo(path).fileName();
         const auto issues = m_setup->loadToml(readFile(path.toStdString()), name);
