@@ -1,89 +1,19 @@
+#include <QAbstractButton>
 #include <QComboBox>
-#include <QDialog>
-#include <QDir>
 #include <QDockWidget>
-#include <QLabel>
-#include <QLineEdit>
-#include <QProcess>
-#include <QPushButton>
 #include <QSet>
-#include <QStackedWidget>
 #include <QTest>
 #include <QThread>
-#include <QTreeWidget>
 
 #include "app/shell/watchdog.h"
 #include "tests/support/gui/gui_harness.h"
 
 using namespace vergence;
 
-namespace {
-
-int visibleDialogs()
-{
-    int count = 0;
-    for (QWidget* widget : QApplication::topLevelWidgets())
-        count += qobject_cast<QDialog*>(widget) != nullptr && widget->isVisible() ? 1 : 0;
-    return count;
-}
-
-} // namespace
-
-/// The window before anything runs: start page, layouts, setup, plugins.
+/// The window before anything runs: layouts, keys, names.
 class TestWindow : public QObject {
     Q_OBJECT
 private Q_SLOTS:
-    void firstStartShowsTheStartPageAndFillsItsLines()
-    {
-        GuiHarness gui;
-        QVERIFY(gui.find<QWidget>("startPage")->isVisible());
-        QCOMPARE(visibleDialogs(), 0);
-        QTRY_VERIFY_WITH_TIMEOUT(gui.find<QLabel>("computerLine")->text().contains("core"), 10'000);
-        QTRY_VERIFY_WITH_TIMEOUT(gui.find<QLabel>("pluginLine")->text().contains("ready"), 30'000);
-        QTRY_VERIFY(gui.find<QPushButton>("demoButton")->isEnabled());
-        QVERIFY(gui.find<QPushButton>("demoButton")->isDefault());
-        QCOMPARE(visibleDialogs(), 0);
-        gui.shoot("start_page");
-    }
-    void everyPaneIsReachedByKey()
-    {
-        GuiHarness gui;
-        QVERIFY(gui.waitForPlugins());
-        DockLayout& docks = gui.window().docks();
-        const QStringList panes = docks.visiblePanes();
-        QVERIFY2(panes.size() >= 4, qPrintable(panes.join(' '))); // runs, centre, setup, charts
-        QCOMPARE(gui.findAction("nextPane")->shortcut(), QKeySequence(Qt::Key_F6));
-        for (const char* step : {"nextPane", "previousPane"}) {
-            QSet<QString> visited;
-            for (int i = 0; i < panes.size(); ++i) {
-                gui.findAction(step)->trigger();
-                visited << docks.paneOf(gui.window().focusWidget());
-            }
-            QCOMPARE(visited, QSet<QString>(panes.begin(), panes.end()));
-        }
-    }
-    void nothingIsWrittenOutsideTheXdgFolders()
-    {
-        {
-            GuiHarness gui;
-            QVERIFY(gui.waitForPlugins());
-        }
-        const QDir home(GuiHarness::folder() + "/home");
-        QCOMPARE(home.entryList(QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot),
-                 QStringList());
-    }
-    void withoutADisplayOneLineAndExitCode7()
-    {
-        QProcess process;
-        QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
-        for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"})
-            environment.remove(name);
-        process.setProcessEnvironment(environment);
-        process.start(VERGENCE_BINARY_DIR "/bin/vergence-studio", QStringList());
-        QVERIFY(process.waitForFinished(10'000));
-        QCOMPARE(process.exitCode(), 7);
-        QCOMPARE(process.readAllStandardError().count('\n'), 1);
-    }
     void layoutsShowTheirDocks_data()
     {
         QTest::addColumn<QString>("layout");
@@ -120,65 +50,22 @@ private Q_SLOTS:
         gui.window().docks().apply("Train");
         gui.restart();
     }
-    void aWrongNumberBlocksStartAndIsListed()
+    void everyPaneIsReachedByKey()
     {
         GuiHarness gui;
         QVERIFY(gui.waitForPlugins());
-        QVERIFY(gui.window().setup().choose("heat", "demo"));
-        auto* editor = gui.find<QLineEdit>("configForm/sweeps");
-        QVERIFY(editor != nullptr);
-        editor->setFocus();
-        editor->selectAll();
-        QTest::keyClicks(editor, "-5");
-        QTest::keyClick(editor, Qt::Key_Return);
-        auto* startButton = gui.find<QPushButton>("startButton");
-        QTRY_VERIFY(!startButton->isEnabled());
-        QTRY_VERIFY(gui.window().problems().errorCount() > 0);
-        QVERIFY(gui.window().problems().problem(0).sentence.contains("weeps"));
-        QCOMPARE(gui.window().startDraft(), QString());
-        gui.shoot("wrong_number");
-        editor->selectAll();
-        QTest::keyClicks(editor, "30");
-        QTest::keyClick(editor, Qt::Key_Return);
-        QTRY_VERIFY(startButton->isEnabled());
-        QTRY_COMPARE(gui.window().problems().errorCount(), 0);
-    }
-    void refusedPluginsHaveTheirSentence()
-    {
-        ShellOptions options = GuiHarness::optionsWithTestPlugins();
-        const QString broken = GuiHarness::folder() + "/broken";
-        QDir().mkpath(broken);
-        QFile text(broken + "/libvergence-plugin-text.so");
-        QVERIFY(text.open(QIODevice::WriteOnly));
-        text.write("not a library");
-        text.close();
-        options.pluginFolders << broken;
-        GuiHarness gui(options);
-        QVERIFY(gui.waitForPlugins());
-        gui.findAction("pluginManager")->trigger();
-        auto* table = gui.find<QTreeWidget>("pluginTable");
-        QVERIFY(table != nullptr);
-        QSet<QString> states;
-        for (int row = 0; row < table->topLevelItemCount(); ++row) {
-            const QTreeWidgetItem* item = table->topLevelItem(row);
-            states << item->text(3);
-            const bool isReady =
-                item->text(3) == QString::fromStdString(nameOf(PluginState::Ready));
-            QVERIFY2(isReady || !item->text(4).isEmpty(), qPrintable(item->text(0)));
+        DockLayout& docks = gui.window().docks();
+        const QStringList panes = docks.visiblePanes();
+        QVERIFY2(panes.size() >= 4, qPrintable(panes.join(' '))); // runs, centre, setup, charts
+        QCOMPARE(gui.findAction("nextPane")->shortcut(), QKeySequence(Qt::Key_F6));
+        for (const char* step : {"nextPane", "previousPane"}) {
+            QSet<QString> visited;
+            for (int i = 0; i < panes.size(); ++i) {
+                gui.findAction(step)->trigger();
+                visited << docks.paneOf(gui.window().focusWidget());
+            }
+            QCOMPARE(visited, QSet<QString>(panes.begin(), panes.end()));
         }
-        QVERIFY(states.contains(QString::fromStdString(nameOf(PluginState::Ready))));
-        QVERIFY(states.contains(QString::fromStdString(nameOf(PluginState::Refused))));
-        gui.shoot("plugin_manager");
-    }
-    void safeModeOpensNoPlugin()
-    {
-        ShellOptions options = GuiHarness::optionsWithTestPlugins();
-        options.isSafeMode = true;
-        GuiHarness gui(options);
-        QVERIFY(gui.waitForPlugins());
-        for (const PluginInfo& plugin : gui.window().catalog().plugins())
-            QVERIFY(!plugin.isUsable());
-        QVERIFY(!gui.find<QPushButton>("demoButton")->isEnabled());
     }
     void theWatchdogSeesABlockedWindow()
     {

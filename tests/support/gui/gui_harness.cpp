@@ -1,7 +1,11 @@
 #include "tests/support/gui/gui_harness.h"
 
+#include <QDialog>
 #include <QDir>
 #include <QFile>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
 #include <QScreen>
 
 namespace vergence {
@@ -87,6 +91,58 @@ QAction* GuiHarness::findAction(const QString& id) const
     return m_window->actions().byId(id);
 }
 
+void GuiHarness::click(const QString& name) const
+{
+    auto* button = find<QAbstractButton>(name);
+    QVERIFY2(button != nullptr, qPrintable(name));
+    QVERIFY2(button->isVisible() && button->isEnabled(), qPrintable(name));
+    QTest::mouseClick(button, Qt::LeftButton);
+}
+
+void GuiHarness::type(const QString& key, const QString& text, bool commits) const
+{
+    auto* editor = find<QLineEdit>("configForm/" + key);
+    QVERIFY2(editor != nullptr, qPrintable(key));
+    editor->setFocus();
+    editor->selectAll();
+    QTest::keyClicks(editor, text);
+    if (commits)
+        QTest::keyClick(editor, Qt::Key_Return);
+}
+
+QString GuiHarness::textOf(const QString& label) const
+{
+    const auto* found = find<QLabel>(label);
+    return found == nullptr ? QString() : found->text();
+}
+
+ErrorCard* GuiHarness::card() const
+{
+    for (ErrorCard* card : m_window->findChildren<ErrorCard*>())
+        if (card->isVisible())
+            return card;
+    return nullptr;
+}
+
+int GuiHarness::visibleDialogs()
+{
+    int count = 0;
+    for (QWidget* widget : QApplication::topLevelWidgets())
+        count += qobject_cast<QDialog*>(widget) != nullptr && widget->isVisible() ? 1 : 0;
+    return count;
+}
+
+std::vector<double> GuiHarness::valuesOf(const QString& run, const std::string& name)
+{
+    const RunEntry* entry = m_window->runs().find(run);
+    const Series* series = entry == nullptr || entry->session == nullptr
+                               ? nullptr
+                               : entry->session->client().metrics().find(name);
+    if (series == nullptr)
+        return {};
+    return {series->values().begin(), series->values().end()};
+}
+
 bool GuiHarness::waitForPlugins()
 {
     return QTest::qWaitFor([this] { return m_window->catalog().isComplete(); }, 30'000);
@@ -132,6 +188,21 @@ void GuiHarness::endRuns()
         static_cast<void>(
             QTest::qWaitFor([&] { return isFinal(m_window->runs().find(id)->state); }, 20'000));
     }
+}
+
+std::vector<int> processesWith(const QString& text)
+{
+    std::vector<int> found;
+    for (const QString& name : QDir("/proc").entryList(QDir::Dirs)) {
+        QFile environment("/proc/" + name + "/environ");
+        const int pid = name.toInt();
+        if (pid <= 0 || pid == QCoreApplication::applicationPid() ||
+            !environment.open(QIODevice::ReadOnly))
+            continue;
+        if (environment.readAll().contains(QFile::encodeName(text)))
+            found.push_back(pid);
+    }
+    return found;
 }
 
 } // namespace vergence

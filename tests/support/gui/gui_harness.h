@@ -7,9 +7,14 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "app/shell/error_card.h"
 #include "app/shell/main_window.h"
 
 namespace vergence {
+
+/// Times that a scenario promises on a computer of one's own get this factor where tests share the
+/// cores with a build.
+inline constexpr int kBusyFactor = 3;
 
 /// The real window in this process, with private folders for everything it may write.
 class GuiHarness {
@@ -32,6 +37,16 @@ public:
     {
         return m_window->findChild<T*>(name);
     }
+    /// Presses the button of this name; fails the test where there is none.
+    void click(const QString& name) const;
+    /// Replaces the text of the setting `key`; Enter commits it.
+    void type(const QString& key, const QString& text, bool commits = true) const;
+    QString textOf(const QString& label) const; ///< of the QLabel of this name
+    ErrorCard* card() const;                    ///< the first visible one, or null
+    static int visibleDialogs();
+    /// Numbers of the series `name` of a run that the window has; none before the first.
+    std::vector<double> valuesOf(const QString& run, const std::string& name);
+
     bool waitForPlugins();
     bool waitState(const QString& run, RunState state, int milliseconds = 30'000);
     /// Starts `plugin` with the values of `toml` from the form; id of the run.
@@ -48,6 +63,10 @@ private:
     ShellOptions m_options;
     std::unique_ptr<MainWindow> m_window;
 };
+
+/// Processes whose environment names `text`: what a program that was given private folders left
+/// running.
+std::vector<int> processesWith(const QString& text);
 
 } // namespace vergence
 

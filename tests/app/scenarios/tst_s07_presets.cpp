@@ -1,0 +1,93 @@
+#include <QAction>
+#include <QInputDialog>
+#include <QLineEdit>
+#include <QTableWidget>
+#include <QTest>
+#include <QToolButton>
+
+#include "app/forms/diff_dialog.h"
+#include "core/base/file.h"
+#include "tests/support/cli/command_line.h"
+#include "tests/support/gui/gui_harness.h"
+
+using namespace vergence;
+
+namespace {
+
+int dotsIn(const QWidget& form)
+{
+    int count = 0;
+    for (const QToolButton* dot : form.findChildren<QToolButton*>("changedDot"))
+        count += dot->isHidden() ? 0 : 1;
+    return count;
+}
+
+/// The values alone: the heading names the preset that they came from.
+std::string valuesIn(const ConfigForm& form)
+{
+    const std::string toml = form.toml();
+    const std::size_t start = toml.find("\n[");
+    return toml.substr(start == std::string::npos ? 0 : start);
+}
+
+} // namespace
+
+/// S7: I keep my settings.
+class TestPresets : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void aSavedPresetComesBackExactly()
+    {
+        GuiHarness gui;
+        QVERIFY(gui.waitForPlugins());
+        QVERIFY(gui.window().setup().choose("heat", {}));
+        gui.window().docks().apply("Setup");
+        gui.type("hot", "1.6e-5");
+        gui.type("size", "24");
+        gui.type("sweeps", "77");
+        QCOMPARE(dotsIn(gui.window().setup().form()), 3);
+        const std::string draft = valuesIn(gui.window().setup().form());
+        gui.find<QAction>("savePreset")->trigger();
+        auto* dialog = gui.find<QInputDialog>("savePresetDialog");
+        QVERIFY(dialog != nullptr);
+        dialog->setTextValue("warm edge");
+        dialog->accept();
+
+        gui.restart();
+        QVERIFY(gui.waitForPlugins());
+        QVERIFY(gui.window().setup().choose("heat", "warm edge"));
+        gui.window().docks().apply("Setup");
+        QCOMPARE(valuesIn(gui.window().setup().form()), draft);
+        QCOMPARE(gui.find<QLineEdit>("configForm/hot")->text().toDouble(), 1.6e-5);
+        QCOMPARE(dotsIn(gui.window().setup().form()), 3);
+
+        gui.find<QAction>("compareDefault")->trigger();
+        auto* diff = gui.window().findChild<DiffDialog*>();
+        QVERIFY(diff != nullptr);
+        QCOMPARE(diff->findChild<QTableWidget*>()->rowCount(), 3);
+        diff->close();
+    }
+    void theTerminalReadsTheSame()
+    {
+        GuiHarness gui;
+        QVERIFY(gui.waitForPlugins());
+        QVERIFY(gui.window().setup().choose("heat", "demo"));
+        gui.window().docks().apply("Setup");
+        gui.type("hot", "1.6e-5");
+        const std::filesystem::path file = (GuiHarness::folder() + "/draft.toml").toStdString();
+        writeFileAtomic(file, std::string_view(gui.window().setup().tomlWithHeader()));
+        gui.click("startButton");
+        const QString run = gui.window().currentRun();
+        QVERIFY(gui.waitState(run, RunState::Completed, 60'000));
+        const auto typed =
+            test::runCommand({"run", QString::fromStdString(file.string()), "--plugin-path",
+                              VERGENCE_BINARY_DIR "/lib/vergence-test-plugins"},
+                             GuiHarness::folder());
+        QVERIFY2(typed.code == 0, qPrintable(typed.err));
+        const std::filesystem::path resolved = gui.window().runs().find(run)->folder.config();
+        QCOMPARE(readFile(RunFolder{typed.folder()}.config()), readFile(resolved));
+    }
+};
+
+VERGENCE_GUI_TEST_MAIN(TestPresets)
+#include "tst_s07_presets.moc"

@@ -1,0 +1,96 @@
+#include <QMimeData>
+#include <QTest>
+
+#include "tests/support/gui/gui_harness.h"
+
+using namespace vergence;
+
+/// S8: I let it work overnight. (Sweeps are made by plugins; the window has no dialog for them.)
+class TestNight : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void theOrderIsKeptAndAFailureIsFollowedByTheNext()
+    {
+        GuiHarness gui;
+        QVERIFY(gui.waitForPlugins());
+        RunQueue& queue = gui.window().queue();
+        queue.setPaused(true);
+        queue.add({"chaos", {}, {"throw_at=1", "exit_code=1", "steps=3"}, {}});
+        for (const char* rate : {"rate=1", "rate=2", "rate=3"})
+            queue.add({"chaos", {}, {rate, "steps=3"}, {}});
+        QStringList started;
+        connect(&queue, &RunQueue::runStarted, this, [&](const QString& run) { started << run; });
+        queue.setPaused(false);
+        QTRY_COMPARE_WITH_TIMEOUT(queue.item(3).state, RunQueue::ItemState::Done, 60'000);
+        QCOMPARE(queue.item(0).state, RunQueue::ItemState::Failed);
+        QTRY_VERIFY(queue.index(0, RunQueue::Status).data().toString().contains("code 1"));
+        QCOMPARE(started.size(), 4);
+        for (int row = 0; row < 4; ++row)
+            QCOMPARE(queue.item(row).runId, started[row]);
+        for (int row = 1; row < 4; ++row)
+            QCOMPARE(gui.window().runs().find(started[row])->state, RunState::Completed);
+    }
+    void stopIfFailedLeavesTheRestWaiting()
+    {
+        GuiHarness gui;
+        QVERIFY(gui.waitForPlugins());
+        RunQueue& queue = gui.window().queue();
+        queue.setPaused(true);
+        queue.setContinuesAfterFailure(false);
+        queue.add({"chaos", {}, {"throw_at=1", "exit_code=1", "steps=3"}, {}});
+        queue.add({"chaos", {}, {"steps=3"}, {}});
+        queue.setPaused(false);
+        QTRY_VERIFY_WITH_TIMEOUT(queue.isPaused(), 60'000);
+        QCOMPARE(queue.item(1).state, RunQueue::ItemState::Waiting);
+        queue.remove(1);
+    }
+    void aWaitingRunCanBeDraggedToAnotherPlace()
+    {
+        GuiHarness gui;
+        RunQueue& queue = gui.window().queue();
+        queue.setPaused(true);
+        for (const char* steps : {"steps=1", "steps=2", "steps=3"})
+            queue.add({"chaos", {}, {steps}, {}});
+        const auto drop = [&queue](int from, int before) {
+            const std::unique_ptr<QMimeData> data(queue.mimeData({queue.index(from, 0)}));
+            return queue.dropMimeData(data.get(), Qt::MoveAction, before, 0, {});
+        };
+        const auto order = [&queue] {
+            QString steps;
+            for (int row = 0; row < queue.rowCount(); ++row)
+                steps += queue.item(row).draft.flags.front().back();
+            return steps;
+        };
+        QVERIFY(queue.flags(queue.index(0, 0)).testFlag(Qt::ItemIsDragEnabled));
+        QVERIFY(drop(2, 0));
+        QCOMPARE(order(), QString("312"));
+        QVERIFY(drop(0, 3));
+        QCOMPARE(order(), QString("123"));
+        QVERIFY(drop(0, 2));
+        QCOMPARE(order(), QString("213"));
+        QMimeData foreign;
+        QVERIFY(!queue.dropMimeData(&foreign, Qt::MoveAction, 0, 0, {}));
+        for (int row = 2; row >= 0; --row)
+            queue.remove(row);
+    }
+    void orderCanBeChangedAndIsKept()
+    {
+        GuiHarness gui;
+        RunQueue& queue = gui.window().queue();
+        queue.setPaused(true);
+        queue.add({"chaos", {}, {"steps=1"}, {}});
+        queue.add({"chaos", {}, {"steps=2"}, {}});
+        queue.move(1, -1);
+        QCOMPARE(queue.item(0).draft.flags, QStringList("steps=2"));
+        gui.restart();
+        RunQueue& again = gui.window().queue();
+        QCOMPARE(again.waitingCount(), 2);
+        QVERIFY(again.isPaused()); // nothing starts by itself
+        QCOMPARE(again.item(0).draft.flags, QStringList("steps=2"));
+        again.remove(0);
+        again.remove(0);
+    }
+};
+
+VERGENCE_GUI_TEST_MAIN(TestNight)
+#include "tst_s08_night.moc"
