@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <ctime>
 #include <string_view>
@@ -29,9 +30,22 @@ public:
     bool isCancelled() const { return m_options.cancelled && m_options.cancelled->load(); }
     /// A quarter of the time goes into hashing.
     bool hashed(std::uint64_t bytes) const { return report(static_cast<double>(bytes) / 4); }
+    /// What will be written; libzip counts in entries, people wait for bytes.
+    void plan(const std::vector<BundleEntry>& entries)
+    {
+        m_before = {0};
+        for (const BundleEntry& entry : entries)
+            m_before.push_back(m_before.back() + static_cast<double>(entry.bytes));
+    }
     bool written(double fraction) const
     {
-        return report(static_cast<double>(m_total) * (0.25 + 0.75 * fraction));
+        const auto count = static_cast<double>(m_before.size() - 1);
+        const double at = std::clamp(fraction, 0.0, 1.0) * count;
+        const auto index = static_cast<std::size_t>(std::min(at, count - 1));
+        const double bytes =
+            std::lerp(m_before[index], m_before[index + 1], at - static_cast<double>(index));
+        return report(static_cast<double>(m_total) *
+                      (0.25 + 0.75 * bytes / std::max(1.0, m_before.back())));
     }
     void finished() const { report(static_cast<double>(m_total)); }
 
@@ -45,6 +59,7 @@ private:
 
     const BundleOptions& m_options;
     std::uint64_t m_total;
+    std::vector<double> m_before; ///< bytes before each entry; last: all of them
 };
 
 struct DosTime {
@@ -153,6 +168,7 @@ bool writeBundle(const RunFolder& folder, const std::filesystem::path& target,
         gatherBundle(folder, options, [&](std::uint64_t bytes) { return progress.hashed(bytes); });
     if (entries.empty() || progress.isCancelled())
         return false;
+    progress.plan(entries);
     AtomicFile file(target);
     if (!pack(entries, file.temporaryPath(), target, progress))
         return false;
