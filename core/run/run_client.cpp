@@ -36,6 +36,7 @@ void RunClient::start(const QString& executable, const QStringList& arguments)
         impl.isStarting = true;
         impl.startedPid = 0;
         impl.history.restart();
+        Q_EMIT metricsRestarted();
         impl.status.problem.clear();
         impl.status.problemId.clear();
         impl.status.exitCode.reset();

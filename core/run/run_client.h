@@ -62,6 +62,8 @@ Q_SIGNALS:
     void stateChanged(vergence::RunState state);
     void progressChanged();
     void metricsAppended();
+    /// The series were dropped and come anew from the files: pointers to them are void.
+    void metricsRestarted();
     void frameArrived(const QString& stream);
     void connectionLost(); ///< the worker ended, or is out of reach
     void viewDeclared();   ///< controls or streams changed
