@@ -5,6 +5,8 @@
 #include <QLabel>
 #include <QVBoxLayout>
 
+#include "app/forms/form_combo.h"
+
 namespace vergence {
 
 SetupPanel::SetupPanel(ProbeCatalog& catalog, QWidget* parent) : QWidget(parent), m_catalog(catalog)
@@ -30,7 +32,7 @@ QWidget* SetupPanel::makeHeader()
     auto* row = new QHBoxLayout(header);
     row->setContentsMargins(0, 0, 0, 0);
     auto* label = new QLabel(tr("&Plugin"), header);
-    m_plugins = new QComboBox(header);
+    m_plugins = new FormCombo(header); // the wheel must not change the plugin in passing
     m_plugins->setObjectName("pluginCombo");
     m_plugins->setAccessibleName(tr("Plugin"));
     m_plugins->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
