@@ -13,7 +13,8 @@ namespace vergence {
 // core/compute/dense.h and core/compute/ops; strided values are made dense first where an operation
 // wants it.
 
-/// x [.., K], weight [N, K], bias [N] or none → activation(x Wᵀ + b) + residual, [.., N].
+/// x [.., K], weight [N, K], bias [N] or none → activation(x Wᵀ + b) + residual, [.., N]. A weight
+/// of more dimensions ([N, C, k, k] of a patch projection) is read as [N, C·k·k].
 struct LinearOptions {
     Value bias;
     Value residual;
@@ -57,8 +58,8 @@ Value softmax(Graph& graph, Value x);
 
 /// q [B, Sq, H, d], k, v [B, Sk, Hkv, d] → [B, Sq, H, d]
 Value attention(Graph& graph, Value q, Value k, Value v, const AttentionArgs& args = {});
-/// One projection holds all three: qkv [B, S, (H + 2 Hkv)·d], heads of q, then k, then v. Copies
-/// nothing.
+/// One projection holds all three: qkv [B, S, (H + 2 Hkv)·d], heads of q, then k, then v →
+/// [B, S, H·d]. Reads and writes windows, copies nothing; `rotary` turns q and k on the way.
 Value attentionPacked(Graph& graph, Value qkv, int heads, int keyHeads,
                       const AttentionArgs& args = {}, const std::optional<RopeArgs>& rotary = {});
 Value rope(Graph& graph, Value x, const RopeArgs& args);
@@ -74,15 +75,17 @@ Value broadcastLeading(Graph& graph, Value x, Index count);
 
 /// image [N, C, H, W] → [N, patches, C·p·p]; no gradient to the image where it needs none
 Value unfoldPatches(Graph& graph, Value image, int patch);
-/// grid [from·from, D] → [rows·columns, D] by two separable maps R [to, from] (constants).
+/// grid [from·from, D] → [rows·columns, D] by two separable maps R [to, from] (constants in the
+/// type of the grid).
 Value resamplePositions(Graph& graph, Value grid, Index from, const Tensor& rowMap,
                         const Tensor& columnMap);
 Value upsampleNearest2(Graph& graph, Value x, bool channelsLast = true);
 Value pixelShuffle(Graph& graph, Value x, int factor, bool channelsLast = true);
 Value pixelUnshuffle(Graph& graph, Value x, int factor, bool channelsLast = true);
 
-// Losses: [1], F32 (F64).
+// Losses: [1], F32 (F64). Prediction and target both take gradients where they want them.
 Value crossEntropy(Graph& graph, Value logits, const Tensor& labels);
+/// Makes its gradients with the logits, in forward, where the tape records.
 Value linearCrossEntropy(Graph& graph, Value hidden, Value weight, const Tensor& labels,
                          Index chunkRows = 1024);
 Value meanSquaredError(Graph& graph, Value prediction, Value target);

@@ -24,10 +24,15 @@ public:
     std::uint64_t runs() const { return m_runs; }
 
 private:
+    void record(Stream& stream);
+    std::unique_ptr<LaunchGraph> recorded(Stream& stream);
+    static void abandon(Stream& stream);
+
     Step m_step;
     int m_eagerRuns;
     int m_eagerLeft;
     std::uint64_t m_runs = 0;
+    bool m_cannotRecord = false;
     std::unique_ptr<LaunchGraph> m_graph;
 };
 
