@@ -14,8 +14,9 @@ struct Schedule {
     double floor = 0;  ///< cosine: factor at the end
     double target = 0; ///< converging: rate at the end, whatever the base
 
-    /// Rate for update s. Cosine: base · (floor + (1 − floor) · ½(1 + cos π t)), t from 0 after the
-    /// warm-up to 1 at `total` and beyond. Converging: from base to target linearly.
+    /// Rate for update s. With t from 0 after the warm-up to 1 at `total` and beyond, cosine:
+    /// base · (floor + (1 − floor) · ½(1 + cos π t)); converging: the same half-cosine from base to
+    /// target.
     double rate(Index s, double base) const;
 };
 
