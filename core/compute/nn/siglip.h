@@ -1,0 +1,37 @@
+#pragma once
+
+#include <vector>
+
+#include "core/compute/nn/clip.h"
+
+namespace vergence {
+
+/// Image tower of SigLIP: Sigmoid Loss for Language Image Pre-Training (2023), pooled by one
+/// attention with a learned query. Tensor names of Hugging Face's SiglipModel. config.activation
+/// and epsilon as the model says (tanh-GELU, 1e-6).
+class SiglipVisionTower {
+public:
+    SiglipVisionTower(const Declaration& where, const TowerConfig& config, int patch,
+                      Index patches);
+
+    /// pixels [B, 3, H, W], normalised → [B, patches, width]; H and W give as many patches as the
+    /// model has positions.
+    Value embed(const ForwardPass& pass, Value pixels) const;
+    /// last_hidden_state: after all blocks and the final norm.
+    Value states(const ForwardPass& pass, Value pixels) const;
+    /// pooler_output [B, width] of states. The head tells the hook the block number after the last.
+    Value pool(const ForwardPass& pass, Value states) const;
+    Value operator()(const ForwardPass& pass, Value pixels) const;
+
+    const std::vector<TransformerBlock>& blocks() const { return m_blocks; }
+
+private:
+    TowerConfig m_config;
+    int m_patch;
+    int m_positions = -1, m_probe = -1;
+    LinearLayer m_patches, m_headQkv, m_headOut, m_headFc1, m_headFc2;
+    NormLayer m_postNorm, m_headNorm;
+    std::vector<TransformerBlock> m_blocks;
+};
+
+} // namespace vergence

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+
+#include <QTest>
+
+#include "core/artifact/safetensors.h"
+#include "core/compute/nn/load.h"
+#include "tests/support/numbers.h"
+
+namespace vergence::test {
+
+/// The folder of reference models and results that other implementations computed; none where this
+/// computer has none.
+inline std::optional<std::filesystem::path> goldenFolder(const std::string& name)
+{
+    const char* told = std::getenv("VERGENCE_GOLDEN");
+    const std::filesystem::path root =
+        told ? std::filesystem::path(told)
+             : std::filesystem::path(VERGENCE_SOURCE_DIR).parent_path() / "shared/golden";
+    if (!std::filesystem::exists(root / name / "model.safetensors"))
+        return {};
+    return root / name;
+}
+
+/// Tensors of a file for loadParameters().
+inline ArraySource sourceOf(const SafetensorsFile& file)
+{
+    return [&file](const std::string& name) -> std::optional<HostArray> {
+        const HostTensor* tensor = file.find(name);
+        if (!tensor)
+            return {};
+        return HostArray{tensor->dtype, tensor->shape, tensor->bytes.data()};
+    };
+}
+
+/// One reference: weights and expected numbers.
+struct Golden {
+    SafetensorsFile model, expected;
+
+    explicit Golden(const std::filesystem::path& folder)
+        : model(readSafetensors(folder / "model.safetensors")),
+          expected(readSafetensors(folder / "expected.safetensors"))
+    {
+    }
+
+    const HostTensor& tensor(const std::string& name) const
+    {
+        const HostTensor* found = expected.find(name);
+        if (!found)
+            throw InputError("The reference has no tensor " + name + ".");
+        return *found;
+    }
+    /// In the type of the engine.
+    template <class Real>
+    Tensor onDevice(Stream& stream, const std::shared_ptr<Device>& device,
+                    const std::string& name) const
+    {
+        const auto values = tensor(name).as<float>();
+        const std::vector<Real> converted(values.begin(), values.end());
+        return Tensor::fromHost<Real>(stream, device, tensor(name).shape, converted);
+    }
+    std::vector<std::int32_t> integers(const std::string& name) const
+    {
+        const auto values = tensor(name).as<std::int64_t>();
+        std::vector<std::int32_t> result;
+        for (const std::int64_t value : values)
+            result.push_back(static_cast<std::int32_t>(value));
+        return result;
+    }
+};
+
+/// Empty where |got − want| ≤ tolerance · largest |want|: features and gradients are compared with
+/// their own size, since entries near 0 are differences of larger numbers.
+template <class A, class B>
+std::string relativeDifference(const std::vector<A>& got, std::span<const B> want, double tolerance)
+{
+    double largest = 0;
+    for (const B value : want)
+        largest = std::max(largest, std::abs(static_cast<double>(value)));
+    return difference(std::span<const A>(got), want, tolerance * largest, 0);
+}
+
+} // namespace vergence::test
+
+/// Declares `name` as the folder of a reference, or skips the running row.
+#define VERGENCE_GOLDEN_OR_SKIP(name, model)                                                       \
+    const auto name##Folder = vergence::test::goldenFolder(model);                                 \
+    if (!name##Folder)                                                                             \
+        QSKIP("no reference folder; set VERGENCE_GOLDEN to it");                                   \
+    const vergence::test::Golden name(*name##Folder);
