@@ -1,6 +1,8 @@
 #include "core/compute/ops/attention_kernels.h"
 #include "core/compute/ops/attention_plain.h"
-#if !defined(__CUDACC__)
+#if defined(__CUDACC__)
+#include "core/compute/ops/attention_backward_tiles.cuh"
+#else
 #include "core/compute/ops/attention_backward_cpu.h"
 #endif
 #include "core/compute/ops/attention_types.h"
@@ -14,7 +16,10 @@ void backwardBody(Stream& stream, const AttentionProblem& problem)
     withElementType(problem.type, [&](auto element) {
         using T = decltype(element);
 #if defined(__CUDACC__)
-        attention_plain::backward<T>(stream, problem);
+        if constexpr (sizeof(T) == sizeof(double))
+            attention_plain::backward<T>(stream, problem);
+        else
+            attention_tiles::backward<T>(stream, problem);
 #else
         attention_cpu::backwardBySlices<T>(stream, problem);
 #endif

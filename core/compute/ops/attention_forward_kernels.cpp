@@ -1,6 +1,8 @@
 #include "core/compute/ops/attention_kernels.h"
 #include "core/compute/ops/attention_plain.h"
-#if !defined(__CUDACC__)
+#if defined(__CUDACC__)
+#include "core/compute/ops/attention_forward_tiles.cuh"
+#else
 #include "core/compute/ops/attention_decode_cpu.h"
 #include "core/compute/ops/attention_forward_cpu.h"
 #endif
@@ -15,7 +17,10 @@ void forwardBody(Stream& stream, const AttentionProblem& problem)
     withElementType(problem.type, [&](auto element) {
         using T = decltype(element);
 #if defined(__CUDACC__)
-        attention_plain::forward<T>(stream, problem);
+        if constexpr (sizeof(T) == sizeof(double))
+            attention_plain::forward<T>(stream, problem);
+        else
+            attention_tiles::forward<T>(stream, problem);
 #else
         if (attention_cpu::suitsDecoding<T>(problem))
             attention_cpu::decode<T>(stream, problem);
