@@ -127,16 +127,22 @@ const HostTensor* SafetensorsFile::find(const std::string& name) const
     return found == tensors.end() ? nullptr : &*found;
 }
 
+SafetensorsLayout layOutSafetensors(std::span<const std::byte> file, const std::string& source)
+{
+    expectLongEnough(file.size(), source);
+    const std::uint64_t length = headerLength(file.data(), file.size(), source);
+    const std::string_view text(reinterpret_cast<const char*>(file.data()) + kLengthBytes, length);
+    const auto data = file.subspan(kLengthBytes + length);
+    return {parseSafetensorsHeader(text, data.size(), source), data};
+}
+
 SafetensorsFile parseSafetensors(std::span<const std::byte> bytes, const std::string& source)
 {
-    expectLongEnough(bytes.size(), source);
-    const std::uint64_t length = headerLength(bytes.data(), bytes.size(), source);
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes, length);
-    const auto data = bytes.subspan(kLengthBytes + length);
-    return load(parseSafetensorsHeader(text, data.size(), source),
+    SafetensorsLayout layout = layOutSafetensors(bytes, source);
+    return load(std::move(layout.header),
                 [&](std::byte* target, std::uint64_t offset, std::size_t count) {
                     if (count > 0)
-                        std::memcpy(target, data.data() + offset, count);
+                        std::memcpy(target, layout.data.data() + offset, count);
                 });
 }
 

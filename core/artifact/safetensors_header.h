@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,5 +30,13 @@ struct SafetensorsHeader {
 /// to the last byte. Throws InputError that starts with `source` and names the tensor at fault.
 SafetensorsHeader parseSafetensorsHeader(std::string_view json, std::uint64_t dataBytes,
                                          const std::string& source);
+
+/// A whole file in memory: its header and the data behind it.
+struct SafetensorsLayout {
+    SafetensorsHeader header;
+    std::span<const std::byte> data;
+};
+/// Throws InputError as above, also where the file is too short for its header.
+SafetensorsLayout layOutSafetensors(std::span<const std::byte> file, const std::string& source);
 
 } // namespace vergence
