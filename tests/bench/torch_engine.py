@@ -71,6 +71,30 @@ def products():
 
 
 @rows
+def attention():
+    shapes = [(8, 257, 257, 6, 6, False), (1, 512, 512, 9, 3, True), (1, 1024, 1024, 8, 8, False),
+              (1, 4096, 4096, 8, 8, False), (1, 1, 1024, 8, 8, False), (1, 1, 1024, 9, 3, False)]
+    for b, sq, sk, h, hkv, causal in shapes:
+        q, grad = (torch.randn(b, sq, h, 64).transpose(1, 2) for _ in range(2))
+        k, v = (torch.randn(b, sk, hkv, 64).transpose(1, 2) for _ in range(2))
+        pairs = b * h * (sq * sk - (sq * (sq - 1) / 2 if causal else 0))
+        name = f"B:{b}/Sq:{sq}/Sk:{sk}/H:{h}/Hkv:{hkv}/causal:{int(causal)}"
+
+        def forward(q=q, k=k, v=v, causal=causal, shared=h != hkv):
+            return F.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=shared)
+
+        def both(q=q, k=k, v=v, grad=grad, forward=forward):
+            inputs = [t.detach().requires_grad_(True) for t in (q, k, v)]
+            forward(*inputs).backward(grad)
+
+        if sq == 1:
+            yield ("decode/" + name, 4.0 * 64 * pairs, forward)
+            continue
+        yield ("forward/" + name, 4.0 * 64 * pairs, forward)
+        yield ("forwardBackward/" + name, 14.0 * 64 * pairs, both)
+
+
+@rows
 def linears():
     for m, n, k, gelu in [(257, 1536, 384, True), (257, 384, 1536, False), (1, 1536, 384, True)]:
         x, w, bias = torch.randn(m, k), torch.randn(n, k), torch.randn(n)
