@@ -335,7 +335,7 @@ struct WeightPointer {
     const Accumulator<T>* wide = nullptr;
 
     WeightPointer() = default;
-    WeightPointer(const void* data, bool isWide)
+    VERGENCE_HD WeightPointer(const void* data, bool isWide)
         : same(isWide ? nullptr : static_cast<const T*>(data)),
           wide(isWide ? static_cast<const Accumulator<T>*>(data) : nullptr)
     {
