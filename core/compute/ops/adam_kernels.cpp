@@ -28,9 +28,34 @@ void sumSquares(Stream& stream, const Tensor& gradients, double* sum)
 }
 #else
 constexpr Index kSquaresChunk = 16384;
-constexpr Index kLanes = 32;
+constexpr Index kRun = 1024; ///< numbers summed before the sum is widened
+constexpr Index kLanes = 64;
+/// Sums of a run in float that may have lost squares to underflow or overflow.
+constexpr double kLeastTrusted = 1e-24, kMostTrusted = 1e36;
 
-/// Sums of squares of fixed chunks, in lanes that the compiler keeps in registers.
+/// Sum of squares in lanes that the compiler keeps in registers, in the type of `Sum`.
+template <class Sum, class Real>
+double squaresOfRun(const Real* g, Index count)
+{
+    Sum lanes[kLanes] = {};
+    Index i = 0;
+    for (; i + kLanes <= count; i += kLanes) {
+        for (Index lane = 0; lane < kLanes; ++lane) {
+            const auto value = static_cast<Sum>(g[i + lane]);
+            lanes[lane] += value * value;
+        }
+    }
+    for (Index lane = 0; i < count; ++i, ++lane)
+        lanes[lane] += static_cast<Sum>(g[i]) * static_cast<Sum>(g[i]);
+    for (Index half = kLanes / 2; half > 0; half /= 2) {
+        for (Index lane = 0; lane < half; ++lane)
+            lanes[lane] += lanes[lane + half];
+    }
+    return static_cast<double>(lanes[0]);
+}
+
+/// Sums of squares of fixed chunks: short runs in float, once more in double where float is too
+/// narrow for them.
 template <class Real>
 struct SquaresOfChunk {
     const Real* gradients;
@@ -39,21 +64,15 @@ struct SquaresOfChunk {
 
     void operator()(Index chunk) const
     {
-        const Real* const g = gradients + chunk * kSquaresChunk;
-        const Index count = std::min(kSquaresChunk, n - chunk * kSquaresChunk);
-        double lanes[kLanes] = {};
-        Index i = 0;
-        for (; i + kLanes <= count; i += kLanes) {
-            for (Index lane = 0; lane < kLanes; ++lane) {
-                const auto value = static_cast<double>(g[i + lane]);
-                lanes[lane] += value * value;
-            }
-        }
-        for (Index lane = 0; i < count; ++i, ++lane)
-            lanes[lane] += static_cast<double>(g[i]) * static_cast<double>(g[i]);
+        const Index begin = chunk * kSquaresChunk, end = std::min(begin + kSquaresChunk, n);
         double sum = 0;
-        for (const double lane : lanes)
-            sum += lane;
+        for (Index i = begin; i < end; i += kRun) {
+            const Index count = std::min(kRun, end - i);
+            double run = squaresOfRun<Real>(gradients + i, count);
+            if (!(run >= kLeastTrusted && run <= kMostTrusted))
+                run = squaresOfRun<double>(gradients + i, count);
+            sum += run;
+        }
         partial[chunk] = sum;
     }
 };
@@ -87,7 +106,9 @@ struct BeginStep {
 
 void adamPrepare(Stream& stream, const AdamPreparation& in)
 {
-    if (in.gradients.dtype() == DType::F64)
+    if (in.gradients.isEmpty())
+        stream.fillBytes(&in.norm->sumOfSquares, 0, sizeof(double));
+    else if (in.gradients.dtype() == DType::F64)
         sumSquares<double>(stream, in.gradients, &in.norm->sumOfSquares);
     else
         sumSquares<float>(stream, in.gradients, &in.norm->sumOfSquares);
@@ -141,6 +162,25 @@ void runUpdate(Stream& stream, Index n, const UpdateItem<Real, Shadow>& item)
 }
 #else
 constexpr Index kUpdateBlock = 4096;
+constexpr Index kUpdateRun = 256;
+/// Elements that are asked for before their turn: the processor's own prefetching stops at every
+/// page, and here are four arrays.
+constexpr Index kAhead = 512;
+
+template <class Real>
+void updateRun(const AdamStep<Real>& step, Index count, const Real* gradients, Real* first,
+               Real* second, Real* values)
+{
+    const AdamStep<Real> local = step; // a copy that no array can alias
+#pragma GCC ivdep
+    for (Index i = 0; i < count; ++i) {
+        Real m = first[i], v = second[i], value = values[i];
+        adamElement(local, gradients[i], m, v, value);
+        first[i] = m;
+        second[i] = v;
+        values[i] = value;
+    }
+}
 
 /// A block of neighbours: everything but the arrays is read once, so that the loop vectorises.
 template <class Real, class Shadow>
@@ -152,19 +192,22 @@ struct UpdateBlock {
     {
         if (item.norm->factor == 0)
             return;
+        constexpr Index kLine = 64 / static_cast<Index>(sizeof(Real));
         const AdamStep<Real> step = item.step();
         const Index begin = block * kUpdateBlock, count = std::min(kUpdateBlock, n - begin);
         const Real* const gradients = item.gradients + begin;
         Real* const first = item.first + begin;
         Real* const second = item.second + begin;
         Real* const values = item.values + begin;
-#pragma GCC ivdep
-        for (Index i = 0; i < count; ++i) {
-            Real m = first[i], v = second[i], value = values[i];
-            adamElement(step, gradients[i], m, v, value);
-            first[i] = m;
-            second[i] = v;
-            values[i] = value;
+        for (Index i = 0; i < count; i += kUpdateRun) {
+            const Index run = std::min(kUpdateRun, count - i);
+            for (Index ahead = i + kAhead; ahead < i + kAhead + run; ahead += kLine) {
+                __builtin_prefetch(gradients + ahead);
+                __builtin_prefetch(first + ahead, 1);
+                __builtin_prefetch(second + ahead, 1);
+                __builtin_prefetch(values + ahead, 1);
+            }
+            updateRun(step, run, gradients + i, first + i, second + i, values + i);
         }
         if constexpr (!std::is_same_v<Shadow, NoShadow>) {
             Shadow* const shadows = item.shadows + begin;

@@ -8,7 +8,7 @@ namespace vergence {
 
 /// The sum of squares of all gradients and what follows from it.
 struct AdamPreparation {
-    Tensor gradients;                 ///< [n] F32 or F64
+    Tensor gradients;                 ///< [n] F32 or F64; empty counts as 0
     AdamNorm* norm = nullptr;         ///< on the device
     AdamCounters* counters = nullptr; ///< on the device
     double beta1 = 0, beta2 = 0, clipNorm = 0;

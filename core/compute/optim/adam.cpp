@@ -23,6 +23,8 @@ Adam::Adam(ParameterSet& parameters, Stream& stream, AdamOptions options)
                         options.beta2));
     expects(options.epsilon > 0 && options.clipNorm >= 0,
             "Adam: epsilon must be positive and clipNorm not negative");
+    expects(options.measuresNorm || options.clipNorm == 0,
+            "Adam: clipping needs the norm of the gradients");
     const auto& device = parameters.device();
     const DType type = parameters.masterType();
     m_first = Tensor::zeros(stream, device, {parameters.trained()}, type);
@@ -43,9 +45,9 @@ void Adam::setRates(Stream& stream, const std::vector<double>& rates)
 void Adam::step(Stream& stream)
 {
     auto* norm = static_cast<AdamNorm*>(m_norm.data());
-    adamPrepareKernel(stream, {m_parameters.gradients(), norm,
-                               static_cast<AdamCounters*>(m_counters.data()), m_options.beta1,
-                               m_options.beta2, m_options.clipNorm});
+    const Tensor measured = m_options.measuresNorm ? m_parameters.gradients() : Tensor{};
+    adamPrepareKernel(stream, {measured, norm, static_cast<AdamCounters*>(m_counters.data()),
+                               m_options.beta1, m_options.beta2, m_options.clipNorm});
     const auto& groups = m_parameters.groups();
     for (std::size_t g = 0; g < groups.size(); ++g) {
         const auto [first, last] = m_parameters.range(static_cast<int>(g));

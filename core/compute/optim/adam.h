@@ -14,13 +14,16 @@ struct AdamOptions {
     double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
     bool decoupledDecay = true; ///< AdamW; false adds decay · p to the gradient (Adam)
     double clipNorm = 0;        ///< gradients are scaled down to this global norm; 0 clips nothing
+    /// Reads all gradients once before the update: needed for clipping, for the norm, and to leave
+    /// out an update that is not finite. false saves that pass.
+    bool measuresNorm = true;
 };
 
 /// Adam over the flat arrays of a ParameterSet, one launch per group: reads the gradient, clips,
 /// updates both moments, the master value and its 16-bit shadow. Rates and the step count lie in
 /// device memory, so that a recorded step can be replayed; nothing waits for the host. Frozen
 /// groups keep their bits and have no moments. A gradient that is not finite leaves everything as
-/// it was and counts in skippedSteps().
+/// it was and counts in skippedSteps(), unless the options forgo the check.
 class Adam {
 public:
     /// Rates are 0 until setRates().
@@ -31,7 +34,8 @@ public:
     /// One update from the gradients; they are left as they are.
     void step(Stream& stream);
 
-    /// Before clipping, of the last step; not finite where it was skipped. Waits for the stream.
+    /// Before clipping, of the last step; not finite where it was skipped; 0 where the options say
+    /// that it is not measured. Waits for the stream.
     double gradientNorm(Stream& stream) const;
     Index steps(Stream& stream) const;        ///< updates so far, from the device
     Index skippedSteps(Stream& stream) const; ///< updates left out
