@@ -140,6 +140,77 @@ def convolutions():
                    y, x, w, [o], [s, s], [pad, pad], [1, 1], False, [0, 0], 1, [True] * 3))
 
 
+class Block(torch.nn.Module):
+    """A pre-norm block of ViT-S/14 with LayerScale."""
+
+    def __init__(self, width=384, heads=6):
+        super().__init__()
+        linear, norm, ones = torch.nn.Linear, torch.nn.LayerNorm, torch.ones
+        self.heads = heads
+        self.norm1, self.norm2 = norm(width, eps=1e-6), norm(width, eps=1e-6)
+        self.qkv, self.out = linear(width, 3 * width), linear(width, width)
+        self.fc1, self.fc2 = linear(width, 4 * width), linear(4 * width, width)
+        self.scale1 = torch.nn.Parameter(ones(width))
+        self.scale2 = torch.nn.Parameter(ones(width))
+
+    def forward(self, x):
+        b, n, d = x.shape
+        qkv = self.qkv(self.norm1(x)).reshape(b, n, 3, self.heads, d // self.heads)
+        q, k, v = qkv.permute(2, 0, 3, 1, 4).unbind(0)
+        context = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(b, n, d)
+        x = x + self.scale1 * self.out(context)
+        return x + self.scale2 * self.fc2(F.gelu(self.fc1(self.norm2(x))))
+
+
+class Tower(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.patches = torch.nn.Conv2d(3, 384, 14, 14)
+        self.token = torch.nn.Parameter(torch.zeros(1, 1, 384))
+        self.positions = torch.nn.Parameter(torch.zeros(1, 257, 384))
+        self.blocks = torch.nn.ModuleList(Block() for _ in range(12))
+        self.norm = torch.nn.LayerNorm(384, eps=1e-6)
+
+    def forward(self, image):
+        x = self.patches(image).flatten(2).transpose(1, 2)
+        x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], 1) + self.positions
+        for block in self.blocks:
+            x = block(x)
+        return self.norm(x)
+
+
+@rows
+def transformer():
+    flops = 2.0 * 8 * 257 * 12 * 384**2 + 4.0 * 8 * 257**2 * 384
+    block, tower, grad = Block(), Tower(), torch.randn(8, 257, 384)
+    x, image = torch.randn(8, 257, 384), torch.randn(8, 3, 224, 224)
+
+    def both():
+        with torch.enable_grad():
+            block.zero_grad()
+            inputs = x.clone().requires_grad_(True)
+            (block(inputs) * grad).sum().backward()
+
+    yield ("ViT-S/14 block forward [8,257,384]", flops, lambda: block(x))
+    yield ("ViT-S/14 block forward+backward [8,257,384]", 3 * flops, both)
+    yield ("ViT-S/14 forward [8,3,224,224]", 12 * flops + 2.0 * 8 * 256 * 588 * 384,
+           lambda: tower(image))
+
+
+@rows
+def optimizers():
+    weight = torch.nn.Parameter(torch.randn(25_000_000))
+    weight.grad = 1e-3 * torch.randn(25_000_000)
+    adam = torch.optim.AdamW([weight], lr=1e-3, weight_decay=0.01, fused=True)
+
+    def clipped():
+        torch.nn.utils.clip_grad_norm_([weight], 1.0)
+        adam.step()
+
+    yield ("AdamW on 25 M parameters", 0.0, adam.step)
+    yield ("AdamW on 25 M parameters, clipped", 0.0, clipped)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--threads", type=int, default=0, help="0: PyTorch's choice")
