@@ -6,6 +6,7 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
+#include "core/compute/dense/cpu_packed.h"
 #include "core/compute/dense/plan.h"
 #include "core/compute/dense/unfolded_conv.h"
 #include "core/compute/dense/workspace.h"
@@ -73,11 +74,17 @@ public:
         });
     }
 
-    /// A dense F32 copy of `count` matrices of 16-bit numbers in the pool, all threads.
+    /// target [rows, columns] = the same numbers of any type in F32, by all threads.
     void widen(Stream& stream, const void* source, DType type, Index rows, Index columns,
                Index stride, float* target);
 
 private:
+    /// Fills `packed` from b: [K, N], or [N, K] where transposed.
+    void pack(Stream& stream, const MatrixBatch& b, DType type, bool isTransposed,
+              const CpuPackedLinear& packed);
+    /// target [M, K] in F32 of a [K, M].
+    void turn(Stream& stream, const MatrixBatch& a, DType type, Index m, Index k, float* target);
+    void productInOrder(Stream& stream, const MatmulProblem& problem);
     void productOfWidened(Stream& stream, const MatmulProblem& problem);
 
     tbb::task_arena& m_arena;

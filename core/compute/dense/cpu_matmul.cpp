@@ -109,7 +109,9 @@ void TiledProduct::chooseTiles()
         m_tileColumns = std::min(m_p.n, ceilDiv(ceilDiv(m_p.n, pieces), 16) * 16);
     } else if (m_packed || m_p.transposeB) {
         // Columns first: a is read as it is, and every tile of b is put in order once.
-        m_rows = ceilDiv(m_p.m, 512);
+        // Rows of a that stay in the second cache meanwhile.
+        m_rows = ceilDiv(m_p.m,
+                         std::clamp<Index>((Index{1} << 18) / std::max<Index>(m_p.k, 1), 128, 512));
         const Index most = ceilDiv(m_p.n, 128);
         const Index columns = std::clamp<Index>(ceilDiv(wanted, m_rows), 1, most);
         m_tileColumns = m_packed ? m_packed->tileColumns()
@@ -154,7 +156,7 @@ std::shared_ptr<const Plan> TiledProduct::makePlan(Index m, Index n) const
     const OnThisThread single;
     const DType productType = m_isDirect ? m_p.outType : DType::F32;
     const auto a = matrixLayout(m, m_p.k, m_p.a.rowStride, m_p.transposeA, m_p.type);
-    const auto b = m_packed ? m_packed->layout(n)
+    const auto b = m_packed ? matrixLayout(m_p.k, n, n, false, m_p.type)
                             : matrixLayout(m_p.k, n, m_p.b.rowStride, m_p.transposeB, m_p.type);
     const auto y = matrixLayout(m, n, productStride(n), false, productType);
     const dnnl::memory::desc bias({1, n}, dnnlType(m_p.biasType), dnnl::memory::format_tag::ab);
@@ -192,8 +194,8 @@ std::shared_ptr<const Plan> TiledProduct::planOf(Index m, Index n) const
     const DType productType = m_isDirect ? m_p.outType : DType::F32;
     PlanKey key;
     auto& v = key.values;
-    v[0] = kProduct | flag(m_p.transposeA, 8) | flag(m_p.transposeB, 9) | flag(m_isDirect, 10) |
-           flag(m_isDirect && m_p.bias, 11) | flag(m_p.residualIsY(), 12) |
+    v[0] = kProduct | flag(m_p.transposeA, 8) | flag(m_p.transposeB && !m_packed, 9) |
+           flag(m_isDirect, 10) | flag(m_isDirect && m_p.bias, 11) | flag(m_p.residualIsY(), 12) |
            flag(static_cast<bool>(m_p.residual), 13) | static_cast<std::int64_t>(m_p.type) << 16 |
            static_cast<std::int64_t>(productType) << 24 |
            static_cast<std::int64_t>(m_p.biasType) << 32;
@@ -201,13 +203,12 @@ std::shared_ptr<const Plan> TiledProduct::planOf(Index m, Index n) const
     v[2] = n;
     v[3] = m_p.k;
     v[4] = m_p.a.rowStride;
-    v[5] = m_p.b.rowStride;
+    v[5] = m_packed ? n : m_p.b.rowStride;
     v[6] = productStride(n);
     if (m_isDirect) {
         v[7] = std::bit_cast<std::int64_t>(m_p.alpha);
         v[8] = std::bit_cast<std::int64_t>(m_p.beta);
     }
-    v[9] = m_packed ? static_cast<std::int64_t>(m_packed->layoutNumber(n)) : 0;
     return m_dense.plans().find(key, [&] { return makePlan(m, n); });
 }
 
@@ -253,7 +254,7 @@ void TiledProduct::runTile(Stream& stream, Index piece, int slot, const SlotMemo
     std::byte* a = advanced(
         m_p.a.data, m_p.offsetOf(m_p.a, batch) + (m_p.transposeA ? row : row * m_p.a.rowStride),
         m_p.type);
-    std::byte* b = m_packed ? m_packed->tile(tileColumn)
+    std::byte* b = m_packed ? reinterpret_cast<std::byte*>(m_packed->tile(tileColumn))
                             : advanced(m_p.b.data,
                                        m_p.offsetOf(m_p.b, batch) +
                                            (m_p.transposeB ? column * m_p.b.rowStride : column),
@@ -344,11 +345,45 @@ void CpuDenseMath::product(Stream& stream, const MatmulProblem& problem)
     if (problem.packedB)
         checkPacked(problem);
     const bool is16 = problem.type == DType::F16 || problem.type == DType::BF16;
+    const bool isNative =
+        problem.type == DType::F64 || (problem.type == DType::BF16 && m_multipliesBf16);
     const bool isFewRows = problem.m <= kFewRows && problem.transposeB;
-    if (is16 && problem.k > 0 && !isFewRows && !(problem.type == DType::BF16 && m_multipliesBf16))
+    if (problem.k == 0 || isFewRows || isNative)
+        TiledProduct(*this, problem).run(stream);
+    else if (problem.batches == 1 && problem.m >= 96 && problem.n >= 64 && problem.k >= 64)
+        productInOrder(stream, problem);
+    else if (is16)
         productOfWidened(stream, problem);
     else
         TiledProduct(*this, problem).run(stream);
+}
+
+/// Puts the operands into the order that oneDNN reads fastest, which costs a few percent of a large
+/// product and gains more.
+void CpuDenseMath::productInOrder(Stream& stream, const MatmulProblem& problem)
+{
+    MatmulProblem p = problem;
+    p.type = DType::F32;
+    std::shared_ptr<void> rows;
+    const std::size_t bytes = static_cast<std::size_t>(p.m * p.k) * sizeof(float);
+    if (p.transposeA) {
+        rows = workspace(stream, bytes);
+        turn(stream, p.a, problem.type, p.m, p.k, static_cast<float*>(rows.get()));
+    } else if (problem.type != DType::F32) {
+        rows = workspace(stream, bytes);
+        widen(stream, p.a.data, problem.type, p.m, p.k, p.a.rowStride,
+              static_cast<float*>(rows.get()));
+    }
+    if (rows)
+        p.a = {rows.get(), p.k, {}};
+    p.transposeA = false;
+    CpuPackedLinear packed(p.n, p.k);
+    if (!p.packedB) {
+        packed.setMemory(workspace(stream, packed.bytes()));
+        pack(stream, p.b, problem.type, p.transposeB, packed);
+        p.packedB = &packed;
+    }
+    TiledProduct(*this, p).run(stream);
 }
 
 void CpuDenseMath::productOfWidened(Stream& stream, const MatmulProblem& problem)

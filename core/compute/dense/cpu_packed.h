@@ -1,41 +1,42 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 
-#include <oneapi/dnnl/dnnl.hpp>
-
-#include "core/compute/dense.h"
+#include "core/compute/dense/problem.h"
 
 namespace vergence {
 
-/// A linear layer's weight [N, K] cut into tiles of columns, each in oneDNN's own order.
+/// The right-hand matrix [K, N] of a product in F32, cut into tiles of columns that lie one after
+/// another: each a dense [K, tileColumns]. oneDNN reads such tiles faster than any other plain
+/// order. Made of a linear layer's weight [N, K] once, or of any b for one product.
 class CpuPackedLinear final : public PackedWeight {
 public:
+    static constexpr Index kTileColumns = 128;
+
+    CpuPackedLinear(Index columns, Index depth)
+        : m_columns(columns),
+          m_depth(depth),
+          m_tileColumns(std::min(columns, kTileColumns))
+    {
+    }
+
     Index columns() const { return m_columns; }
     Index depth() const { return m_depth; }
     Index tileColumns() const { return m_tileColumns; }
-    const dnnl::memory::desc& layout(Index columns) const
+    std::size_t bytes() const
     {
-        return columns == m_tileColumns ? m_layout : m_lastLayout;
+        return static_cast<std::size_t>(m_columns * m_depth) * sizeof(float);
     }
-    /// Tells layouts apart in plan keys.
-    std::size_t layoutNumber(Index columns) const
+    float* tile(Index index) const
     {
-        return columns == m_tileColumns ? m_layoutNumber : m_lastLayoutNumber;
+        return static_cast<float*>(m_memory.get()) + index * m_tileColumns * m_depth;
     }
-    std::byte* tile(Index index) const
-    {
-        return static_cast<std::byte*>(m_memory.data()) +
-               static_cast<std::size_t>(index) * m_tileBytes;
-    }
+    void setMemory(std::shared_ptr<void> memory) { m_memory = std::move(memory); }
 
 private:
-    friend class CpuDenseMath;
-
-    Index m_columns = 0, m_depth = 0, m_tileColumns = 0;
-    dnnl::memory::desc m_layout, m_lastLayout;
-    std::size_t m_layoutNumber = 0, m_lastLayoutNumber = 0, m_tileBytes = 0;
-    Tensor m_memory; ///< U8
+    Index m_columns, m_depth, m_tileColumns;
+    std::shared_ptr<void> m_memory;
 };
 
 } // namespace vergence

@@ -101,31 +101,63 @@ void copyRows(const TileCopy& tile)
     }
 }
 
-/// A block of `size` × `size` numbers, or of fewer at the edges.
-template <class T>
-VERGENCE_HD void transposeBlock(const T* from, Index fromStride, float* to, Index toStride,
-                                Index rows, Index columns)
+using Floats = Pack<float, kPackSize<float>>;
+constexpr int kLanes = kPackSize<float>;
+
+/// The lower or upper halves of a and b, number by number in turn.
+template <bool upper, std::size_t... I>
+VERGENCE_HD Floats interleave(Floats a, Floats b, std::index_sequence<I...>)
 {
-    for (Index j = 0; j < columns; ++j) {
-        for (Index i = 0; i < rows; ++i)
-            to[j * toStride + i] = static_cast<float>(from[i * fromStride + j]);
+    constexpr int kFirst = upper ? kLanes / 2 : 0;
+    return __builtin_shufflevector(a, b,
+                                   (kFirst + static_cast<int>(I) / 2 + (I % 2 ? kLanes : 0))...);
+}
+
+/// Turns kLanes × kLanes numbers in registers: each round interleaves row i with row i + kLanes
+/// / 2.
+template <class T>
+VERGENCE_HD void transposeBlock(const T* from, Index fromStride, float* to, Index toStride)
+{
+    constexpr std::make_index_sequence<kLanes> kAll;
+    const Lanes<kLanes, true> whole{0, kLanes};
+    Floats row[kLanes], next[kLanes];
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes; ++i)
+        row[i] = loadAs<float>(from + i * fromStride, whole);
+#pragma GCC unroll 4
+    for (int round = kLanes; round > 1; round /= 2) {
+#pragma GCC unroll 8
+        for (int i = 0; i < kLanes / 2; ++i) {
+            next[2 * i] = interleave<false>(row[i], row[i + kLanes / 2], kAll);
+            next[2 * i + 1] = interleave<true>(row[i], row[i + kLanes / 2], kAll);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < kLanes; ++i)
+            row[i] = next[i];
     }
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes; ++i)
+        store(to + i * toStride, whole, row[i]);
 }
 
 template <class T>
 void copyTransposed(const TileCopy& tile)
 {
-    constexpr Index kBlock = 16; // 16 floats are a cache line on both sides
-    for (Index column = 0; column < tile.columns; column += kBlock) {
-        const Index columns = std::min(kBlock, tile.columns - column);
-        for (Index row = 0; row < tile.rows; row += kBlock) {
-            const Index rows = std::min(kBlock, tile.rows - row);
+    for (Index column = 0; column < tile.columns; column += kLanes) {
+        const Index columns = std::min<Index>(kLanes, tile.columns - column);
+        for (Index row = 0; row < tile.rows; row += kLanes) {
+            const Index rows = std::min<Index>(kLanes, tile.rows - row);
             const T* from = static_cast<const T*>(tile.source) + row * tile.sourceStride + column;
             float* to = tile.target + column * tile.targetStride + row;
-            if (rows == kBlock && columns == kBlock)
-                transposeBlock(from, tile.sourceStride, to, tile.targetStride, kBlock, kBlock);
-            else
-                transposeBlock(from, tile.sourceStride, to, tile.targetStride, rows, columns);
+            if (rows == kLanes && columns == kLanes) {
+                transposeBlock(from, tile.sourceStride, to, tile.targetStride);
+                continue;
+            }
+            for (Index j = 0; j < columns; ++j) {
+                for (Index i = 0; i < rows; ++i)
+                    to[j * tile.targetStride + i] =
+                        static_cast<float>(from[i * tile.sourceStride + j]);
+            }
         }
     }
 }
@@ -167,10 +199,13 @@ void multiplyRows(const RowProduct& p)
         Pack<float, kPackSize<T>> sums[Rows][kColumns] = {};
         Team{}.each<T>(p.k, [&](auto at) VERGENCE_INLINE {
             Pack<float, kPackSize<T>> weights[kColumns];
+#pragma GCC unroll 4
             for (int j = 0; j < kColumns; ++j)
                 weights[j] = loadAs<float>(b[j], at);
+#pragma GCC unroll 4
             for (int i = 0; i < Rows; ++i) {
                 const auto x = loadAs<float>(static_cast<const T*>(p.a) + i * p.aStride, at);
+#pragma GCC unroll 4
                 for (int j = 0; j < kColumns; ++j)
                     sums[i][j] = multiplyAdd(x, weights[j], sums[i][j]);
             }
