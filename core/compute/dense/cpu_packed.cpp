@@ -18,7 +18,7 @@ std::shared_ptr<const PackedWeight> CpuDenseMath::packLinear(Stream& stream, con
     if (weight.dtype() == DType::F64 || isNative || weight.size() == 0)
         return nullptr;
     const Index n = weight.extent(0), k = weight.extent(1);
-    auto packed = std::make_shared<CpuPackedLinear>(n, k);
+    auto packed = std::make_shared<CpuPackedLinear>(n, k, m_threads);
     const Tensor memory = Tensor::empty(weight.device(), {n, k});
     packed->setMemory(memory.storage());
     pack(stream, {weight.data(), k, {}}, weight.dtype(), true, *packed);

@@ -12,13 +12,18 @@ namespace vergence {
 /// order. Made of a linear layer's weight [N, K] once, or of any b for one product.
 class CpuPackedLinear final : public PackedWeight {
 public:
-    static constexpr Index kTileColumns = 128;
-
-    CpuPackedLinear(Index columns, Index depth)
+    CpuPackedLinear(Index columns, Index depth, int threads)
         : m_columns(columns),
           m_depth(depth),
-          m_tileColumns(std::min(columns, kTileColumns))
+          m_tileColumns(std::min(columns, tileColumns(columns, threads)))
     {
+    }
+
+    /// 128, or 64 where that shares few tiles out more evenly.
+    static Index tileColumns(Index columns, int threads)
+    {
+        const Index tiles = (columns + 127) / 128;
+        return tiles % threads == 0 || tiles >= 4 * Index{threads} ? 128 : 64;
     }
 
     Index columns() const { return m_columns; }

@@ -186,35 +186,47 @@ void sumPartialsBody(Stream&, const PartialSum& sum)
     });
 }
 
+constexpr int kColumns = 4;
+
+/// One step of kColumns rows of b under `Rows` rows of a: sums[i · kColumns + j] += a_i ⊙ b_j. The
+/// indices are written out, so that all sums stay in registers.
+template <class T, class At, class Sum, std::size_t... I, std::size_t... J>
+VERGENCE_HD void multiplyStep(const T* a, Index aStride, const T* const* b, At at, Sum* sums,
+                              std::index_sequence<I...>, std::index_sequence<J...>)
+{
+    const Sum weights[] = {loadAs<float>(b[J], at)...};
+    const auto row = [&](std::size_t i) VERGENCE_INLINE {
+        const Sum x = loadAs<float>(a + static_cast<Index>(i) * aStride, at);
+        ((sums[i * kColumns + J] = multiplyAdd(x, weights[J], sums[i * kColumns + J])), ...);
+    };
+    (row(I), ...);
+}
+
 /// `Rows` rows of a against kColumns rows of b at a time, each sum in the lanes of one register.
 template <class T, int Rows>
 void multiplyRows(const RowProduct& p)
 {
-    constexpr int kColumns = 4;
+    constexpr int N = kPackSize<T>;
+    constexpr std::make_index_sequence<Rows> kRows;
+    constexpr std::make_index_sequence<kColumns> kEach;
+    const T* a = static_cast<const T*>(p.a);
     for (Index column = 0; column < p.n; column += kColumns) {
         const int columns = static_cast<int>(std::min<Index>(kColumns, p.n - column));
         const T* b[kColumns];
         for (int j = 0; j < kColumns; ++j)
             b[j] = static_cast<const T*>(p.b) + (column + std::min(j, columns - 1)) * p.bStride;
-        Pack<float, kPackSize<T>> sums[Rows][kColumns] = {};
-        Team{}.each<T>(p.k, [&](auto at) VERGENCE_INLINE {
-            Pack<float, kPackSize<T>> weights[kColumns];
-#pragma GCC unroll 4
-            for (int j = 0; j < kColumns; ++j)
-                weights[j] = loadAs<float>(b[j], at);
-#pragma GCC unroll 4
-            for (int i = 0; i < Rows; ++i) {
-                const auto x = loadAs<float>(static_cast<const T*>(p.a) + i * p.aStride, at);
-#pragma GCC unroll 4
-                for (int j = 0; j < kColumns; ++j)
-                    sums[i][j] = multiplyAdd(x, weights[j], sums[i][j]);
-            }
-        });
-        for (int i = 0; i < Rows; ++i) {
+        Pack<float, N> sums[Rows * kColumns] = {};
+        Index i = 0;
+        for (; i + N <= p.k; i += N)
+            multiplyStep(a, p.aStride, b, Lanes<N, true>{i, N}, sums, kRows, kEach);
+        if (i < p.k)
+            multiplyStep(a, p.aStride, b, Lanes<N, false>{i, static_cast<int>(p.k - i)}, sums,
+                         kRows, kEach);
+        for (int r = 0; r < Rows; ++r) {
             for (int j = 0; j < columns; ++j) {
                 LaneSum<float, 1> sum;
-                sum.chain[0] = sums[i][j];
-                p.product[i * p.productStride + column + j] = sum.ofThread();
+                sum.chain[0] = sums[r * kColumns + j];
+                p.product[r * p.productStride + column + j] = sum.ofThread();
             }
         }
     }
