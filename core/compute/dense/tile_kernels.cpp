@@ -143,10 +143,11 @@ VERGENCE_HD void transposeBlock(const T* from, Index fromStride, float* to, Inde
 template <class T>
 void copyTransposed(const TileCopy& tile)
 {
-    for (Index column = 0; column < tile.columns; column += kLanes) {
-        const Index columns = std::min<Index>(kLanes, tile.columns - column);
-        for (Index row = 0; row < tile.rows; row += kLanes) {
-            const Index rows = std::min<Index>(kLanes, tile.rows - row);
+    // Few rows at a time, along their memory: as many streams as the processor reads ahead.
+    for (Index row = 0; row < tile.rows; row += kLanes) {
+        const Index rows = std::min<Index>(kLanes, tile.rows - row);
+        for (Index column = 0; column < tile.columns; column += kLanes) {
+            const Index columns = std::min<Index>(kLanes, tile.columns - column);
             const T* from = static_cast<const T*>(tile.source) + row * tile.sourceStride + column;
             float* to = tile.target + column * tile.targetStride + row;
             if (rows == kLanes && columns == kLanes) {
