@@ -42,7 +42,7 @@ public:
         return m_workspace.take(bytes);
     }
 
-    PlanCache& plans() { return m_plans; }
+    CpuPlans& plans() { return m_plans; }
     int threads() const { return m_threads; }
     /// Whether BF16 is multiplied as such; otherwise 16-bit operands are widened to F32 first,
     /// which is faster where dot products of pairs run at half rate.
@@ -91,7 +91,7 @@ private:
     int m_threads;
     bool m_multipliesBf16;
     Workspace m_workspace;
-    PlanCache m_plans;
+    CpuPlans m_plans;
 };
 
 std::unique_ptr<DenseMath> makeCpuDenseMath(Device& device, tbb::task_arena& arena, int threads);

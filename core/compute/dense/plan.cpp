@@ -114,45 +114,4 @@ void Plan::run(std::span<void* const> pointers, void* scratch) const
             fmt::format("oneDNN could not run a product (status {}).", static_cast<int>(status)));
 }
 
-std::size_t PlanKeyHash::operator()(const PlanKey& key) const
-{
-    // FNV-1a over whole words, with a final mix.
-    std::uint64_t hash = 14695981039346656037ull;
-    for (const std::int64_t value : key.values)
-        hash = (hash ^ static_cast<std::uint64_t>(value)) * 1099511628211ull;
-    return hash ^ (hash >> 29);
-}
-
-bool PlanCache::lookUp(const PlanKey& key, std::shared_ptr<const Plan>& plan)
-{
-    const std::lock_guard lock(m_mutex);
-    const auto found = m_index.find(key);
-    if (found == m_index.end())
-        return false;
-    m_entries.splice(m_entries.begin(), m_entries, found->second);
-    plan = found->second->plan;
-    return true;
-}
-
-std::shared_ptr<const Plan> PlanCache::keep(const PlanKey& key, std::shared_ptr<const Plan> plan)
-{
-    const std::lock_guard lock(m_mutex);
-    const auto found = m_index.find(key);
-    if (found != m_index.end())
-        return found->second->plan;
-    m_entries.push_front({key, plan});
-    m_index.emplace(key, m_entries.begin());
-    if (m_entries.size() > m_most) {
-        m_index.erase(m_entries.back().key);
-        m_entries.pop_back();
-    }
-    return plan;
-}
-
-std::size_t PlanCache::size() const
-{
-    const std::lock_guard lock(m_mutex);
-    return m_entries.size();
-}
-
 } // namespace vergence

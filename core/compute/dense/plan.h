@@ -2,14 +2,12 @@
 
 #include <array>
 #include <atomic>
-#include <cstdint>
-#include <list>
 #include <memory>
-#include <mutex>
 #include <span>
-#include <unordered_map>
 
 #include <oneapi/dnnl/dnnl.hpp>
+
+#include "core/compute/dense/plan_cache.h"
 
 namespace vergence {
 
@@ -66,45 +64,8 @@ private:
     mutable std::array<std::atomic<Set*>, 16> m_idle{};
 };
 
-/// What distinguishes primitives: kind, extents, strides, types, options; unused entries 0.
-struct PlanKey {
-    std::array<std::int64_t, 18> values{};
-
-    bool operator==(const PlanKey&) const = default;
-};
-struct PlanKeyHash {
-    std::size_t operator()(const PlanKey& key) const;
-};
-
-/// Plans by key; the least recently used leave when there are more than `most`. Thread-safe.
-class PlanCache {
-public:
-    explicit PlanCache(std::size_t most = 1024) : m_most(most) {}
-
-    /// The plan of `key`, made by `make()` where it is not there. `make` may return null ("oneDNN
-    /// has nothing fast for this"), which is remembered too.
-    template <class Make>
-    std::shared_ptr<const Plan> find(const PlanKey& key, const Make& make)
-    {
-        std::shared_ptr<const Plan> plan;
-        // Made outside the lock: generating code takes milliseconds.
-        return lookUp(key, plan) ? plan : keep(key, make());
-    }
-    std::size_t size() const;
-
-private:
-    struct Entry {
-        PlanKey key;
-        std::shared_ptr<const Plan> plan;
-    };
-    bool lookUp(const PlanKey& key, std::shared_ptr<const Plan>& plan);
-    std::shared_ptr<const Plan> keep(const PlanKey& key, std::shared_ptr<const Plan> plan);
-
-    std::size_t m_most;
-    mutable std::mutex m_mutex;
-    std::list<Entry> m_entries; ///< most recently used first
-    std::unordered_map<PlanKey, std::list<Entry>::iterator, PlanKeyHash> m_index;
-};
+/// All primitives of a device.
+using CpuPlans = PlanCache<Plan>;
 
 /// The engine that all plans of the process share.
 const dnnl::engine& cpuEngine();

@@ -5,7 +5,7 @@
 #include <QTest>
 
 #include "core/compute/dense.h"
-#include "core/compute/dense/cpu_dense.h"
+#include "core/compute/dense/plan_cache.h"
 #include "tests/core/compute/dense/dense_fixture.h"
 #include "tests/support/device_table.h"
 #include "tests/support/numbers.h"
@@ -411,14 +411,14 @@ private Q_SLOTS:
 
     void rememberedPlansAreBounded()
     {
-        PlanCache cache(3);
+        PlanCache<int> cache(3);
         int made = 0;
         const auto find = [&](std::int64_t number) {
             PlanKey key;
             key.values[0] = number;
             cache.find(key, [&] {
                 ++made;
-                return std::shared_ptr<const Plan>();
+                return std::make_shared<const int>(0);
             });
         };
         for (const int number : {1, 2, 3, 1, 4, 1, 3})
