@@ -8,7 +8,6 @@
 #include "app/shell/main_window.h"
 #include "app/shell/preview_path.h"
 #include "app/shell/watchdog.h"
-#include "app/viewport/gl_warmup.h"
 #include "core/base/error.h"
 #include "core/run/signal_watch.h"
 
@@ -60,7 +59,9 @@ int main(int argc, char** argv)
         QApplication application(argc, argv);
         if (options.probesInterop)
             return vergence::probeInterop();
-        return options.warmsShaders ? vergence::warmShaderCache() : showWindow(application, options);
+        if (options.warmsShaders)
+            return vergence::warmShaders();
+        return showWindow(application, options);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "vergence-studio: %s\n", error.what());
         return static_cast<int>(vergence::ExitCode::RunFailed);

@@ -10,8 +10,10 @@
 #include <QOffscreenSurface>
 #include <QOpenGLContext>
 
+#include "app/viewport/gl_warmup.h"
 #include "core/base/log.h"
 #include "core/compute/backend.h"
+#include "core/plugin/plugin_registry.h"
 
 namespace vergence {
 
@@ -102,6 +104,11 @@ std::unique_ptr<FrameUploader> PreviewPath::makeUploader() const
     const auto make =
         reinterpret_cast<Make>(QLibrary::resolve(modulePath(), "vergenceFrameUploader"));
     return std::unique_ptr<FrameUploader>(make == nullptr ? nullptr : make(m_device.constData()));
+}
+
+int warmShaders()
+{
+    return warmShaderCache(cacheHome() / "shaders-are-warm");
 }
 
 int probeInterop()

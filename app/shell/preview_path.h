@@ -45,4 +45,8 @@ private:
 /// the GPU on stdout, else 1 with the reason on stderr. Needs a QGuiApplication.
 int probeInterop();
 
+/// The child's part (`vergence-studio --warm-shaders`), see app/viewport/gl_warmup.h. Needs a
+/// QApplication.
+int warmShaders();
+
 } // namespace vergence

@@ -12,7 +12,6 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
-#include "core/plugin/plugin_registry.h"
 
 namespace vergence {
 namespace {
@@ -94,12 +93,11 @@ std::string currentDriver()
 
 } // namespace
 
-int warmShaderCache()
+int warmShaderCache(const std::filesystem::path& mark)
 {
     QString reason;
     if (!GlViewport::isAvailable(&reason))
         return 1;
-    const std::filesystem::path mark = cacheHome() / "shaders-are-warm";
     const std::string driver = currentDriver();
     try {
         if (std::filesystem::exists(mark) && readFile(mark) == driver)

@@ -6,7 +6,7 @@
 #include "core/compute/host_device.h"
 
 #if defined(__CUDACC__)
-#include <cuda_fp16.h>
+#include "core/compute/half_device.cuh"
 #endif
 
 namespace vergence {
