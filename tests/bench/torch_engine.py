@@ -4,7 +4,8 @@
 Not part of the build and no dependency of it: run by hand where PyTorch is installed, for instance
     python3 torch_engine.py --threads 2 --filter conv
 Prints name, microseconds of the fastest call and GFLOP/s. Each part of the engine has one function
-with the decorator @rows; it yields (name, flops, function).
+with the decorator @rows; it yields (name, flops, function), or
+(name, bytes, function, GBS).
 """
 import argparse
 import re
@@ -211,6 +212,140 @@ def optimizers():
     yield ("AdamW on 25 M parameters, clipped", 0.0, clipped)
 
 
+GBS = "GB/s"  # of rows that name bytes instead of flops
+
+
+@rows
+def copies():
+    for count in (262144, 789504, 3158016, 12582912):
+        x, y = torch.randn(count), torch.empty(count)
+        yield f"copy {count}", 8.0 * count, lambda x=x, y=y: y.copy_(x), GBS
+
+
+@rows
+def element_wise():
+    aten = torch.ops.aten
+    m, n = 2056, 1536
+    size, bytes_ = f" {m}x{n}", 4.0 * m * n
+    x, g, y, scale = torch.randn(m, n), torch.randn(m, n), torch.empty(m, n), torch.randn(n)
+    half, bf16, sums = x.half(), x.bfloat16(), torch.zeros(n)
+    for name, how in (("gelu erf", "none"), ("gelu tanh", "tanh")):
+        yield (name + size, 2 * bytes_, lambda how=how: aten.gelu.out(x, approximate=how, out=y),
+               GBS)
+        yield (name + " backward" + size, 3 * bytes_,
+               lambda how=how: aten.gelu_backward.grad_input(g, x, approximate=how, grad_input=y),
+               GBS)
+    yield "silu" + size, 2 * bytes_, lambda: aten.silu.out(x, out=y), GBS
+    yield ("silu backward" + size, 3 * bytes_,
+           lambda: aten.silu_backward.grad_input(g, x, grad_input=y), GBS)
+    yield "dropout 0.1" + size, 2 * bytes_, lambda: aten.native_dropout(x, 0.1, True), GBS
+    yield "add" + size, 3 * bytes_, lambda: torch.add(x, g, out=y), GBS
+    yield "cast f32 bf16" + size, 1.5 * bytes_, lambda: bf16.copy_(x), GBS
+    yield "cast f16 f32" + size, 1.5 * bytes_, lambda: y.copy_(half), GBS
+    yield "column sums" + size, bytes_, lambda: sums.add_(x.sum(0)), GBS
+    yield "layer scale residual" + size, 3 * bytes_, lambda: torch.addcmul(g, x, scale, out=y), GBS
+    both, grads = torch.randn(m, 2 * n), torch.empty(m, 2 * n)
+    gate, up = both.split(n, dim=1)
+    yield "swiglu" + size, 3 * bytes_, lambda: torch.mul(F.silu(gate), up, out=y), GBS
+
+    def swiglu_backward():
+        grads[:, :n] = aten.silu_backward(g * up, gate)
+        torch.mul(g, F.silu(gate), out=grads[:, n:])
+
+    yield "swiglu backward" + size, 5 * bytes_, swiglu_backward, GBS
+
+
+@rows
+def norms():
+    aten = torch.ops.aten
+    m, n = 2056, 384
+    for kind, name in ((torch.float32, "f32"), (torch.bfloat16, "bf16")):
+        size, bytes_ = f" {m}x{n} {name}", float(m * n * (4 if name == "f32" else 2))
+        x, g = torch.randn(m, n).to(kind), torch.randn(m, n).to(kind)
+        w, b = torch.randn(n), torch.randn(n)  # F32 beside bf16 numbers, as mixed training has them
+        _, mean, rstd = aten.native_layer_norm(x, [n], w, b, 1e-5)
+        yield ("layer norm" + size, 2 * bytes_,
+               lambda x=x, w=w, b=b: aten.native_layer_norm(x, [n], w, b, 1e-5), GBS)
+        yield ("layer norm backward" + size, 3 * bytes_,
+               lambda x=x, g=g, w=w, b=b, mean=mean, rstd=rstd: aten.native_layer_norm_backward(
+                   g, x, [n], mean, rstd, w, b, [True] * 3), GBS)
+        w = w.to(kind)
+        yield "rms norm" + size, 2 * bytes_, lambda x=x, w=w: F.rms_norm(x, [n], w, 1e-5), GBS
+        leaf, weight = x.clone().requires_grad_(), w.clone().requires_grad_()
+        with torch.enable_grad():
+            y = F.rms_norm(leaf, [n], weight, 1e-5)
+        yield ("rms norm backward" + size, 3 * bytes_,
+               lambda y=y, leaf=leaf, weight=weight, g=g: torch.autograd.grad(
+                   y, (leaf, weight), g, retain_graph=True), GBS)
+    for silu in (False, True):
+        for side, c, layout in ((64, 64, "nhwc"), (64, 64, "nchw"), (32, 128, "nhwc"),
+                                (16, 256, "nhwc")):
+            size = f"{' silu' if silu else ''} 1x{c}x{side}x{side} {layout}"
+            bytes_, p = 4.0 * c * side * side, side * side
+            form = torch.channels_last if layout == "nhwc" else torch.contiguous_format
+            x = torch.randn(1, c, side, side).contiguous(memory_format=form)
+            g = torch.randn(1, c, side, side).contiguous(memory_format=form)
+            w, b = torch.randn(c), torch.randn(c)
+
+            def forward(x=x, w=w, b=b, silu=silu, c=c, p=p):
+                y, mean, rstd = aten.native_group_norm(x, w, b, 1, c, p, 32, 1e-5)
+                return (F.silu(y) if silu else y), y, mean, rstd
+
+            _, inner, mean, rstd = forward()
+
+            def backward(x=x, w=w, g=g, silu=silu, c=c, p=p, y=inner, mean=mean, rstd=rstd):
+                inner_grad = aten.silu_backward(g, y) if silu else g
+                return aten.native_group_norm_backward(inner_grad, x, mean, rstd, w, 1, c, p, 32,
+                                                       [True] * 3)
+
+            yield "group norm" + size, 2 * bytes_, forward, GBS
+            yield "group norm backward" + size, 3 * bytes_, backward, GBS
+
+
+@rows
+def losses():
+    aten = torch.ops.aten
+    m, n = 12336, 257
+    x, g, y = torch.randn(m, n), torch.randn(m, n), torch.empty(m, n)
+    yield (f"softmax {m}x{n}", 8.0 * m * n, lambda: aten._softmax.out(x, -1, False, out=y), GBS)
+    p = torch.softmax(x, -1)
+    yield (f"softmax backward {m}x{n}", 12.0 * m * n,
+           lambda: aten._softmax_backward_data.out(g, p, -1, torch.float32, grad_input=y), GBS)
+    m, n = 128, 49152
+    z, labels, one = torch.randn(m, n), torch.randint(0, n, (m,)), torch.ones(())
+    yield f"cross entropy {m}x{n}", 4.0 * m * n, lambda: F.cross_entropy(z, labels), GBS
+    logp = torch.log_softmax(z, -1)
+
+    def backward():
+        inner = aten.nll_loss_backward(one, logp, labels, None, 1, -100, torch.tensor(float(m)))
+        return aten._log_softmax_backward_data(inner, logp, -1, torch.float32)
+
+    yield f"cross entropy backward {m}x{n}", 8.0 * m * n, backward, GBS
+    count = 1048576
+    a, b, grad = torch.randn(count), torch.randn(count), torch.empty(count)
+    yield f"mse {count}", 8.0 * count, lambda: F.mse_loss(a, b), GBS
+    yield (f"mse backward {count}", 12.0 * count,
+           lambda: aten.mse_loss_backward.grad_input(one, a, b, 1, grad_input=grad), GBS)
+
+
+@rows
+def structure():
+    x, y = torch.randn(8, 257, 6, 64), torch.empty(8, 6, 257, 64)
+    yield ("heads first 8x257x6x64", 8.0 * x.numel(),
+           lambda x=x, y=y: y.copy_(x.permute(0, 2, 1, 3)), GBS)
+    x, y = torch.randn(1, 64, 64, 64), torch.empty(1, 64, 64, 64)
+    yield ("channels first 1x64x64x64", 8.0 * x.numel(),
+           lambda x=x, y=y: y.copy_(x.permute(0, 3, 1, 2)), GBS)
+    x, y = torch.randn(2056, 1536), torch.empty(1536, 2056)
+    yield "transpose 2056x1536", 8.0 * x.numel(), lambda x=x, y=y: y.copy_(x.t()), GBS
+    table, ids = torch.randn(49152, 576), torch.arange(2048) * 7919 % 49152
+    y = torch.randn(2048, 576)
+    yield ("gather 2048 of 49152x576", 8.0 * y.numel(),
+           lambda: torch.index_select(table, 0, ids, out=y), GBS)
+    yield ("scatter add 2048 of 49152x576", 12.0 * y.numel(),
+           lambda: table.index_add_(0, ids, y), GBS)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--threads", type=int, default=0, help="0: PyTorch's choice")
@@ -223,11 +358,11 @@ def main():
     torch.manual_seed(1)
     print(f"# PyTorch {torch.__version__}, {torch.get_num_threads()} threads")
     for part in PARTS:
-        for name, flops, call in part():
+        for name, work, call, *unit in part():
             if re.search(options.filter, name):
                 seconds = best_seconds(call, options.seconds)
-                print(f"{name:56s} {seconds * 1e6:10.1f} us {flops / seconds * 1e-9:8.1f} GFLOP/s",
-                      flush=True)
+                print(f"{name:56s} {seconds * 1e6:10.1f} us {work / seconds * 1e-9:8.1f} "
+                      f"{unit[0] if unit else 'GFLOP/s'}", flush=True)
 
 
 if __name__ == "__main__":

@@ -17,15 +17,13 @@ VERGENCE_HD Real sigmoid(Real x)
 template <class Real>
 VERGENCE_HD Real geluErf(Real x)
 {
-    using S = ScalarOf<Real>;
-    return S(0.5) * x * (S(1) + errorFunction(x * S(0.70710678118654752440)));
+    return x * normalDistribution(x).below;
 }
 template <class Real>
 VERGENCE_HD Real geluErfDerivative(Real x)
 {
-    using S = ScalarOf<Real>;
-    const Real cdf = S(0.5) * (S(1) + errorFunction(x * S(0.70710678118654752440)));
-    return cdf + x * S(0.39894228040143267794) * exponential(S(-0.5) * x * x);
+    const NormalDistribution<Real> normal = normalDistribution(x);
+    return normal.below + x * normal.density;
 }
 
 template <class Real>

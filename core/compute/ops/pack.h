@@ -291,6 +291,27 @@ VERGENCE_HD void storeWhole(T* to, const Pack<Real, N>& pack)
 
 } // namespace packs
 
+#if !defined(__CUDACC__)
+namespace packs {
+
+template <class P, class Int, Int... I>
+VERGENCE_HD P countUp(std::integer_sequence<Int, I...>)
+{
+    return P{I...};
+}
+
+/// Which lanes of a pack P belong to a part of `count` numbers.
+template <class P>
+VERGENCE_HD BitsOf<P> isWithin(int count)
+{
+    using Scalar = std::remove_cvref_t<decltype(std::declval<BitsOf<P>&>()[0])>;
+    constexpr int N = sizeof(P) / sizeof(ScalarOf<P>);
+    return countUp<BitsOf<P>>(std::make_integer_sequence<Scalar, N>{}) < static_cast<Scalar>(count);
+}
+
+} // namespace packs
+#endif
+
 /// The numbers from[at] in the accuracy of Real; 0 beyond a part's count.
 template <class Real, class T, class At>
 VERGENCE_HD Pack<Real, At::kSize> loadAs(const T* from, At at)
@@ -299,9 +320,16 @@ VERGENCE_HD Pack<Real, At::kSize> loadAs(const T* from, At at)
     if constexpr (At::kWhole) {
         return packs::loadWhole<Real, At::kSize>(from);
     } else {
+#if defined(__AVX512F__) && !defined(__CUDACC__)
+        if constexpr (std::is_same_v<T, float> && At::kSize == 16)
+            return (Pack<Real, 16>)_mm512_maskz_loadu_ps(
+                static_cast<__mmask16>((1u << at.count) - 1), from);
+#endif
         Pack<Real, At::kSize> pack{};
-        for (int i = 0; i < At::kSize; ++i)
-            pack[i] = i < at.count ? static_cast<Real>(from[i]) : Real(0);
+        for (int i = 0; i < At::kSize; ++i) {
+            if (i < at.count)
+                pack[i] = static_cast<Real>(from[i]);
+        }
         return pack;
     }
 }
@@ -321,6 +349,11 @@ VERGENCE_HD void store(T* to, At at, const P& pack)
     if constexpr (At::kWhole) {
         packs::storeWhole<T, Real, At::kSize>(to, pack);
     } else {
+#if defined(__AVX512F__) && !defined(__CUDACC__)
+        if constexpr (std::is_same_v<T, float> && std::is_same_v<Real, float> && At::kSize == 16)
+            return _mm512_mask_storeu_ps(to, static_cast<__mmask16>((1u << at.count) - 1),
+                                         (__m512)pack);
+#endif
         for (int i = 0; i < At::kSize; ++i) {
             if (i < at.count)
                 to[i] = static_cast<T>(pack[i]);
@@ -376,8 +409,13 @@ struct LaneSum {
         if constexpr (At::kWhole) {
             chain[At::kSlot % Slots] += value;
         } else {
+#if defined(__CUDACC__)
             for (int i = 0; i < At::kSize; ++i)
                 chain[0][i] += i < at.count ? value[i] : Accumulator<T>(0);
+#else
+            const auto isThere = packs::isWithin<PackFor<T>>(at.count);
+            chain[0] += select(isThere, value, PackFor<T>{});
+#endif
         }
     }
     /// Over the lanes of this thread.
@@ -409,8 +447,13 @@ struct LaneMaximum {
         if constexpr (At::kWhole) {
             most = select(value > most, value, most);
         } else {
+#if defined(__CUDACC__)
             for (int i = 0; i < At::kSize; ++i)
                 most[i] = i < at.count && value[i] > most[i] ? value[i] : most[i];
+#else
+            const auto isThere = packs::isWithin<PackFor<T>>(at.count);
+            most = select(isThere & (value > most), value, most);
+#endif
         }
     }
     VERGENCE_HD Real ofThread() const

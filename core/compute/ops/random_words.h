@@ -40,21 +40,53 @@ VERGENCE_HD void multiplyWide(Words a, std::uint32_t factor, Words& high, Words&
     low = (Words)((even & kLow) | (odd << 32));
 }
 
-/// Words 4 · first … of (seed, stream): kWords blocks of four, word by word. first + kWords stays
-/// below a multiple of 2³² that the block numbers do not cross (see philoxWords).
+/// Number I of the interleaved halves of a and b, per 16 bytes: words (a0 b0 a1 b1 or a2 b2 a3 b3)
+/// or pairs of words (a0 a1 b0 b1 or a2 a3 b2 b3).
+template <bool isHigh, bool inPairs, class V, int... I>
+VERGENCE_HD V interleave(V a, V b, std::integer_sequence<int, I...>)
+{
+    constexpr int kHalf = isHigh ? 2 : 0;
+    return __builtin_shufflevector(a, b,
+                                   (I / 4 * 4 + kHalf + (inPairs ? I % 2 : I % 4 / 2) +
+                                    ((inPairs ? I % 4 / 2 : I % 2) != 0 ? kWords : 0))...);
+}
+
+/// Of four vectors with the words 0, 1, 2, 3 of blocks in the order of blockOrder(), the words of
+/// all blocks one after another.
+template <class V>
+VERGENCE_HD void inOrder(V (&word)[4])
+{
+    constexpr auto all = std::make_integer_sequence<int, kWords>{};
+    const V a = interleave<false, false>(word[0], word[1], all);
+    const V b = interleave<false, false>(word[2], word[3], all);
+    const V c = interleave<true, false>(word[0], word[1], all);
+    const V d = interleave<true, false>(word[2], word[3], all);
+    word[0] = interleave<false, true>(a, b, all);
+    word[1] = interleave<true, true>(a, b, all);
+    word[2] = interleave<false, true>(c, d, all);
+    word[3] = interleave<true, true>(c, d, all);
+}
+
+/// Which block each place of a vector works on, so that inOrder() needs no shuffles across 16
+/// bytes.
+template <std::uint32_t... I>
+VERGENCE_HD Words blockOrder(std::integer_sequence<std::uint32_t, I...>)
+{
+    return Words{(I % 4 * (kWords / 4) + I / 4)...};
+}
+
+/// kWords blocks of (seed, stream) from block `first` on, in the order of blockOrder().
 VERGENCE_HD void blocks(std::uint64_t seed, std::uint64_t stream, std::uint64_t first,
                         Words (&word)[4])
 {
-    Words c0, c1 = Words{} + static_cast<std::uint32_t>(first >> 32);
-    for (int i = 0; i < kWords; ++i)
-        c0[i] = static_cast<std::uint32_t>(i);
-    c0 = c0 + static_cast<std::uint32_t>(first);
+    const auto low = static_cast<std::uint32_t>(first);
+    Words c0 = blockOrder(std::make_integer_sequence<std::uint32_t, kWords>{}) + low;
     // Where the low half overflowed, the high half counts one more.
-    c1 = c1 - (Words)(c0 < static_cast<std::uint32_t>(first));
+    Words c1 = static_cast<std::uint32_t>(first >> 32) - (Words)(c0 < low);
     Words c2 = Words{} + static_cast<std::uint32_t>(stream);
     Words c3 = Words{} + static_cast<std::uint32_t>(stream >> 32);
-    std::uint32_t k0 = static_cast<std::uint32_t>(seed);
-    std::uint32_t k1 = static_cast<std::uint32_t>(seed >> 32);
+    Words k0 = Words{} + static_cast<std::uint32_t>(seed);
+    Words k1 = Words{} + static_cast<std::uint32_t>(seed >> 32);
     for (int round = 0; round < 10; ++round) {
         Words high0, low0, high1, low1;
         multiplyWide(c0, 0xD2511F53u, high0, low0);
@@ -63,8 +95,8 @@ VERGENCE_HD void blocks(std::uint64_t seed, std::uint64_t stream, std::uint64_t 
         c1 = low1;
         c2 = high0 ^ c3 ^ k1;
         c3 = low0;
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
+        k0 = k0 + 0x9E3779B9u;
+        k1 = k1 + 0xBB67AE85u;
     }
     word[0] = c0;
     word[1] = c1;
@@ -83,10 +115,18 @@ VERGENCE_HD void philoxWords(std::uint64_t seed, std::uint64_t stream, std::uint
 {
     philoxes::Words word[4];
     philoxes::blocks(seed, stream, block, word);
-    for (int i = 0; i < philoxes::kWords; ++i) {
-        for (int k = 0; k < 4; ++k)
-            words[4 * i + k] = word[k][i];
-    }
+    philoxes::inOrder(word);
+    std::memcpy(words, word, sizeof(words));
+}
+
+/// `value` where the word is at least `threshold`, else 0.
+template <class P>
+VERGENCE_HD P keptWhere(const std::uint32_t* words, std::uint32_t threshold, P value)
+{
+    constexpr int N = sizeof(P) / sizeof(ScalarOf<P>);
+    Pack<std::uint32_t, N> word;
+    std::memcpy(&word, words, sizeof(word));
+    return select(__builtin_convertvector(word >= threshold, BitsOf<P>), value, P{});
 }
 
 #else
@@ -99,6 +139,15 @@ VERGENCE_HD void philoxWords(std::uint64_t seed, std::uint64_t stream, std::uint
     const PhiloxBlock four = philox(seed, stream, block);
     for (int k = 0; k < 4; ++k)
         words[k] = four.word[k];
+}
+
+template <class Real, int N>
+VERGENCE_HD ThreadPack<Real, N> keptWhere(const std::uint32_t* words, std::uint32_t threshold,
+                                          ThreadPack<Real, N> value)
+{
+    for (int i = 0; i < N; ++i)
+        value[i] = words[i] >= threshold ? value[i] : Real(0);
+    return value;
 }
 
 #endif

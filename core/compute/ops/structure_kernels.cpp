@@ -313,9 +313,9 @@ struct ScatterRow {
 #endif
     }
 #else
-    static constexpr Index kColumns = 64;
+    static constexpr Index kColumns = 256;
 
-    /// One task per 64 columns walks over all ids.
+    /// One task per 256 columns walks over all ids.
     VERGENCE_HD void operator()(Index band) const
     {
         const Index first = band * kColumns, left = a.columns - first;

@@ -31,7 +31,7 @@ struct SineCosine {
     float* out;
     VERGENCE_HD void operator()(Index i) const
     {
-        const TurnsSineCosine value = sineCosineOfTurns(x[i]);
+        const TurnsSineCosine<float> value = sineCosineOfTurns(x[i]);
         out[2 * i] = value.sine;
         out[2 * i + 1] = value.cosine;
     }
