@@ -5,6 +5,7 @@
 
 #include "core/base/log.h"
 #include "cuda/backend/check.h"
+#include "cuda/backend/cuda_dense.h"
 #include "cuda/backend/cuda_stream.h"
 #include "cuda/backend/device_blocks.h"
 #include "cuda/backend/shared_slots.h"
@@ -63,6 +64,16 @@ DeviceMemory CudaDevice::memory() const
     memory.usedByUs = m_pool.used();
     memory.peakUsedByUs = m_pool.peak();
     return memory;
+}
+
+DenseMath& CudaDevice::dense()
+{
+    const std::lock_guard lock(m_denseMutex);
+    if (!m_dense) {
+        const CurrentDevice current(m_info.index);
+        m_dense = std::make_unique<CudaDenseMath>(*this);
+    }
+    return *m_dense;
 }
 
 std::unique_ptr<Stream> CudaDevice::createStream()

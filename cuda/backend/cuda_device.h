@@ -2,7 +2,9 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 
+#include "core/compute/dense.h"
 #include "core/compute/device.h"
 #include "core/compute/kernel.h"
 #include "cuda/backend/exported_blocks.h"
@@ -23,6 +25,7 @@ public:
     DeviceMemory memory() const override;
     std::unique_ptr<Stream> createStream() override;
     std::unique_ptr<SharedSlots> createSharedSlots(std::size_t slotBytes) override;
+    DenseMath& dense() override;
     int kernelVariant() const override { return kVariantCuda; }
 
     MemoryPool& pool() { return m_pool; }
@@ -35,6 +38,8 @@ private:
     ExportedBlocks m_exported;
     bool m_readsHostMemory = false;
     std::atomic<bool> m_saidWhyNotShared{false};
+    std::mutex m_denseMutex;
+    std::unique_ptr<DenseMath> m_dense; ///< made when first asked for; returns its memory first
 };
 
 } // namespace vergence

@@ -1,0 +1,11 @@
+#include "cuda/backend/cudnn_conv.h"
+
+namespace vergence {
+
+std::unique_ptr<CudnnConvolutions> CudnnConvolutions::open(std::string& reason)
+{
+    reason = "This module was built without cuDNN.";
+    return nullptr;
+}
+
+} // namespace vergence

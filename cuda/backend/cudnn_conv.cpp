@@ -1,0 +1,288 @@
+#include "cuda/backend/cudnn_conv.h"
+
+#include <bit>
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "core/compute/dense/plan_cache.h"
+#include "core/compute/dense/tile_kernels.h"
+#include "cuda/backend/cudnn_graph.h"
+#include "cuda/backend/gpu_stopwatch.h"
+#include "cuda/backend/lt_products.h"
+
+namespace vergence {
+
+namespace {
+
+constexpr std::int64_t kMostWorkspace = std::int64_t{64} << 20;
+
+struct Pointers {
+    std::vector<std::int64_t> names;
+    std::vector<void*> addresses;
+
+    void add(CudnnTensor name, void* address)
+    {
+        names.push_back(name);
+        addresses.push_back(address);
+    }
+    /// The largest power of two, at most 16, that divides all addresses.
+    std::int64_t alignment() const
+    {
+        std::uintptr_t bits = 16;
+        for (const void* address : addresses)
+            bits |= reinterpret_cast<std::uintptr_t>(address);
+        return std::int64_t{1} << std::countr_zero(bits);
+    }
+};
+
+PlanKey keyOf(const CudnnConvolution& c)
+{
+    const ConvProblem& p = c.problem;
+    PlanKey key;
+    key.values = {static_cast<std::int64_t>(c.pass),
+                  p.images,
+                  p.channels,
+                  p.height,
+                  p.width,
+                  p.outChannels,
+                  p.kernelHeight,
+                  p.kernelWidth,
+                  p.stride,
+                  p.padding,
+                  static_cast<std::int64_t>(p.layout),
+                  static_cast<std::int64_t>(p.type),
+                  static_cast<std::int64_t>(c.resultType),
+                  std::int64_t{c.hasBias},
+                  std::int64_t{c.hasResidual},
+                  c.alignment};
+    return key;
+}
+
+class CudnnImplementation final : public CudnnConvolutions {
+public:
+    explicit CudnnImplementation(std::unique_ptr<Cudnn> library) : m_library(std::move(library)) {}
+
+    bool forward(ProductBackend& backend, Stream& stream, const ConvProblem& problem,
+                 const Tensor& x, const Tensor& w, const Tensor& y,
+                 const Conv2dOptions& options) override;
+    bool backwardData(ProductBackend& backend, Stream& stream, const ConvProblem& problem,
+                      const Tensor& gradY, const Tensor& w, const Tensor& gradX) override;
+    bool backwardWeight(ProductBackend& backend, Stream& stream, const ConvProblem& problem,
+                        const Tensor& x, const Tensor& gradY, const Tensor& gradW,
+                        bool accumulate) override;
+
+private:
+    /// Queues the convolution; false where there is no plan. `result` names the tensor written.
+    bool run(ProductBackend& backend, Stream& stream, CudnnConvolution convolution,
+             const Pointers& pointers, CudnnTensor result, std::size_t resultBytes);
+    std::shared_ptr<const CudnnPlan> choose(ProductBackend& backend, Stream& stream,
+                                            const CudnnConvolution& convolution,
+                                            const Pointers& pointers, CudnnTensor result,
+                                            std::size_t resultBytes);
+    cudnnStatus_t execute(ProductBackend& backend, Stream& stream, const CudnnPlan& plan,
+                          const Pointers& pointers);
+
+    std::unique_ptr<Cudnn> m_library;
+    std::mutex m_mutex; ///< of the handle
+    PlanCache<CudnnPlan> m_plans{512};
+};
+
+cudnnStatus_t CudnnImplementation::execute(ProductBackend& backend, Stream& stream,
+                                           const CudnnPlan& plan, const Pointers& pointers)
+{
+    const auto workspace = backend.workspace(stream, static_cast<std::size_t>(plan.workspaceBytes));
+    void* address = workspace.get();
+    CudnnDescriptor pack(*m_library, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+    pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, pointers.names);
+    pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, pointers.addresses);
+    pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, address);
+    if (!pack.finalize())
+        return CUDNN_STATUS_BAD_PARAM;
+    const cudnnStatus_t status =
+        m_library->setStream(m_library->handle(), static_cast<cudaStream_t>(stream.native()));
+    return status == CUDNN_STATUS_SUCCESS
+               ? m_library->execute(m_library->handle(), plan.plan->get(), pack.get())
+               : status;
+}
+
+std::shared_ptr<const CudnnPlan>
+CudnnImplementation::choose(ProductBackend& backend, Stream& stream,
+                            const CudnnConvolution& convolution, const Pointers& pointers,
+                            CudnnTensor result, std::size_t resultBytes)
+{
+    const auto plans = cudnnPlans(*m_library, convolution, kTimedCandidates, kMostWorkspace);
+    if (plans.empty())
+        return nullptr;
+    // Results go elsewhere meanwhile: the residual may be y itself.
+    const auto memory = backend.workspace(stream, resultBytes);
+    Pointers trial = pointers;
+    for (std::size_t i = 0; i < trial.names.size(); ++i) {
+        if (trial.names[i] == result)
+            trial.addresses[i] = memory.get();
+    }
+    std::shared_ptr<const CudnnPlan> chosen;
+    float best = 0;
+    GpuStopwatch watch(stream);
+    for (const auto& plan : plans) {
+        bool runs = execute(backend, stream, *plan, trial) == CUDNN_STATUS_SUCCESS;
+        watch.start();
+        for (int i = 0; i < kTimedRepetitions && runs; ++i)
+            runs = execute(backend, stream, *plan, trial) == CUDNN_STATUS_SUCCESS;
+        const float taken = watch.stop();
+        if (runs && (!chosen || taken < kClearlyFaster * best)) {
+            chosen = plan;
+            best = taken;
+        }
+    }
+    return chosen;
+}
+
+bool CudnnImplementation::run(ProductBackend& backend, Stream& stream, CudnnConvolution convolution,
+                              const Pointers& pointers, CudnnTensor result, std::size_t resultBytes)
+{
+    if (convolution.problem.type == DType::F64)
+        return false; // cuBLASLt multiplies it as fast
+    convolution.alignment = pointers.alignment();
+    const PlanKey key = keyOf(convolution);
+    const std::lock_guard lock(m_mutex);
+    std::shared_ptr<const CudnnPlan> plan;
+    if (!m_plans.lookUp(key, plan)) {
+        if (isRecording(stream))
+            return false;
+        plan =
+            m_plans.keep(key, choose(backend, stream, convolution, pointers, result, resultBytes));
+    }
+    if (!plan)
+        return false;
+    const cudnnStatus_t status = execute(backend, stream, *plan, pointers);
+    if (status != CUDNN_STATUS_SUCCESS)
+        throw DeviceError(fmt::format("cuDNN could not run a convolution of {} × {} images: {}.",
+                                      convolution.problem.height, convolution.problem.width,
+                                      m_library->text(status)));
+    return true;
+}
+
+bool CudnnImplementation::forward(ProductBackend& backend, Stream& stream, const ConvProblem& p,
+                                  const Tensor& x, const Tensor& w, const Tensor& y,
+                                  const Conv2dOptions& options)
+{
+    const bool isPlain = options.activation == Activation::None && !options.preActivation;
+    CudnnConvolution c;
+    c.problem = p;
+    c.resultType = y.dtype();
+    c.hasBias = options.bias && options.bias->dtype() == y.dtype();
+    const bool isWhole = isPlain && (c.hasBias || !options.bias);
+    c.hasResidual = isWhole && options.residual;
+
+    // What cuDNN does not do itself follows in one pass: over preActivation, or over y where
+    // nothing there is needed any more, else over memory of its own.
+    const bool yIsFree = !options.residual || options.residual->data() != y.data();
+    std::shared_ptr<void> memory;
+    void* target = y.data();
+    if (!isWhole && options.preActivation)
+        target = options.preActivation->data();
+    else if (!isWhole && !yIsFree)
+        target = (memory = backend.workspace(stream, y.bytes())).get();
+
+    Pointers pointers;
+    pointers.add(kTensorX, x.data());
+    pointers.add(kTensorW, w.data());
+    pointers.add(kTensorY, target);
+    if (c.hasBias)
+        pointers.add(kTensorBias, options.bias->data());
+    if (c.hasResidual)
+        pointers.add(kTensorResidual, options.residual->data());
+    if (!run(backend, stream, c, pointers, kTensorY, y.bytes()))
+        return false;
+    if (isWhole)
+        return true;
+
+    const bool nhwc = p.layout == ImageLayout::Nhwc;
+    TileFinish rest;
+    rest.product = target;
+    rest.productIsRounded = true;
+    rest.rows = nhwc ? p.images * p.outPixels() : p.outChannels;
+    rest.columns = nhwc ? p.outChannels : p.outPixels();
+    rest.productStride = rest.yStride = rest.residualStride = rest.preActivationStride =
+        rest.columns;
+    rest.type = y.dtype();
+    rest.activation = options.activation;
+    if (options.bias && !c.hasBias) {
+        rest.bias = options.bias->data();
+        rest.biasType = options.bias->dtype();
+        rest.biasPerRow = !nhwc;
+    }
+    const Index images = nhwc ? 1 : p.images; // channels are rows of each image
+    for (Index image = 0; image < images; ++image) {
+        const Index first =
+            image * rest.rows * rest.columns * static_cast<Index>(sizeOf(rest.type));
+        const auto at = [&](void* data) { return static_cast<std::byte*>(data) + first; };
+        TileFinish part = rest;
+        part.product = at(target);
+        part.y = at(y.data());
+        part.residual = options.residual ? at(options.residual->data()) : nullptr;
+        if (options.preActivation && rest.bias)
+            part.preActivation = at(options.preActivation->data());
+        finishTile(stream, part);
+    }
+    return true;
+}
+
+bool CudnnImplementation::backwardData(ProductBackend& backend, Stream& stream,
+                                       const ConvProblem& p, const Tensor& gradY, const Tensor& w,
+                                       const Tensor& gradX)
+{
+    CudnnConvolution c;
+    c.pass = CudnnPass::BackwardData;
+    c.problem = p;
+    c.resultType = gradX.dtype();
+    Pointers pointers;
+    pointers.add(kTensorX, gradX.data());
+    pointers.add(kTensorW, w.data());
+    pointers.add(kTensorY, gradY.data());
+    return run(backend, stream, c, pointers, kTensorX, gradX.bytes());
+}
+
+bool CudnnImplementation::backwardWeight(ProductBackend& backend, Stream& stream,
+                                         const ConvProblem& p, const Tensor& x, const Tensor& gradY,
+                                         const Tensor& gradW, bool accumulate)
+{
+    // Sums over pixels are kept in F32 also where gradW has 16 bits.
+    CudnnConvolution c;
+    c.pass = CudnnPass::BackwardWeight;
+    c.problem = p;
+    c.resultType = DType::F32;
+    const bool isDirect = !accumulate && gradW.dtype() == DType::F32;
+    const std::size_t bytes = static_cast<std::size_t>(p.weights()) * sizeof(float);
+    std::shared_ptr<void> memory;
+    if (!isDirect)
+        memory = backend.workspace(stream, bytes);
+    Pointers pointers;
+    pointers.add(kTensorX, x.data());
+    pointers.add(kTensorW, isDirect ? gradW.data() : memory.get());
+    pointers.add(kTensorY, gradY.data());
+    if (!run(backend, stream, c, pointers, kTensorW, bytes))
+        return false;
+    if (!isDirect) {
+        TileFinish rest;
+        rest.product = memory.get();
+        rest.rows = p.outChannels;
+        rest.columns = rest.productStride = rest.yStride = p.taps() * p.channels;
+        rest.type = gradW.dtype();
+        rest.y = gradW.data();
+        rest.beta = accumulate ? 1 : 0;
+        finishTile(stream, rest);
+    }
+    return true;
+}
+
+} // namespace
+
+std::unique_ptr<CudnnConvolutions> CudnnConvolutions::open(std::string& reason)
+{
+    auto library = Cudnn::open(reason);
+    return library ? std::make_unique<CudnnImplementation>(std::move(library)) : nullptr;
+}
+
+} // namespace vergence

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/compute/dense/unfolded_conv.h"
+
+namespace vergence {
+
+/// Convolutions by cuDNN 9's graphs, opened at run time. Each function returns false, having queued
+/// nothing, where the library has no plan for the problem, or where the problem is first met while
+/// a launch graph is recorded. A problem's plan is the fastest of the eight that cuDNN thinks of
+/// first, timed once; plans that add in no fixed order, and for F32 those that round the operands,
+/// are not used. Thread-safe.
+class CudnnConvolutions {
+public:
+    /// Null, with a sentence, where cuDNN is missing. The device is current.
+    static std::unique_ptr<CudnnConvolutions> open(std::string& reason);
+    virtual ~CudnnConvolutions() = default;
+
+    virtual bool forward(ProductBackend& backend, Stream& stream, const ConvProblem& problem,
+                         const Tensor& x, const Tensor& w, const Tensor& y,
+                         const Conv2dOptions& options) = 0;
+    virtual bool backwardData(ProductBackend& backend, Stream& stream, const ConvProblem& problem,
+                              const Tensor& gradY, const Tensor& w, const Tensor& gradX) = 0;
+    virtual bool backwardWeight(ProductBackend& backend, Stream& stream, const ConvProblem& problem,
+                                const Tensor& x, const Tensor& gradY, const Tensor& gradW,
+                                bool accumulate) = 0;
+};
+
+} // namespace vergence

@@ -1,0 +1,264 @@
+#include "cuda/backend/cudnn_graph.h"
+
+#include <algorithm>
+
+namespace vergence {
+
+namespace {
+
+using Extents = std::array<std::int64_t, 4>; ///< N, C, H, W whatever the layout
+
+cudnnDataType_t cudnnType(DType type)
+{
+    switch (type) {
+    case DType::F16:
+        return CUDNN_DATA_HALF;
+    case DType::BF16:
+        return CUDNN_DATA_BFLOAT16;
+    case DType::F64:
+        return CUDNN_DATA_DOUBLE;
+    default:
+        return CUDNN_DATA_FLOAT;
+    }
+}
+
+/// Builds the descriptors of one graph. After a refusal every later step is void, and graph() is
+/// null.
+class GraphBuilder {
+public:
+    GraphBuilder(const Cudnn& library, const CudnnConvolution& c) : m_library(library), m_c(c) {}
+
+    std::shared_ptr<CudnnDescriptor> graph();
+    std::vector<std::shared_ptr<CudnnDescriptor>> parts() { return std::move(m_parts); }
+
+private:
+    using Descriptor = std::shared_ptr<CudnnDescriptor>;
+
+    Descriptor make(cudnnBackendDescriptorType_t type)
+    {
+        m_parts.push_back(std::make_shared<CudnnDescriptor>(m_library, type));
+        return m_parts.back();
+    }
+    Descriptor tensor(std::int64_t name, const Extents& extents, DType type, bool isVirtual);
+    Descriptor convolution();
+    void addConvolution(const Descriptor& x, const Descriptor& w, const Descriptor& y);
+    void addSum(const Descriptor& a, const Descriptor& b, const Descriptor& sum);
+    void finalize(const Descriptor& part) { m_isGood = part->finalize() && m_isGood; }
+
+    const Cudnn& m_library;
+    const CudnnConvolution& m_c;
+    std::vector<Descriptor> m_parts;
+    std::vector<cudnnBackendDescriptor_t> m_operations;
+    bool m_isGood = true;
+};
+
+GraphBuilder::Descriptor GraphBuilder::tensor(std::int64_t name, const Extents& extents, DType type,
+                                              bool isVirtual)
+{
+    const auto [n, c, h, w] = extents;
+    const bool nhwc = m_c.problem.layout == ImageLayout::Nhwc;
+    const Extents strides =
+        nhwc ? Extents{h * w * c, 1, w * c, c} : Extents{c * h * w, h * w, w, 1};
+    const auto made = make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+    made->set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, cudnnType(type));
+    made->set(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, extents);
+    made->set(CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, strides);
+    made->set(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, name);
+    made->set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, m_c.alignment);
+    if (isVirtual)
+        made->set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, true);
+    finalize(made);
+    return made;
+}
+
+GraphBuilder::Descriptor GraphBuilder::convolution()
+{
+    using Pair = std::array<std::int64_t, 2>;
+    const ConvProblem& p = m_c.problem;
+    const Pair padding = {p.padding, p.padding}, stride = {p.stride, p.stride}, one = {1, 1};
+    const auto made = make(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+    made->set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, std::int64_t{2});
+    made->set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
+    made->set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE,
+              CUDNN_CROSS_CORRELATION);
+    made->set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, padding);
+    made->set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, padding);
+    made->set(CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, one);
+    made->set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, stride);
+    finalize(made);
+    return made;
+}
+
+void GraphBuilder::addConvolution(const Descriptor& x, const Descriptor& w, const Descriptor& y)
+{
+    struct Names {
+        cudnnBackendDescriptorType_t operation;
+        cudnnBackendAttributeName_t x, w, y, convolution, alpha, beta;
+    };
+    static constexpr Names kNames[] = {
+        {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA},
+        {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA},
+        {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA}};
+    const Names& names = kNames[static_cast<int>(m_c.pass)];
+    const auto made = make(names.operation);
+    made->set(names.x, *x);
+    made->set(names.w, *w);
+    made->set(names.y, *y);
+    made->set(names.convolution, *convolution());
+    made->set(names.alpha, CUDNN_TYPE_FLOAT, 1.0f);
+    made->set(names.beta, CUDNN_TYPE_FLOAT, 0.0f);
+    finalize(made);
+    m_operations.push_back(made->get());
+}
+
+void GraphBuilder::addSum(const Descriptor& a, const Descriptor& b, const Descriptor& sum)
+{
+    const auto pointwise = make(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+    pointwise->set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, CUDNN_POINTWISE_ADD);
+    pointwise->set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
+    finalize(pointwise);
+    const auto made = make(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+    made->set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, *pointwise);
+    made->set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, *a);
+    made->set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *b);
+    made->set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, *sum);
+    finalize(made);
+    m_operations.push_back(made->get());
+}
+
+std::shared_ptr<CudnnDescriptor> GraphBuilder::graph()
+{
+    const ConvProblem& p = m_c.problem;
+    const Extents xs = {p.images, p.channels, p.height, p.width};
+    const Extents ws = {p.outChannels, p.channels, p.kernelHeight, p.kernelWidth};
+    const Extents ys = {p.images, p.outChannels, p.outHeight, p.outWidth};
+    const auto typeOf = [&](CudnnPass writes) {
+        return m_c.pass == writes ? m_c.resultType : p.type;
+    };
+    const auto x = tensor(kTensorX, xs, typeOf(CudnnPass::BackwardData), false);
+    const auto w = tensor(kTensorW, ws, typeOf(CudnnPass::BackwardWeight), false);
+    const auto y = tensor(kTensorY, ys, typeOf(CudnnPass::Forward), false);
+    // Sums on the way stay in registers, in F32.
+    std::int64_t nextVirtual = 100;
+    auto current = m_c.hasBias || m_c.hasResidual ? tensor(nextVirtual++, ys, DType::F32, true) : y;
+    addConvolution(x, w, current);
+    if (m_c.hasBias) {
+        const auto bias = tensor(kTensorBias, {1, p.outChannels, 1, 1}, m_c.resultType, false);
+        const auto sum = m_c.hasResidual ? tensor(nextVirtual++, ys, DType::F32, true) : y;
+        addSum(current, bias, sum);
+        current = sum;
+    }
+    if (m_c.hasResidual)
+        addSum(current, tensor(kTensorResidual, ys, m_c.resultType, false), y);
+
+    const auto made = make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    made->set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, m_operations);
+    made->set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, m_library.handle());
+    finalize(made);
+    return m_isGood ? made : nullptr;
+}
+
+/// The engine configurations of `graph` that one of cuDNN's heuristics names, best first.
+std::vector<std::shared_ptr<CudnnDescriptor>>
+configurations(const Cudnn& library, const CudnnDescriptor& graph, cudnnBackendHeurMode_t mode)
+{
+    CudnnDescriptor heuristic(library, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+    heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
+    heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
+    std::int64_t count = 0;
+    if (!heuristic.finalize() ||
+        library.get(heuristic.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                    0, &count, nullptr) != CUDNN_STATUS_SUCCESS)
+        return {};
+    std::vector<std::shared_ptr<CudnnDescriptor>> found;
+    std::vector<cudnnBackendDescriptor_t> raw;
+    for (std::int64_t i = 0; i < count; ++i) {
+        found.push_back(
+            std::make_shared<CudnnDescriptor>(library, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR));
+        raw.push_back(found.back()->get());
+    }
+    std::int64_t returned = 0;
+    if (library.get(heuristic.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                    count, &returned, raw.data()) != CUDNN_STATUS_SUCCESS)
+        returned = 0;
+    found.resize(static_cast<std::size_t>(std::clamp<std::int64_t>(returned, 0, count)));
+    return found;
+}
+
+/// Whether results of this configuration repeat and have the precision that was asked for.
+bool isWanted(const Cudnn& library, const CudnnDescriptor& configuration, DType type)
+{
+    CudnnDescriptor engine(library, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+    cudnnBackendDescriptor_t raw = engine.get();
+    std::int64_t count = 0;
+    if (library.get(configuration.get(), CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                    1, &count, &raw) != CUDNN_STATUS_SUCCESS)
+        return false;
+    std::array<cudnnBackendNumericalNote_t, CUDNN_NUMERICAL_NOTE_TYPE_COUNT> notes{};
+    if (library.get(raw, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+                    CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count, notes.data()) != CUDNN_STATUS_SUCCESS)
+        return false;
+    const auto last = notes.begin() + std::clamp<std::int64_t>(count, 0, notes.size());
+    return std::none_of(notes.begin(), last, [&](cudnnBackendNumericalNote_t note) {
+        const bool rounds = note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE ||
+                            note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
+        return note == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC ||
+               note == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION ||
+               (rounds && type == DType::F32);
+    });
+}
+
+} // namespace
+
+std::vector<std::shared_ptr<CudnnPlan>> cudnnPlans(const Cudnn& library,
+                                                   const CudnnConvolution& convolution, int most,
+                                                   std::int64_t workspaceBytes)
+{
+    GraphBuilder builder(library, convolution);
+    const auto graph = builder.graph();
+    if (!graph)
+        return {};
+    const auto parts = builder.parts();
+    std::vector<std::shared_ptr<CudnnPlan>> plans;
+    for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
+        for (const auto& configuration : configurations(library, *graph, mode)) {
+            if (static_cast<int>(plans.size()) == most)
+                return plans;
+            if (!isWanted(library, *configuration, convolution.problem.type))
+                continue;
+            auto made = std::make_shared<CudnnPlan>();
+            made->parts = parts;
+            made->parts.push_back(configuration);
+            made->plan =
+                std::make_unique<CudnnDescriptor>(library, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+            made->plan->set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, library.handle());
+            made->plan->set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, *configuration);
+            std::int64_t count = 0;
+            if (made->plan->finalize() &&
+                library.get(made->plan->get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+                            CUDNN_TYPE_INT64, 1, &count,
+                            &made->workspaceBytes) == CUDNN_STATUS_SUCCESS &&
+                made->workspaceBytes <= workspaceBytes)
+                plans.push_back(std::move(made));
+        }
+    }
+    return plans;
+}
+
+} // namespace vergence

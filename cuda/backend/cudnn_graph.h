@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/compute/dense/problem.h"
+#include "cuda/backend/cudnn_library.h"
+
+namespace vergence {
+
+enum class CudnnPass { Forward, BackwardData, BackwardWeight };
+
+/// One convolution as a graph of cuDNN: y = conv(x, w) (+ bias) (+ residual), or one of its
+/// derivatives. The tensor that the pass writes is the result.
+struct CudnnConvolution {
+    CudnnPass pass = CudnnPass::Forward;
+    ConvProblem problem; ///< problem.type: of the operands
+    DType resultType = DType::F32;
+    bool hasBias = false, hasResidual = false; ///< of the result's type; Forward only
+    std::int64_t alignment = 16;               ///< of all addresses, bytes
+};
+
+/// Names of tensors in graphs and executions.
+enum CudnnTensor : std::int64_t { kTensorX = 1, kTensorW, kTensorY, kTensorBias, kTensorResidual };
+
+/// Something that cuDNN can run, with all that it refers to.
+struct CudnnPlan {
+    std::vector<std::shared_ptr<CudnnDescriptor>> parts;
+    std::unique_ptr<CudnnDescriptor> plan;
+    std::int64_t workspaceBytes = 0;
+};
+
+/// The first `most` plans of cuDNN's own preference that fit into `workspaceBytes` and whose
+/// results repeat; for F32 only those that multiply F32.
+std::vector<std::shared_ptr<CudnnPlan>> cudnnPlans(const Cudnn& library,
+                                                   const CudnnConvolution& convolution, int most,
+                                                   std::int64_t workspaceBytes);
+
+} // namespace vergence
