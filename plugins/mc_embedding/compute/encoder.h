@@ -1,0 +1,67 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/compute/graph/parameter.h"
+#include "plugins/mc_embedding/compute/perturbation.h"
+#include "plugins/mc_embedding/compute/sites.h"
+
+namespace vergence::mc_embedding {
+
+struct EncoderOptions {
+    DType compute = DType::F32; ///< of products; residual stream, norms, softmax, features are F32
+    bool sharesPrefix = true; ///< what comes before the first live site is computed once per image
+    bool classTokenOnly = true; ///< last CLIP block for the class token alone; exact
+    std::array<float, 3> mean{}, deviation{1, 1, 1}; ///< of normalised pixels, in units of 255
+};
+
+/// A frozen image encoder whose live sites are perturbed anew in every pass. Features of an image
+/// depend on weights, image, mask id, trial, pass and placement alone: neither on the batch, its
+/// order, nor on how passes are grouped (bit for bit on one kind of device).
+class Encoder {
+public:
+    /// Declares and allocates the parameters under the names of Hugging Face's CLIPModel or
+    /// SiglipModel (vision part and projection); fill parameters() before use.
+    Encoder(Stream& stream, std::shared_ptr<Device> device, const TowerShape& tower,
+            const EncoderOptions& options = {});
+    ~Encoder();
+
+    const TowerShape& tower() const;
+    ParameterSet& parameters();
+    /// After the weights changed.
+    void refreshWeights(Stream& stream);
+
+    /// Sites and what happens there, from the next begin() on. Calling it again replaces, never
+    /// adds (section 16.2).
+    void setPerturbation(std::vector<Site> sites, const Perturbation& perturbation);
+    const std::vector<Site>& sites() const;
+
+    /// A chunk of images: pixels U8 [B, side, side, 3] (RGB, rows from the top) on the device, one
+    /// mask id each. Computes the deterministic features and whatever no mask touches.
+    void begin(Stream& stream, const Tensor& pixels, std::span<const std::uint32_t> maskIds);
+    /// [B, D] F32, all masks off; valid until the next begin().
+    const Tensor& deterministic() const;
+    /// Features of all images of the chunk in these passes, [passes, B, D] F32; valid until the
+    /// next call.
+    const Tensor& run(Stream& stream, std::span<const PassId> passes);
+
+    /// Bytes that a chunk of B images with P passes at a time needs beside the weights.
+    std::size_t workspaceBytes(Index images, Index passes) const;
+    /// Floating-point operations of begin() and of one pass, for one image; what is shared or
+    /// skipped does not count.
+    double prefixFlop() const;
+    double passFlop() const;
+
+private:
+    struct Impl;
+    std::unique_ptr<Impl> m_impl;
+};
+
+/// Sites whose masks change nothing (section 3.6): two passes with p = 0.5 on the first image of
+/// `pixels` ([1, ..]), one site at a time. Empty when all are alive.
+std::vector<Site> deadSites(Stream& stream, Encoder& encoder, const Tensor& pixels);
+
+} // namespace vergence::mc_embedding

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/compute/tensor.h"
+#include "plugins/mc_embedding/statistics/figure.h"
+
+namespace vergence::mc_embedding {
+
+/// The text side of a model: prompts to features, not normalised. Specification, section 2.5.
+class TextModel {
+public:
+    virtual ~TextModel();
+    virtual std::string describe() const = 0;
+    virtual double logitScale() const = 0; ///< factor of the cosine
+    virtual double logitBias() const = 0;  ///< 0 for CLIP
+    /// [prompts, D]. `clean`: "canonicalize" or "lower" (SigLIP).
+    virtual Matrix encode(Stream& stream, const std::vector<std::string>& prompts,
+                          const std::string& clean = "canonicalize") = 0;
+};
+
+/// From the folder of a model (weights, config, tokenizer). Throws InputError that says which is
+/// missing. Features are cached below `cacheFolder` by (weights, tokenizer, text).
+std::unique_ptr<TextModel> loadTextModel(Stream& stream, std::shared_ptr<Device> device,
+                                         const std::string& key,
+                                         const std::filesystem::path& folder,
+                                         const std::filesystem::path& cacheFolder);
+/// For models with random weights: features of a prompt are a fixed random function of its text
+/// (Philox purpose 6 of its SHA-256); scale 100, bias 0. Only to show the machinery.
+std::unique_ptr<TextModel> demoTextModel(const std::string& key, std::size_t dimensions,
+                                         std::uint64_t seed);
+/// Features that the user made elsewhere: .npy [prompts, D] beside a .txt of the prompts, or a
+/// .safetensors with one tensor per prompt. Throws InputError.
+std::unique_ptr<TextModel> importedTextModel(const std::filesystem::path& path);
+
+} // namespace vergence::mc_embedding

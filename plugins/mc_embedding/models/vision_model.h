@@ -1,0 +1,40 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "plugins/mc_embedding/compute/encoder.h"
+#include "plugins/mc_embedding/io/preprocess.h"
+
+namespace vergence::mc_embedding {
+
+/// An encoder with its weights and the way pictures enter it.
+struct VisionModel {
+    std::string key;
+    std::unique_ptr<Encoder> encoder;
+    Preprocess preprocess;
+    std::string source;             ///< folder, or "random weights"
+    std::string layout;             ///< "transformers", "open_clip", "random"
+    std::string weightsSha256;      ///< of the weight file(s), or of the generated values
+    std::vector<std::string> notes; ///< conflicts of config and shapes, overridden activation, …
+};
+
+struct VisionModelOptions {
+    DType compute = DType::F32;
+    std::string activation = "canonical"; ///< canonical, quick, erf, tanh
+    std::uint64_t demoSeed = 42;
+    EncoderOptions encoder;
+};
+
+/// From a local Hugging Face or open_clip folder; random weights of the demo (section 14) where
+/// `folder` is empty. Throws InputError: no such model, weights of another model (names both), a
+/// missing tensor, pickled checkpoint.
+VisionModel loadVisionModel(Stream& stream, std::shared_ptr<Device> device, const std::string& key,
+                            const std::filesystem::path& folder,
+                            const VisionModelOptions& options = {});
+
+/// Normal weights of section 14 from Philox purpose 6, equal on all devices.
+void setDemoWeights(Stream& stream, Encoder& encoder, std::uint64_t seed);
+
+} // namespace vergence::mc_embedding

@@ -1,0 +1,11 @@
+#pragma once
+
+namespace vergence::mc_embedding {
+
+/// P(F ≤ x) with d1 and d2 degrees of freedom, and its inverse.
+double fCumulative(double x, double d1, double d2);
+double fQuantile(double probability, double d1, double d2);
+/// P(Z ≤ x) of the standard normal.
+double normalCumulative(double x);
+
+} // namespace vergence::mc_embedding

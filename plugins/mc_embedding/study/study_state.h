@@ -1,0 +1,71 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plugins/mc_embedding/compute/model_zoo.h"
+#include "plugins/mc_embedding/compute/sites.h"
+#include "plugins/mc_embedding/io/image_set.h"
+#include "plugins/mc_embedding/statistics/figure.h"
+
+namespace vergence::mc_embedding {
+
+/// Zero-shot judgement of every image with dropout off. Specification, section 7.4.
+struct Ambiguity {
+    std::vector<std::string> classes, templates;
+    Matrix logits;                                          ///< [N, classes], first template
+    std::vector<double> margin, entropy, promptSensitivity; ///< [N]
+    std::vector<int> predicted, truth;                      ///< [N]; truth −1: no label
+};
+
+/// One degraded copy of the study set under the same masks.
+struct DegradedScores {
+    std::string degradation;   ///< "blur5"
+    std::vector<Matrix> trace; ///< per T [K, N], pre-norm
+};
+
+/// All passes of one image, kept for the views and for the geometry of the cloud.
+struct Cloud {
+    std::size_t image = 0; ///< in the set
+    Matrix passes;         ///< [K · T, D], trial by trial, pre-norm
+};
+
+/// Everything measured of one model so far. What is not known yet is NaN.
+struct ModelStudy {
+    TowerShape tower;
+    std::string placement; ///< preset, for people
+    std::vector<Site> sites;
+    double p = 0;
+    std::string variance = "unbiased";
+    std::string activation, precision, weightsSha256, weightsSource;
+    int trials = 0;
+    std::vector<int> passes;    ///< T list, ascending
+    std::size_t imagesDone = 0; ///< the first ones of the set
+    /// Metric ("trace_pre", "trace_post", "weighted_trace", "angular_var", …) → per T [K, N].
+    std::map<std::string, std::vector<Matrix>> scores;
+    Matrix deterministic; ///< [N, D] e_det
+    Matrix means;         ///< [N, D] mean over all passes of all trials
+    Matrix variances;     ///< [N, D] mean over trials of Var_d at the largest T
+    std::vector<Cloud> clouds;
+    std::optional<Ambiguity> ambiguity;
+    std::vector<DegradedScores> degraded;
+    std::vector<std::string> warnings; ///< dead site, drift, fallback to bf16, …
+    double seconds = 0, flop = 0;      ///< of stochastic passes
+};
+
+/// A study as views, reports and exports see it: filled while the run goes on, or read back from a
+/// run folder.
+struct StudyState {
+    std::vector<std::string> experiments; ///< as configured
+    ImageSet images;
+    std::vector<std::string> skippedImages; ///< path: reason
+    std::vector<ModelStudy> models;
+    std::map<std::string, std::string> skippedModels; ///< key → reason
+    std::map<std::string, std::string> settings; ///< for the report: key → value as configured
+    std::uint64_t seed = 42;
+    std::string device;
+};
+
+} // namespace vergence::mc_embedding
