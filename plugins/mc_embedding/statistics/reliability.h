@@ -9,11 +9,13 @@ namespace vergence::mc_embedding {
 /// Whether scores repeat from trial to trial. Specification, sections 6 and 8.
 struct Reliability {
     std::size_t trials = 0, images = 0;
-    Figure signal, noise, snr, snrUnbiased; ///< Var_i(mean_k), mean_i(Var_k), ratio, ratio − 1/K
-    Figure icc, iccLow, iccHigh;            ///< ICC(1,1) with its interval at 1 − alpha
-    Figure iccC1, icc1k;                    ///< trial offset removed; of the mean over trials
-    Figure driftF, driftP;                  ///< trial effect against the residual
-    bool drifts = false;                    ///< driftP < 1e-3
+    /// Var_i(mean_k), mean_i(Var_k), their ratio (infinite with a reason where the noise is 0),
+    /// that − 1/K.
+    Figure signal, noise, snr, snrUnbiased;
+    Figure icc, iccLow, iccHigh; ///< ICC(1,1) with its interval at 1 − alpha
+    Figure iccC1, icc1k;         ///< trial offset removed; of the mean over trials
+    Figure driftF, driftP;       ///< trial effect against the residual
+    bool drifts = false;         ///< driftP < 1e-3
     std::vector<double>
         pairwise; ///< Spearman of all pairs of trials that have one, (0,1), (0,2), …
     Figure spearmanMedian, spearmanQ25, spearmanQ75;
@@ -21,8 +23,10 @@ struct Reliability {
     Figure mean;                          ///< of all scores
     Figure relativeNoise;                 ///< c / mean²
     Figure betweenVariance, noisePerPass; ///< σ_b², c: noise(T) = c/T (unbiased scores)
-    std::string status;                   ///< usable, marginal, failed, insufficient_trials
-    bool certain = false;                 ///< the lower bound of ICC passes too
+    /// usable, marginal, failed, insufficient_trials; a gate whose figure does not exist counts as
+    /// failed.
+    std::string status;
+    bool certain = false; ///< the lower bound of ICC passes too
 };
 
 /// scores [K, N] with T passes each. K = 1 gives insufficient_trials.
