@@ -8,7 +8,8 @@
 namespace vergence::mc_embedding {
 
 /// Shape of the cloud of T features of one image. Specification, section 6, "Spread per image".
-/// All from the T × T Gram matrix, never a D × D one.
+/// All from the T × T Gram matrix, never a D × D one. Where all passes agree (or the mean direction
+/// is 0) the ratios are NaN.
 struct CloudShape {
     double traceSum = 0, tracePerDim = 0;
     double maxDimVariance = 0, normVariance = 0;
@@ -37,7 +38,8 @@ struct OffdiagNull {
 OffdiagNull offdiagNull(std::size_t passes, std::size_t dimensions);
 
 /// Principal axes of rows about their mean (or about 0): basis [q, D], orthonormal, signs so that
-/// the entry of largest size is positive; variances descending. For scatter views.
+/// the entry of largest size is positive; variances descending. q = min(count, D): directions
+/// beyond the rank of the rows are any orthonormal ones, with variance 0. For scatter views.
 struct Axes {
     std::vector<double> centre; ///< [D]
     Matrix basis;               ///< [q, D]
@@ -46,7 +48,8 @@ struct Axes {
 Axes principalAxes(const Matrix& rows, std::size_t count, bool centred = true);
 Matrix projected(const Matrix& rows, const Axes& axes); ///< [n, q]
 
-/// w_d = Var_i(mean_i,d) / Σ_d: [D], variance over images with N − 1. means: [N, D].
+/// w_d = Var_i(mean_i,d) / Σ_d: [D], variance over images with N − 1; 1/D where nothing varies.
+/// means: [N, D].
 std::vector<double> dimensionWeights(const Matrix& means);
 /// Σ_d w_d Var_d per image; variances: [N, D].
 std::vector<double> weightedTrace(const Matrix& variances, std::span<const double> weights);
