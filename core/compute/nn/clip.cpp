@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "core/compute/nn/patches.h"
 
 namespace vergence {
@@ -67,13 +65,9 @@ Value ClipVisionTower::operator()(const ForwardPass& pass, Value pixels) const
 
 ClipTextTower::ClipTextTower(const Declaration& where, const TowerConfig& config, Index vocabulary,
                              Index context, Index projection)
-    : m_context(context),
-      m_vocabulary(vocabulary)
 {
     const Declaration model = where.below("text_model");
-    const Declaration embeddings = model.below("embeddings");
-    m_tokens = embeddings.table("token_embedding.weight", {vocabulary, config.width});
-    m_positions = embeddings.table("position_embedding.weight", {context, config.width}, 0.01);
+    m_embedding = TokenEmbedding(model.below("embeddings"), vocabulary, context, config.width);
     m_blocks = declareBlocks(model, "encoder.layers", config.layers, config.block(), kClipNames);
     m_norm =
         NormLayer::declare(model.below("final_layer_norm"), config.width, config.epsilon, false);
@@ -94,39 +88,20 @@ std::vector<std::int32_t> pooledRows(std::span<const std::int32_t> ids, Index te
     }
     return rows;
 }
-
-Tensor idTensor(Graph& graph, std::span<const std::int32_t> ids)
-{
-    const Tensor tensor = graph.take({static_cast<Index>(ids.size())}, DType::I32);
-    graph.stream().copy(tensor.data(), ids.data(), ids.size_bytes());
-    return tensor;
-}
 } // namespace
 
 Value ClipTextTower::operator()(const ForwardPass& pass, std::span<const std::int32_t> ids,
                                 Index texts) const
 {
-    const auto count = static_cast<Index>(ids.size());
-    expects(texts > 0 && count > 0 && count % texts == 0 && count / texts <= m_context,
-            fmt::format("ClipTextTower: {} ids are not {} texts of at most {} tokens", count, texts,
-                        m_context));
-    expects(std::all_of(ids.begin(), ids.end(),
-                        [this](std::int32_t id) { return id >= 0 && id < m_vocabulary; }),
-            fmt::format("ClipTextTower: an id is not in the vocabulary of {}", m_vocabulary));
     Graph& graph = pass.graph;
-    const Index length = count / texts;
-    const Value table = pass[m_tokens];
-    const Index width = graph.shape(table).back();
-    const Value tokens =
-        reshape(graph, gatherRows(graph, table, idTensor(graph, ids)), {texts, length, width});
-    Value x =
-        addBroadcast(graph, tokens, graph.parameterRows(pass.parameters, m_positions, 0, length));
+    Value x = m_embedding(pass, ids, texts);
     AttentionArgs causal;
     causal.causal = true;
     for (std::size_t i = 0; i < m_blocks.size(); ++i)
         x = m_blocks[i](pass, x, static_cast<int>(i), m_blocks[i].attention(causal));
-    const Value rows = reshape(graph, x, {texts * length, width});
-    const Value pooled = gatherRows(graph, rows, idTensor(graph, pooledRows(ids, texts)));
+    const Shape shape = graph.shape(x);
+    const Value rows = reshape(graph, x, {shape[0] * shape[1], shape[2]});
+    const Value pooled = gatherHostRows(graph, rows, pooledRows(ids, texts));
     return m_projection(pass, m_norm(pass, pooled));
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/compute/nn/block.h"
+#include "core/compute/nn/tokens.h"
 
 namespace vergence {
 
@@ -55,8 +56,7 @@ public:
     const std::vector<TransformerBlock>& blocks() const { return m_blocks; }
 
 private:
-    Index m_context, m_vocabulary;
-    int m_tokens = -1, m_positions = -1;
+    TokenEmbedding m_embedding;
     LinearLayer m_projection;
     NormLayer m_norm;
     std::vector<TransformerBlock> m_blocks;

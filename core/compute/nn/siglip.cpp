@@ -1,5 +1,7 @@
 #include "core/compute/nn/siglip.h"
 
+#include <fmt/format.h>
+
 #include "core/compute/nn/patches.h"
 
 namespace vergence {
@@ -73,6 +75,34 @@ Value SiglipVisionTower::pool(const ForwardPass& pass, Value states) const
 Value SiglipVisionTower::operator()(const ForwardPass& pass, Value pixels) const
 {
     return pool(pass, states(pass, pixels));
+}
+
+SiglipTextTower::SiglipTextTower(const Declaration& where, const TowerConfig& config,
+                                 Index vocabulary, Index context, Index projection)
+{
+    const Declaration model = where.below("text_model");
+    m_embedding = TokenEmbedding(model.below("embeddings"), vocabulary, context, config.width);
+    m_blocks = declareBlocks(model, "encoder.layers", config.layers, config.block(), kClipNames);
+    m_norm =
+        NormLayer::declare(model.below("final_layer_norm"), config.width, config.epsilon, false);
+    m_head = LinearLayer::declare(model.below("head"), config.width, projection);
+}
+
+Value SiglipTextTower::operator()(const ForwardPass& pass, std::span<const std::int32_t> ids,
+                                  Index texts) const
+{
+    const Index context = m_embedding.context();
+    expects(texts > 0 && static_cast<Index>(ids.size()) == texts * context,
+            fmt::format("SiglipTextTower: {} ids are not {} texts of {} each; shorter texts are "
+                        "padded",
+                        ids.size(), texts, context));
+    Graph& graph = pass.graph;
+    Value x = m_embedding(pass, ids, texts);
+    for (std::size_t i = 0; i < m_blocks.size(); ++i)
+        x = m_blocks[i](pass, x, static_cast<int>(i), m_blocks[i].attention());
+    const Index width = graph.shape(x).back();
+    const Value last = reshape(graph, narrow(graph, x, 1, context - 1, 1), {texts, width});
+    return m_head(pass, m_norm(pass, last));
 }
 
 } // namespace vergence

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/compute/nn/clip.h"
@@ -31,6 +33,25 @@ private:
     int m_positions = -1, m_probe = -1;
     LinearLayer m_patches, m_headQkv, m_headOut, m_headFc1, m_headFc2;
     NormLayer m_postNorm, m_headNorm;
+    std::vector<TransformerBlock> m_blocks;
+};
+
+/// Text tower of SigLIP: no mask, the last position pooled even where it is padding, so every text
+/// has as many ids as there are positions. Tensor names of Hugging Face's SiglipModel.
+class SiglipTextTower {
+public:
+    SiglipTextTower(const Declaration& where, const TowerConfig& config, Index vocabulary,
+                    Index context, Index projection);
+
+    /// ids: texts × context numbers in host memory → [texts, projection], not normalised
+    Value operator()(const ForwardPass& pass, std::span<const std::int32_t> ids, Index texts) const;
+
+    const std::vector<TransformerBlock>& blocks() const { return m_blocks; }
+
+private:
+    TokenEmbedding m_embedding;
+    LinearLayer m_head;
+    NormLayer m_norm;
     std::vector<TransformerBlock> m_blocks;
 };
 
