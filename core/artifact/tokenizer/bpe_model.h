@@ -9,7 +9,13 @@
 
 namespace vergence {
 
-/// Vocabulary and merge rules of byte-pair encoding over the spelled byte alphabet.
+/// What a word is made of before merging.
+enum class BpeAlphabet {
+    SpelledBytes, ///< GPT-2, CLIP: every byte as one printable character
+    Characters    ///< Gemma: characters; one without a piece as its bytes <0x00> … <0xFF>
+};
+
+/// Vocabulary and merge rules of byte-pair encoding.
 /// Source: Neural Machine Translation of Rare Words with Subword Units (2016), section 3.2.
 class BpeModel {
 public:
@@ -19,9 +25,10 @@ public:
     /// of unknown pieces.
     BpeModel(std::vector<std::string> pieces,
              const std::vector<std::pair<std::string, std::string>>& merges,
-             const std::string& endOfWord, const std::string& source);
+             const std::string& endOfWord, const std::string& source,
+             BpeAlphabet alphabet = BpeAlphabet::SpelledBytes);
 
-    /// Ids of one word: its bytes, then the lowest-ranked neighbouring pair merged until none is
+    /// Ids of one word: its symbols, then the lowest-ranked neighbouring pair merged until none is
     /// left, leftmost first among equals. O(n log n).
     std::vector<int> encodeWord(std::string_view word) const;
 
@@ -35,11 +42,20 @@ private:
         int result = 0;
     };
     const Merge* merge(int left, int right) const;
+    void findBytes(const std::string& endOfWord, const std::string& source);
+    std::vector<int> symbolsOf(std::string_view word) const;
+    void appendCharacters(std::string_view word, std::vector<int>& ids) const;
 
+    BpeAlphabet m_alphabet;
     std::vector<std::string> m_pieces;
     std::unordered_map<std::string, int> m_ids;
     std::unordered_map<std::uint64_t, Merge> m_merges;
     std::vector<int> m_byteIds, m_lastByteIds; ///< [256]; the second with endOfWord
 };
+
+/// The pairs of a list of merges, by rank: after a line with the version, two pieces with a blank
+/// between per line; at most `most` of them. Throws InputError with the line.
+std::vector<std::pair<std::string, std::string>>
+mergeList(const std::string& text, const std::string& source, std::size_t most = SIZE_MAX);
 
 } // namespace vergence

@@ -30,9 +30,33 @@ std::string quoted(const std::string& literal)
     return text;
 }
 
-/// Alternatives, longest first, each with the white space that it swallows.
-std::optional<Pattern> patternOf(std::vector<AddedToken> added)
+std::string normalised(std::string text, const std::vector<TextStep>& steps)
 {
+    for (const TextStep& step : steps) {
+        if (step.lowers) {
+            text = toLower(text);
+            continue;
+        }
+        std::string replaced;
+        std::size_t done = 0;
+        for (std::size_t at; (at = text.find(step.from, done)) != std::string::npos;
+             done = at + step.from.size())
+            replaced.append(text, done, at - done).append(step.to);
+        text = replaced.append(text, done);
+    }
+    return text;
+}
+
+/// Alternatives, longest first, each with the white space that it swallows.
+std::optional<Pattern> patternOf(const BpeRules& rules, bool isNormalised)
+{
+    std::vector<AddedToken> added;
+    for (const AddedToken& token : rules.added) {
+        if (token.isNormalised == isNormalised)
+            added.push_back(token);
+        if (token.isNormalised && isNormalised)
+            added.back().content = normalised(token.content, rules.normaliser);
+    }
     if (added.empty())
         return std::nullopt;
     std::stable_sort(added.begin(), added.end(), [](const AddedToken& a, const AddedToken& b) {
@@ -60,12 +84,15 @@ std::string trimmed(std::string_view text)
 BpeTokenizer::BpeTokenizer(BpeModel model, BpeRules rules)
     : m_model(std::move(model)),
       m_rules(std::move(rules)),
-      m_addedPattern(patternOf(m_rules.added)),
+      m_addedPattern(patternOf(m_rules, false)),
+      m_normalisedPattern(patternOf(m_rules, true)),
       m_wordPattern(m_rules.isClip ? kClipWords : kGpt2Words, m_rules.isClip),
       m_digitPattern("\\p{N}")
 {
     for (const AddedToken& token : m_rules.added) {
         m_addedByContent.emplace(token.content, token.id);
+        if (token.isNormalised)
+            m_addedByContent.emplace(normalised(token.content, m_rules.normaliser), token.id);
         m_addedById.emplace(token.id, token.content);
     }
 }
@@ -73,13 +100,24 @@ BpeTokenizer::BpeTokenizer(BpeModel model, BpeRules rules)
 std::vector<int> BpeTokenizer::encode(std::string_view text) const
 {
     std::vector<int> ids;
-    if (!m_addedPattern) {
-        encodeStretch(text, ids);
-        return ids;
+    splitAdded(m_addedPattern, text, ids, [&](std::string_view raw) {
+        const std::string plain = normalised(std::string(raw), m_rules.normaliser);
+        splitAdded(m_normalisedPattern, plain, ids,
+                   [&](std::string_view stretch) { encodeStretch(stretch, ids); });
+    });
+    return ids;
+}
+
+void BpeTokenizer::splitAdded(const std::optional<Pattern>& pattern, std::string_view text,
+                              std::vector<int>& ids, const Stretch& stretch) const
+{
+    if (!pattern) {
+        stretch(text);
+        return;
     }
-    m_addedPattern->split(text, [&](std::string_view piece, bool isAdded) {
+    pattern->split(text, [&](std::string_view piece, bool isAdded) {
         if (!isAdded) {
-            encodeStretch(piece, ids);
+            stretch(piece);
             return;
         }
         auto found = m_addedByContent.find(std::string(piece));
@@ -87,11 +125,14 @@ std::vector<int> BpeTokenizer::encode(std::string_view text) const
             found = m_addedByContent.find(trimmed(piece));
         ids.push_back(found->second);
     });
-    return ids;
 }
 
 void BpeTokenizer::encodeStretch(std::string_view text, std::vector<int>& ids) const
 {
+    if (m_rules.isWhole) {
+        encodeWord(text, ids);
+        return;
+    }
     if (m_rules.isClip) {
         encodeWords(clipText(text), ids);
         return;
@@ -143,13 +184,28 @@ std::string BpeTokenizer::decodeBytes(std::span<const int> ids) const
         }
         expects(id >= 0 && id < m_model.size(),
                 fmt::format("decode: id {} is outside the vocabulary of {}", id, vocabularySize()));
-        std::string piece = m_model.piece(id);
-        const bool endsWord = m_rules.isClip && piece.ends_with(kEndOfWord);
-        if (endsWord)
-            piece.resize(piece.size() - std::string_view(kEndOfWord).size());
-        bytes += unspelled(piece).value_or(piece) + (endsWord ? " " : "");
+        bytes += pieceText(id);
     }
     return bytes;
+}
+
+std::string BpeTokenizer::pieceText(int id) const
+{
+    std::string piece = m_model.piece(id);
+    if (m_rules.isWhole) {
+        if (const int byte = byteOfName(piece); byte >= 0)
+            return std::string(1, static_cast<char>(byte));
+        std::vector<TextStep> back;
+        for (const TextStep& step : m_rules.normaliser) {
+            if (!step.lowers)
+                back.insert(back.begin(), {false, step.to, step.from});
+        }
+        return normalised(std::move(piece), back);
+    }
+    const bool endsWord = m_rules.isClip && piece.ends_with(kEndOfWord);
+    if (endsWord)
+        piece.resize(piece.size() - std::string_view(kEndOfWord).size());
+    return unspelled(piece).value_or(piece) + (endsWord ? " " : "");
 }
 
 int BpeTokenizer::vocabularySize() const

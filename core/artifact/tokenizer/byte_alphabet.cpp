@@ -1,6 +1,9 @@
 #include "core/artifact/tokenizer/byte_alphabet.h"
 
 #include <array>
+#include <charconv>
+
+#include <fmt/format.h>
 
 namespace vergence {
 
@@ -33,8 +36,9 @@ const Alphabet& alphabet()
     return table;
 }
 
-/// Bytes of the UTF-8 character that starts at `at`; 0 where there is no valid one.
-std::size_t validLength(std::string_view text, std::size_t at)
+} // namespace
+
+std::size_t validUtf8Length(std::string_view text, std::size_t at)
 {
     const auto byte = [&](std::size_t i) {
         return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
@@ -58,8 +62,6 @@ std::size_t validLength(std::string_view text, std::size_t at)
     return 0;
 }
 
-} // namespace
-
 std::string spelledByte(unsigned char byte)
 {
     const int code = alphabet().codeOf[byte];
@@ -81,7 +83,7 @@ std::optional<std::string> unspelled(std::string_view spelledText)
     std::string raw;
     for (std::size_t i = 0; i < spelledText.size();) {
         const auto first = static_cast<unsigned char>(spelledText[i]);
-        const std::size_t length = validLength(spelledText, i);
+        const std::size_t length = validUtf8Length(spelledText, i);
         if (length == 0 || length > 2)
             return std::nullopt;
         const std::size_t code =
@@ -96,11 +98,25 @@ std::optional<std::string> unspelled(std::string_view spelledText)
     return raw;
 }
 
+std::string namedByte(int byte)
+{
+    return fmt::format("<0x{:02X}>", byte);
+}
+
+int byteOfName(std::string_view name)
+{
+    int byte = -1;
+    if (name.size() != 6 || !name.starts_with("<0x") || name.back() != '>')
+        return -1;
+    const auto read = std::from_chars(name.data() + 3, name.data() + 5, byte, 16);
+    return read.ec == std::errc() && read.ptr == name.data() + 5 ? byte : -1;
+}
+
 std::string validUtf8(std::string_view bytes)
 {
     std::string text;
     for (std::size_t i = 0; i < bytes.size();) {
-        const std::size_t length = validLength(bytes, i);
+        const std::size_t length = validUtf8Length(bytes, i);
         if (length == 0) {
             text += "\xEF\xBF\xBD";
             ++i;

@@ -33,22 +33,10 @@ std::string readText(const std::filesystem::path& path)
     return text;
 }
 
-std::vector<std::pair<std::string, std::string>> mergesOf(const std::string& text,
-                                                          const std::string& source)
+std::vector<std::pair<std::string, std::string>> publishedMerges(const std::string& text,
+                                                                 const std::string& source)
 {
-    std::vector<std::pair<std::string, std::string>> merges;
-    std::size_t begin = text.find('\n') + 1; // the first line names the version
-    while (begin > 0 && begin < text.size() && merges.size() < kMerges) {
-        const std::size_t end = std::min(text.find('\n', begin), text.size());
-        const std::string line = text.substr(begin, end - begin);
-        const std::size_t blank = line.find(' ');
-        if (blank == std::string::npos || blank == 0 || blank + 1 == line.size())
-            throw InputError(
-                fmt::format("{}, line {}: two pieces with a blank between are expected.", source,
-                            merges.size() + 2));
-        merges.emplace_back(line.substr(0, blank), line.substr(blank + 1));
-        begin = end + 1;
-    }
+    auto merges = mergeList(text, source, kMerges);
     if (merges.size() < kMerges)
         throw InputError(fmt::format("{}: {} merges instead of {}; the file is cut short.", source,
                                      merges.size(), kMerges));
@@ -76,7 +64,7 @@ std::vector<std::string> piecesOf(const std::vector<std::pair<std::string, std::
 
 std::unique_ptr<Tokenizer> readClipMerges(const std::filesystem::path& path)
 {
-    const auto merges = mergesOf(readText(path), path.string());
+    const auto merges = publishedMerges(readText(path), path.string());
     BpeRules rules;
     rules.isClip = true;
     rules.added = {{kStart, "<|startoftext|>", false, false},

@@ -69,19 +69,22 @@ std::string withoutEntities(std::string_view text)
 
 } // namespace
 
-std::string clipText(std::string_view text)
+std::string collapsedBlanks(std::string_view text)
 {
     static const Pattern kBlanks("\\s+");
     std::string collapsed;
-    kBlanks.split(withoutEntities(withoutEntities(text)),
-                  [&](std::string_view piece, bool isBlank) {
-                      collapsed += isBlank ? std::string_view(" ") : piece;
-                  });
+    kBlanks.split(text, [&](std::string_view piece, bool isBlank) {
+        collapsed += isBlank ? std::string_view(" ") : piece;
+    });
     const std::size_t first = collapsed.find_first_not_of(' ');
     if (first == std::string::npos)
         return {};
-    return toLower(
-        std::string_view(collapsed).substr(first, collapsed.find_last_not_of(' ') - first + 1));
+    return collapsed.substr(first, collapsed.find_last_not_of(' ') - first + 1);
+}
+
+std::string clipText(std::string_view text)
+{
+    return toLower(collapsedBlanks(withoutEntities(withoutEntities(text))));
 }
 
 } // namespace vergence

@@ -9,4 +9,7 @@ namespace vergence {
 /// trimmed, lower case. Broken encodings ("mojibake") are left as they are.
 std::string clipText(std::string_view text);
 
+/// White space collapsed to single blanks and trimmed.
+std::string collapsedBlanks(std::string_view text);
+
 } // namespace vergence
