@@ -1,5 +1,7 @@
 #include "core/run/worker_link.h"
 
+#include <QLocalSocket>
+
 #include "core/base/log.h"
 #include "core/run/messages.h"
 
@@ -15,52 +17,69 @@ constexpr int kCheckMilliseconds = 250;
 WorkerLink::WorkerLink(std::function<void(const nlohmann::json&)> onMessage, QObject* parent)
     : QObject(parent),
       m_onMessage(std::move(onMessage)),
-      m_socket(this),
       m_pendingTimer(this)
 {
-    connect(&m_socket, &QLocalSocket::readyRead, this, &WorkerLink::read);
-    connect(&m_socket, &QLocalSocket::connected, this, [this] {
-        Q_EMIT connected();
-        while (!m_unsent.empty() && isConnected()) {
-            m_socket.write(m_unsent.front().data(), static_cast<qint64>(m_unsent.front().size()));
-            m_unsent.pop_front();
-        }
-        pumpView();
-    });
-    connect(&m_socket, &QLocalSocket::disconnected, this, [this] {
-        m_viewId = 0;
-        Q_EMIT disconnected();
-    });
     connect(&m_pendingTimer, &QTimer::timeout, this, &WorkerLink::checkPending);
     m_pendingTimer.setInterval(kCheckMilliseconds);
 }
 
 WorkerLink::~WorkerLink()
 {
-    m_socket.disconnect(this);
+    if (m_socket)
+        m_socket->disconnect(this);
 }
 
 void WorkerLink::connectTo(const QString& socketName)
 {
-    if (m_socket.state() != QLocalSocket::UnconnectedState)
+    if (m_socket && m_socket->state() != QLocalSocket::UnconnectedState)
         return;
     m_splitter = {};
-    m_socket.connectToServer(socketName);
+    open(socketName);
+}
+
+/// A socket of its own for every connection: one that is opened again while it says that it was
+/// closed is left without a buffer for writing, and the next message would crash (Qt 6.4).
+void WorkerLink::open(const QString& socketName)
+{
+    m_socket = std::make_unique<QLocalSocket>();
+    connect(m_socket.get(), &QLocalSocket::readyRead, this, &WorkerLink::read);
+    connect(m_socket.get(), &QLocalSocket::connected, this, &WorkerLink::opened);
+    connect(m_socket.get(), &QLocalSocket::disconnected, this, &WorkerLink::closed);
+    m_socket->connectToServer(socketName);
+}
+
+void WorkerLink::opened()
+{
+    Q_EMIT connected();
+    while (!m_unsent.empty() && isConnected()) {
+        m_socket->write(m_unsent.front().data(), static_cast<qint64>(m_unsent.front().size()));
+        m_unsent.pop_front();
+    }
+    pumpView();
+}
+
+void WorkerLink::closed()
+{
+    m_socket->disconnect(this);
+    m_socket.release()->deleteLater(); // it is still speaking
+    m_viewId = 0;
+    Q_EMIT disconnected();
 }
 
 void WorkerLink::close()
 {
-    m_socket.abort();
+    if (m_socket)
+        m_socket->abort();
 }
 
 bool WorkerLink::isConnected() const
 {
-    return m_socket.state() == QLocalSocket::ConnectedState;
+    return m_socket && m_socket->state() == QLocalSocket::ConnectedState;
 }
 
 bool WorkerLink::isConnecting() const
 {
-    return m_socket.state() == QLocalSocket::ConnectingState;
+    return m_socket && m_socket->state() == QLocalSocket::ConnectingState;
 }
 
 void WorkerLink::request(const std::string& type, nlohmann::json members)
@@ -78,7 +97,7 @@ void WorkerLink::send(nlohmann::json message)
 {
     const std::string line = serialise(message);
     if (isConnected())
-        m_socket.write(line.data(), static_cast<qint64>(line.size()));
+        m_socket->write(line.data(), static_cast<qint64>(line.size()));
     else
         m_unsent.push_back(line);
 }
@@ -110,7 +129,7 @@ void WorkerLink::clearRequests()
 
 void WorkerLink::read()
 {
-    const QByteArray bytes = m_socket.readAll();
+    const QByteArray bytes = m_socket->readAll();
     for (const std::string& line :
          m_splitter.feed({bytes.constData(), static_cast<std::size_t>(bytes.size())})) {
         const ParsedMessage parsed = parseMessage(line, Direction::FromWorker);

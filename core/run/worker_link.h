@@ -3,10 +3,10 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 
 #include <QElapsedTimer>
-#include <QLocalSocket>
 #include <QObject>
 #include <QTimer>
 
@@ -15,10 +15,13 @@
 #include "core/run/protocol.h"
 #include "core/view/view_input.h"
 
+class QLocalSocket;
+
 namespace vergence {
 
 /// A client's end of the socket: sends requests, remembers them until they are acknowledged, and
-/// hands messages on. Requests made before the worker can be reached wait for it.
+/// hands messages on. Requests made before the worker can be reached wait for it. Whoever hears
+/// disconnected() may connect again at once.
 class WorkerLink : public QObject {
     Q_OBJECT
 public:
@@ -50,6 +53,9 @@ private:
         QElapsedTimer since;
         bool wasReported = false;
     };
+    void open(const QString& socketName);
+    void opened();
+    void closed();
     void send(nlohmann::json message);
     void read();
     void hear(const nlohmann::json& message);
@@ -58,7 +64,7 @@ private:
     void pumpView();
 
     std::function<void(const nlohmann::json&)> m_onMessage;
-    QLocalSocket m_socket;
+    std::unique_ptr<QLocalSocket> m_socket; ///< of one connection; none before and after it
     QTimer m_pendingTimer;
     LineSplitter m_splitter;
     std::uint64_t m_lastId = 0, m_viewId = 0;
