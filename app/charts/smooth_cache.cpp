@@ -1,40 +1,38 @@
 #include "app/charts/smooth_cache.h"
 
 #include <algorithm>
-#include <cmath>
-
-#include "core/metrics/metric_store.h"
 
 namespace vergence {
 
 const std::vector<double>& SmoothCache::update(const std::vector<double>& values, double weight)
 {
-    // A constant series is drawn as it is; the first other value changes what came before, so it
-    // starts anew.
-    const bool isFresh = weight != m_weight || values.size() < m_smoothed.size() || m_isConstant;
-    if (isFresh) {
-        m_smoothed = smooth(values, weight);
-        m_weight = weight;
-        const auto finite =
-            std::count_if(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
-        m_remaining = std::pow(weight, static_cast<double>(finite));
-        const auto last = std::find_if(m_smoothed.rbegin(), m_smoothed.rend(),
-                                       [](double v) { return std::isfinite(v); });
-        m_average = last == m_smoothed.rend() ? 0 : *last * (1 - m_remaining);
-        m_isConstant = std::all_of(values.begin(), values.end(),
-                                   [&](double v) { return v == values.front(); });
+    if (weight != m_weight || values.size() < m_smoothed.size()) {
+        restart(values.size(), weight);
+        m_isConstant = true;
+    }
+    const auto known = static_cast<std::ptrdiff_t>(m_smoothed.size());
+    const bool isStillConstant =
+        m_isConstant && std::all_of(values.begin() + known, values.end(),
+                                    [&](double value) { return value == values.front(); });
+    if (isStillConstant) {
+        m_smoothed.insert(m_smoothed.end(), values.begin() + known, values.end());
         return m_smoothed;
     }
-    for (std::size_t i = m_smoothed.size(); i < values.size(); ++i) {
-        if (!std::isfinite(values[i])) {
-            m_smoothed.push_back(values[i]);
-            continue;
-        }
-        m_average = m_average * weight + (1 - weight) * values[i];
-        m_remaining *= weight;
-        m_smoothed.push_back(m_average / (1 - m_remaining));
-    }
+    if (m_isConstant) // the first other value changes what came before
+        restart(values.size(), weight);
+    m_isConstant = false;
+    for (std::size_t i = m_smoothed.size(); i < values.size(); ++i)
+        m_smoothed.push_back(m_smoother.next(values[i]));
     return m_smoothed;
+}
+
+/// Leaves room to grow: all curves have about as many points, and would move all at once.
+void SmoothCache::restart(std::size_t expected, double weight)
+{
+    m_smoothed.clear();
+    m_smoothed.reserve(expected + expected / 2);
+    m_weight = weight;
+    m_smoother = Smoother(weight);
 }
 
 void SmoothCache::clear()

@@ -2,21 +2,25 @@
 
 #include <vector>
 
+#include "core/metrics/smoother.h"
+
 namespace vergence {
 
-/// smooth() of a growing series: the first time as a whole, then only what was appended.
+/// smooth() of a growing series that looks at appended values only.
 class SmoothCache {
 public:
-    /// Equals smooth(values, weight) of core/metrics to rounding; `values` may only have grown
-    /// since the last call.
+    /// Equals smooth(values, weight) of core/metrics; `values` may only have grown since the last
+    /// call.
     const std::vector<double>& update(const std::vector<double>& values, double weight);
     void clear();
 
 private:
+    void restart(std::size_t expected, double weight);
+
     std::vector<double> m_smoothed;
     double m_weight = -1;
-    double m_average = 0, m_remaining = 1; // as in smooth(): the running sum and weight^n
-    bool m_isConstant = false;
+    Smoother m_smoother;
+    bool m_isConstant = true; ///< so far, and so drawn as it is
 };
 
 } // namespace vergence
