@@ -21,10 +21,12 @@ public:
     /// [prompts, D]. `clean`: "canonicalize" or "lower" (SigLIP).
     virtual Matrix encode(Stream& stream, const std::vector<std::string>& prompts,
                           const std::string& clean = "canonicalize") = 0;
+    /// What is to be known of them: config and shapes disagree, a constant is assumed.
+    virtual std::vector<std::string> notes() const { return {}; }
 };
 
 /// From the folder of a model (weights, config, tokenizer). Throws InputError that says which is
-/// missing. Features are cached below `cacheFolder` by (weights, tokenizer, text).
+/// missing. Features are cached below `cacheFolder` (empty: not) by (weights, tokenizer, text).
 std::unique_ptr<TextModel> loadTextModel(Stream& stream, std::shared_ptr<Device> device,
                                          const std::string& key,
                                          const std::filesystem::path& folder,
@@ -34,7 +36,8 @@ std::unique_ptr<TextModel> loadTextModel(Stream& stream, std::shared_ptr<Device>
 std::unique_ptr<TextModel> demoTextModel(const std::string& key, std::size_t dimensions,
                                          std::uint64_t seed);
 /// Features that the user made elsewhere: .npy [prompts, D] beside a .txt of the prompts, or a
-/// .safetensors with one tensor per prompt. Throws InputError.
+/// .safetensors with one tensor per prompt and the model's `logit_scale` (and `logit_bias`), else
+/// 100 and 0. Throws InputError; encode() too, for a prompt that is not there.
 std::unique_ptr<TextModel> importedTextModel(const std::filesystem::path& path);
 
 } // namespace vergence::mc_embedding
