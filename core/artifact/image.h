@@ -43,9 +43,16 @@ void writePng(const std::filesystem::path& path, const Image& image); ///< throw
 void writePng16(const std::filesystem::path& path, const Image16& image);
 Image readPng(const std::filesystem::path& path);     ///< throws InputError; 16 bits become 8
 Image16 readPng16(const std::filesystem::path& path); ///< 8 bits are scaled up
-Image readJpeg(const std::filesystem::path& path);    ///< throws InputError with libjpeg's reason
+/// Throws InputError with libjpeg's reason. Four inks become RGB without a colour profile.
+Image readJpeg(const std::filesystem::path& path);
 void writeJpeg(const std::filesystem::path& path, const Image& image, int quality = 92);
 Image readImage(const std::filesystem::path& path); ///< PNG or JPEG by content
+
+// The same in memory; `name` is for messages.
+Image decodePng(const std::string& bytes, const std::filesystem::path& name);
+Image16 decodePng16(const std::string& bytes, const std::filesystem::path& name);
+Image decodeJpeg(const std::string& bytes, const std::filesystem::path& name);
+std::string encodeJpeg(const Image& image, int quality = 92);
 
 /// Draws `text` (ASCII) in a built-in 5×7 face, `scale` px per dot, top left at (x, y).
 void drawText(Image& image, int x, int y, const std::string& text, std::uint8_t red,

@@ -91,7 +91,11 @@ bool startReading(ReadSession& session, const std::string& bytes)
     jpeg_create_decompress(&jpeg);
     jpeg_mem_src(&jpeg, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
     jpeg_read_header(&jpeg, TRUE);
-    jpeg.out_color_space = jpeg.jpeg_color_space == JCS_GRAYSCALE ? JCS_GRAYSCALE : JCS_RGB;
+    const J_COLOR_SPACE stored = jpeg.jpeg_color_space;
+    if (stored == JCS_GRAYSCALE || stored == JCS_CMYK)
+        jpeg.out_color_space = stored;
+    else
+        jpeg.out_color_space = stored == JCS_YCCK ? JCS_CMYK : JCS_RGB;
     jpeg_start_decompress(&jpeg);
     return true;
 }
@@ -130,6 +134,26 @@ bool writeAll(WriteSession& session, const Image& image, int quality)
     return true;
 }
 
+/// RGB of inks without a colour profile: white less ink, rounded as Pillow does. Files of Adobe's
+/// programs store white less ink already.
+Image rgbFromInks(const Image& inks, bool isInverted)
+{
+    Image rgb = makeImage(inks.width, inks.height, 3);
+    const std::size_t count =
+        static_cast<std::size_t>(inks.width) * static_cast<std::size_t>(inks.height);
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::uint8_t* from = inks.pixels.data() + 4 * i;
+        const unsigned flip = isInverted ? 255 : 0;
+        const unsigned light = 255 - (from[3] ^ flip);
+        for (std::size_t c = 0; c < 3; ++c) {
+            const unsigned product = (from[c] ^ flip) * light + 128;
+            rgb.pixels[3 * i + c] =
+                static_cast<std::uint8_t>(light - (((product >> 8) + product) >> 8));
+        }
+    }
+    return rgb;
+}
+
 [[noreturn]] void throwUnreadable(const std::filesystem::path& path, const std::string& reason)
 {
     throw InputError(fmt::format("Cannot read the JPEG image {}: {}.", path.string(), reason));
@@ -139,7 +163,11 @@ bool writeAll(WriteSession& session, const Image& image, int quality)
 
 Image readJpeg(const std::filesystem::path& path)
 {
-    const std::string bytes = readFile(path);
+    return decodeJpeg(readFile(path), path);
+}
+
+Image decodeJpeg(const std::string& bytes, const std::filesystem::path& path)
+{
     ReadSession session;
     if (!startReading(session, bytes))
         throwUnreadable(path, session.errors.reason);
@@ -153,26 +181,31 @@ Image readJpeg(const std::filesystem::path& path)
     Image image = makeImage(width, height, channels);
     if (!readRows(session, image))
         throwUnreadable(path, session.errors.reason);
+    if (channels == 4)
+        return rgbFromInks(image, session.jpeg.saw_Adobe_marker == TRUE);
     return image;
+}
+
+std::string encodeJpeg(const Image& image, int quality)
+{
+    expects(image.channels == 1 || image.channels == 3,
+            "encodeJpeg: JPEG has one or three channels");
+    expects(image.width > 0 && image.height > 0 && image.width <= 65500 && image.height <= 65500,
+            "encodeJpeg: 1 to 65500 pixels per side");
+    expects(quality >= 1 && quality <= 100, "encodeJpeg: quality is 1 to 100");
+    expects(image.pixels.size() == static_cast<std::size_t>(image.width) *
+                                       static_cast<std::size_t>(image.height) *
+                                       static_cast<std::size_t>(image.channels),
+            "encodeJpeg: pixel count differs from the size");
+    WriteSession session;
+    if (!writeAll(session, image, quality))
+        throw Error(fmt::format("Cannot encode a JPEG image: {}.", session.errors.reason));
+    return {reinterpret_cast<const char*>(session.buffer), session.size};
 }
 
 void writeJpeg(const std::filesystem::path& path, const Image& image, int quality)
 {
-    expects(image.channels == 1 || image.channels == 3,
-            "writeJpeg: JPEG has one or three channels");
-    expects(image.width > 0 && image.height > 0 && image.width <= 65500 && image.height <= 65500,
-            "writeJpeg: 1 to 65500 pixels per side");
-    expects(quality >= 1 && quality <= 100, "writeJpeg: quality is 1 to 100");
-    expects(image.pixels.size() == static_cast<std::size_t>(image.width) *
-                                       static_cast<std::size_t>(image.height) *
-                                       static_cast<std::size_t>(image.channels),
-            "writeJpeg: pixel count differs from the size");
-    WriteSession session;
-    if (!writeAll(session, image, quality))
-        throw OutputError(fmt::format("Cannot write the JPEG image {}: {}.", path.string(),
-                                      session.errors.reason));
-    writeFileAtomic(path,
-                    std::string_view(reinterpret_cast<const char*>(session.buffer), session.size));
+    writeFileAtomic(path, encodeJpeg(image, quality));
 }
 
 } // namespace vergence

@@ -245,7 +245,11 @@ void writePng16(const std::filesystem::path& path, const Image16& image)
 
 Image readPng(const std::filesystem::path& path)
 {
-    const std::string bytes = readFile(path);
+    return decodePng(readFile(path), path);
+}
+
+Image decodePng(const std::string& bytes, const std::filesystem::path& path)
+{
     ReadSession session(bytes);
     Image image;
     const Layout layout = decode(session, path, image.pixels);
@@ -262,7 +266,11 @@ Image readPng(const std::filesystem::path& path)
 
 Image16 readPng16(const std::filesystem::path& path)
 {
-    const std::string bytes = readFile(path);
+    return decodePng16(readFile(path), path);
+}
+
+Image16 decodePng16(const std::string& bytes, const std::filesystem::path& path)
+{
     ReadSession session(bytes);
     Image16 image;
     const Layout layout = decode(session, path, image.pixels);

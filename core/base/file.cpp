@@ -75,7 +75,15 @@ std::string readFile(const std::filesystem::path& path)
     std::ifstream stream(path, std::ios::binary);
     if (!stream)
         throw InputError(fmt::format("Cannot read {}: {}.", path.string(), std::strerror(errno)));
-    std::string bytes((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
+    // In blocks: pseudo-files do not tell their size.
+    constexpr std::size_t kBlock = 1u << 18;
+    std::string bytes;
+    while (stream) {
+        const std::size_t used = bytes.size();
+        bytes.resize(used + kBlock);
+        stream.read(bytes.data() + used, kBlock);
+        bytes.resize(used + static_cast<std::size_t>(stream.gcount()));
+    }
     if (stream.bad())
         throw InputError(fmt::format("Cannot read {}: {}.", path.string(), std::strerror(errno)));
     return bytes;
