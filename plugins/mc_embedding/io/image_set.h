@@ -19,6 +19,7 @@ struct StudyImage {
 struct ImageSet {
     std::filesystem::path folder;
     std::vector<StudyImage> images;          ///< in drawn order
+    bool idsFromIndex = false;               ///< mask ids are places in the set
     std::vector<std::string> labels() const; ///< distinct, in order of first appearance
     std::string digest() const;              ///< SHA-256 over paths and hashes
 };
@@ -30,15 +31,20 @@ struct SamplingOptions {
     bool idsFromIndex = false; ///< mask_identity = index
 };
 
+/// First 4 bytes (little-endian) of a SHA-256 in hex.
+std::uint32_t maskIdOf(const std::string& sha256);
+
 /// Lists pictures below `folder` and draws from them (section 4.5). Throws InputError where the
-/// folder is unreadable or holds none. Fewer than asked: takes all; the caller warns.
+/// folder is unreadable or holds none. Fewer than asked: takes all; the caller warns. A smaller
+/// count draws the first of what a larger one draws.
 ImageSet sampleFolder(const std::filesystem::path& folder, const SamplingOptions& options);
 /// JSON {"paths": [...]} as the original writes, plain list of lines, or TSV path<TAB>label; paths
 /// relative to `folder` (or to the manifest where empty). Throws InputError with file and place.
 ImageSet readImageManifest(const std::filesystem::path& manifest,
                            const std::filesystem::path& folder, const SamplingOptions& options);
 void writeImageManifest(const std::filesystem::path& path, const ImageSet& set);
-/// The generated families of section 14 as PNG files below `folder`; those that exist are kept.
+/// The generated families of section 14 as PNG files below `folder`, one subfolder a family, image
+/// i being of family i mod 12; those that exist are kept. Throws OutputError.
 void writeDemoImages(const std::filesystem::path& folder, std::size_t count, std::uint64_t seed);
 
 } // namespace vergence::mc_embedding

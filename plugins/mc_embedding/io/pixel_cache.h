@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <span>
@@ -33,7 +34,9 @@ public:
 
     /// Decodes what is missing on all cores but one, then fills set.images[i].sha256 and maskId of
     /// the caller's set. `progress(done, total)` from the calling thread. Stops early where asked;
-    /// call again to go on.
+    /// call again to go on. A source that changed since it was read is read again. Throws as open()
+    /// does. Other threads may call isReady(), sourceSha256()
+    /// and pixels() meanwhile.
     virtual void fill(ImageSet& set, std::stop_token stop,
                       const std::function<void(std::size_t, std::size_t)>& progress) = 0;
     virtual bool isComplete() const = 0;
@@ -43,8 +46,15 @@ public:
     virtual int side() const = 0;
     /// [side, side, 3] of one picture; contents undefined for skipped ones.
     virtual std::span<const std::uint8_t> pixels(std::size_t index) const = 0;
+    /// Whether fill() has settled this picture: pixels are there, or it is known to be skipped.
+    virtual bool isReady(std::size_t index) const = 0;
+    /// SHA-256 of the source file of a settled picture; empty where it could not be read.
+    virtual std::string sourceSha256(std::size_t index) const = 0;
     /// Pictures decoded by this object, for the promise "once".
     virtual std::size_t decoded() const = 0;
+    /// Pictures taken from other files of the folder that hold the same source in the same form.
+    virtual std::size_t reused() const = 0;
+    virtual const std::filesystem::path& file() const = 0;
 };
 
 } // namespace vergence::mc_embedding

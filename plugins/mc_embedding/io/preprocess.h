@@ -27,6 +27,8 @@ Preprocess defaultPreprocess(const TowerShape& tower);
 
 /// 8-bit RGB as section 9.1 says. Throws InputError.
 Image decodeRgb(const std::filesystem::path& path, bool rotatesByExif = false);
+/// The same of a file in memory; `name` for messages.
+Image decodeRgb(const std::string& bytes, const std::filesystem::path& name, bool rotatesByExif);
 /// Pillow's 8-bit separable resampling, bit for bit. RGB, RGBA or grey.
 Image resized(const Image& image, int width, int height, Filter filter);
 /// RGB [size, size].
