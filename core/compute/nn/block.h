@@ -56,6 +56,9 @@ public:
     const NormLayer& norm1() const { return m_norm1; }
     const NormLayer& norm2() const { return m_norm2; }
     const LinearLayer& qkv() const { return m_qkv; } ///< rows of q, then k, then v
+    const LinearLayer& output() const { return m_output; }
+    const LinearLayer& fc1() const { return m_fc1; } ///< rows of gate, then up where gated
+    const LinearLayer& fc2() const { return m_fc2; }
     /// residual + λ1 · (context Woᵀ + bo)
     Value project(const ForwardPass& pass, Value context, Value residual, int index) const;
     /// x + λ2 · mlp(norm2 x)

@@ -36,6 +36,15 @@ public:
 
     const std::vector<TransformerBlock>& blocks() const { return m_blocks; }
 
+    // The parts, for those who join them otherwise.
+
+    const LinearLayer& patches() const { return m_patches; }
+    int classEmbedding() const { return m_classEmbedding; } ///< parameter [width]
+    int positions() const { return m_positions; }           ///< parameter [1 + patches, width]
+    const NormLayer& preNorm() const { return m_preNorm; }
+    const NormLayer& postNorm() const { return m_postNorm; }
+    const LinearLayer& projection() const { return m_projection; }
+
 private:
     int m_patch;
     int m_classEmbedding = -1, m_positions = -1;

@@ -27,6 +27,18 @@ public:
 
     const std::vector<TransformerBlock>& blocks() const { return m_blocks; }
 
+    // The parts, for those who join them otherwise.
+
+    const LinearLayer& patches() const { return m_patches; }
+    int positions() const { return m_positions; } ///< parameter [patches, width]
+    int probe() const { return m_probe; }         ///< parameter [1, 1, width]
+    const NormLayer& postNorm() const { return m_postNorm; }
+    const LinearLayer& headQkv() const { return m_headQkv; } ///< rows of q, then k, then v
+    const LinearLayer& headOut() const { return m_headOut; }
+    const NormLayer& headNorm() const { return m_headNorm; }
+    const LinearLayer& headFc1() const { return m_headFc1; }
+    const LinearLayer& headFc2() const { return m_headFc2; }
+
 private:
     TowerConfig m_config;
     int m_patch;
