@@ -38,9 +38,11 @@ public:
     /// adds (section 16.2).
     void setPerturbation(std::vector<Site> sites, const Perturbation& perturbation);
     const std::vector<Site>& sites() const;
+    const Perturbation& perturbation() const;
 
-    /// A chunk of images: pixels U8 [B, side, side, 3] (RGB, rows from the top) on the device, one
-    /// mask id each. Computes the deterministic features and whatever no mask touches.
+    /// A chunk of images: pixels U8 [B, side, side, 3] (RGB, rows from the top) on the device, or
+    /// F32 [B, 3, side, side] normalised already, and one mask id each. Computes the deterministic
+    /// features and whatever no mask touches.
     void begin(Stream& stream, const Tensor& pixels, std::span<const std::uint32_t> maskIds);
     /// [B, D] F32, all masks off; valid until the next begin().
     const Tensor& deterministic() const;
@@ -48,6 +50,8 @@ public:
     /// next call.
     const Tensor& run(Stream& stream, std::span<const PassId> passes);
 
+    /// Products are done for that many sequences at once; B · P should be a multiple of it.
+    Index sequencesPerTile() const;
     /// Bytes that a chunk of B images with P passes at a time needs beside the weights.
     std::size_t workspaceBytes(Index images, Index passes) const;
     /// Floating-point operations of begin() and of one pass, for one image; what is shared or

@@ -42,6 +42,9 @@ struct Site {
     Index elements() const { return tokens * channels; }
 };
 
+/// Every place that a tower has, in the order of evaluation.
+std::vector<Site> allSites(const TowerShape& tower);
+
 /// Which sites are live: a preset of section 3.4, narrowed and extended.
 struct Placement {
     std::string preset = "all_linear"; ///< a name of placementPresets()

@@ -1,0 +1,279 @@
+#include "plugins/mc_embedding/compute/encoder.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "plugins/mc_embedding/compute/tower_pass.h"
+
+namespace vergence::mc_embedding {
+
+namespace {
+
+constexpr Index kKeyBytes = sizeof(SequenceKey);
+
+double number(Index value)
+{
+    return static_cast<double>(value);
+}
+
+double attentionFlop(const TowerShape& t, int block)
+{
+    const Index queries = block == t.layers ? 1 : t.tokens();
+    return 4 * number(queries * t.tokens()) * number(t.width);
+}
+
+/// Work of a step's product for one sequence.
+double productFlop(const TowerShape& t, int step, bool isTail)
+{
+    const double w = number(t.width), n = number(t.tokens()), rows = isTail ? 1 : n;
+    const double pixels = 3.0 * t.patch * t.patch;
+    if (step == steps::kEmbed)
+        return 2 * number(t.patches()) * pixels *
+               number(t.family == Family::ToyLinear ? t.feature : t.width);
+    if (t.family == Family::Clip && step == steps::last(t))
+        return 2 * w * number(t.feature);
+    const bool isHead = steps::blockOf(step) == t.layers;
+    switch (steps::partOf(step)) {
+    case steps::kQkv:
+        return (isHead ? 4 : 6) * n * w * w;
+    case steps::kOutput:
+        return 2 * rows * w * w;
+    default:
+        return 2 * rows * w * number(t.hidden);
+    }
+}
+
+/// Whether attention follows the product of a step.
+bool isAttention(const TowerShape& t, int step)
+{
+    return step != steps::kEmbed && steps::partOf(step) == steps::kQkv &&
+           !(t.family == Family::Clip && step == steps::last(t));
+}
+
+} // namespace
+
+struct Encoder::Impl {
+    std::shared_ptr<Device> device;
+    TowerShape tower;
+    EncoderOptions options;
+    TowerWeights weights;
+    TowerPass pass;
+    bool isPacked = false;
+
+    SitePlan wanted; ///< from the next begin() on
+    SitePlan plan;   ///< of the chunk
+    Tensor pixels;
+    std::vector<std::uint32_t> maskIds;
+    PrefixState prefix;
+    Tensor deterministic, features, keys;
+    std::vector<SequenceKey> hostKeys;
+
+    Impl(Stream& stream, std::shared_ptr<Device> on, const TowerShape& shape,
+         const EncoderOptions& given)
+        : device(on),
+          tower(shape),
+          options(given),
+          weights(stream, on, shape, given.compute),
+          pass(stream, on, shape, weights, given),
+          wanted(shape, {}, {})
+    {
+        use(wanted);
+    }
+
+    Index images() const { return static_cast<Index>(maskIds.size()); }
+    void use(const SitePlan& next)
+    {
+        plan = next;
+        pass.use(plan);
+    }
+    void pack(Stream& stream)
+    {
+        weights.pack(stream, pass.rows(), pass.tailRows());
+        isPacked = true;
+    }
+    void checkPixels(const Tensor& given, std::span<const std::uint32_t> ids) const;
+    /// Calls run(tile, row of the features) for `count` sequences, tile after tile.
+    template <class Run>
+    void forTiles(Index count, const Run& run)
+    {
+        for (Index first = 0; first < count; first += pass.sequences()) {
+            SequenceTile tile;
+            tile.first = first;
+            tile.count = std::min(pass.sequences(), count - first);
+            tile.images = images();
+            run(tile, first * tower.feature);
+        }
+    }
+    /// From the result of the product of step `first` on; −1: of everything.
+    double flopAfter(int first) const
+    {
+        double sum = 0;
+        for (int step = std::max(first, 0); step <= steps::last(tower); ++step) {
+            if (step > first)
+                sum += productFlop(tower, step, pass.isTail(step));
+            if (isAttention(tower, step))
+                sum += attentionFlop(tower, steps::blockOf(step));
+        }
+        return sum;
+    }
+};
+
+void Encoder::Impl::checkPixels(const Tensor& given, std::span<const std::uint32_t> ids) const
+{
+    const Index side = tower.imageSize, count = static_cast<Index>(ids.size());
+    const bool isNormalised = given.dtype() == DType::F32;
+    const Shape wanted = isNormalised ? Shape{count, 3, side, side} : Shape{count, side, side, 3};
+    if ((given.dtype() != DType::U8 && !isNormalised) || given.shape() != wanted || count == 0)
+        throw ContractError(fmt::format("Encoder: pixels are {} {} but {} wants U8 [images, {}, "
+                                        "{}, 3] and one mask id per image, at least one",
+                                        nameOf(given.dtype()), toString(given.shape()), tower.key,
+                                        side, side));
+    expects(given.isContiguous(), "Encoder: pixels must be dense");
+}
+
+Encoder::Encoder(Stream& stream, std::shared_ptr<Device> device, const TowerShape& tower,
+                 const EncoderOptions& options)
+{
+    expects(options.compute == DType::F32 || options.compute == DType::F16 ||
+                options.compute == DType::BF16,
+            "Encoder: products are computed in F32, F16 or BF16");
+    expects(tower.width % kMaskBlock == 0 && tower.hidden % kMaskBlock == 0 &&
+                tower.feature % kMaskBlock == 0 && tower.feature > 0,
+            fmt::format("Encoder: the extents {}, {} and {} of {} must be multiples of 16",
+                        tower.width, tower.hidden, tower.feature, tower.key));
+    m_impl = std::make_unique<Impl>(stream, std::move(device), tower, options);
+}
+
+Encoder::~Encoder() = default;
+
+const TowerShape& Encoder::tower() const
+{
+    return m_impl->tower;
+}
+
+ParameterSet& Encoder::parameters()
+{
+    return m_impl->weights.parameters();
+}
+
+void Encoder::refreshWeights(Stream& stream)
+{
+    parameters().refreshShadows(stream);
+    m_impl->pack(stream);
+}
+
+void Encoder::setPerturbation(std::vector<Site> sites, const Perturbation& perturbation)
+{
+    m_impl->wanted = SitePlan(m_impl->tower, std::move(sites), perturbation);
+}
+
+const std::vector<Site>& Encoder::sites() const
+{
+    return m_impl->wanted.sites();
+}
+
+const Perturbation& Encoder::perturbation() const
+{
+    return m_impl->wanted.perturbation();
+}
+
+Index Encoder::sequencesPerTile() const
+{
+    return m_impl->pass.sequences();
+}
+
+void Encoder::begin(Stream& stream, const Tensor& pixels, std::span<const std::uint32_t> maskIds)
+{
+    Impl& own = *m_impl;
+    own.checkPixels(pixels, maskIds);
+    if (!own.isPacked)
+        own.pack(stream);
+    own.pixels = pixels;
+    own.maskIds.assign(maskIds.begin(), maskIds.end());
+    own.use(own.wanted);
+    if (!own.options.sharesPrefix)
+        own.prefix = {};
+    else if (own.prefix.step != own.plan.firstStep() || own.prefix.pending.images != own.images())
+        own.prefix = own.pass.makePrefix(own.images());
+    if (own.deterministic.isEmpty() || own.deterministic.extent(0) != own.images())
+        own.deterministic = Tensor::empty(own.device, {own.images(), own.tower.feature});
+    auto* features = static_cast<float*>(own.deterministic.data());
+    own.forTiles(own.images(), [&](const SequenceTile& tile, Index at) {
+        own.pass.runImages(stream, tile, own.pixels, own.prefix, features + at);
+    });
+}
+
+const Tensor& Encoder::deterministic() const
+{
+    return m_impl->deterministic;
+}
+
+const Tensor& Encoder::run(Stream& stream, std::span<const PassId> passes)
+{
+    Impl& own = *m_impl;
+    expects(own.images() > 0, "Encoder: run() before begin()");
+    expects(!passes.empty(), "Encoder: run() wants at least one pass");
+    const auto count = static_cast<Index>(passes.size()), sequences = count * own.images();
+    if (own.features.isEmpty() || own.features.extent(0) != count ||
+        own.features.extent(1) != own.images()) {
+        own.features = Tensor::empty(own.device, {count, own.images(), own.tower.feature});
+        own.keys = Tensor::empty(own.device, {sequences, kKeyBytes}, DType::U8);
+    }
+    own.hostKeys.clear();
+    for (const PassId pass : passes) {
+        for (const std::uint32_t image : own.maskIds)
+            own.hostKeys.push_back(sequenceKey(image, pass));
+    }
+    stream.copy(own.keys.data(), own.hostKeys.data(), own.keys.bytes());
+    auto* features = static_cast<float*>(own.features.data());
+    own.forTiles(sequences, [&](SequenceTile tile, Index at) {
+        tile.keys = static_cast<const SequenceKey*>(own.keys.data()) + tile.first;
+        own.pass.runSequences(stream, tile, own.pixels, own.prefix, features + at);
+    });
+    return own.features;
+}
+
+std::size_t Encoder::workspaceBytes(Index images, Index passes) const
+{
+    const Index features = images * (passes + 1) * m_impl->tower.feature;
+    return m_impl->pass.bytes() + m_impl->pass.prefixBytes(images) +
+           static_cast<std::size_t>(features) * sizeof(float) +
+           static_cast<std::size_t>(images * passes * kKeyBytes);
+}
+
+double Encoder::prefixFlop() const
+{
+    return m_impl->flopAfter(-1);
+}
+
+double Encoder::passFlop() const
+{
+    return m_impl->flopAfter(m_impl->options.sharesPrefix ? m_impl->wanted.firstStep() : -1);
+}
+
+std::vector<Site> deadSites(Stream& stream, Encoder& encoder, const Tensor& pixels)
+{
+    const std::vector<Site> sites = encoder.sites();
+    const Perturbation before = encoder.perturbation();
+    const std::uint32_t maskIds[] = {0};
+    const PassId passes[] = {{0, 0}, {0, 1}};
+    std::vector<Site> dead;
+    for (const Site& site : sites) {
+        Perturbation probe;
+        probe.p = 0.5;
+        probe.seed = before.seed;
+        encoder.setPerturbation({site}, probe);
+        encoder.begin(stream, pixels, maskIds);
+        const auto reference = encoder.deterministic().toHost<float>(stream);
+        const auto features = encoder.run(stream, passes).toHost<float>(stream);
+        const auto half = features.begin() + static_cast<std::ptrdiff_t>(reference.size());
+        if (std::equal(features.begin(), half, reference.begin()) &&
+            std::equal(half, features.end(), reference.begin()))
+            dead.push_back(site);
+    }
+    encoder.setPerturbation(sites, before);
+    return dead;
+}
+
+} // namespace vergence::mc_embedding

@@ -1,0 +1,93 @@
+#include "plugins/mc_embedding/compute/site_plan.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/base/error.h"
+
+namespace vergence::mc_embedding {
+
+namespace {
+
+steps::InBlock partOfCode(SiteCode code)
+{
+    using enum SiteCode;
+    switch (code) {
+    case Query:
+    case Key:
+    case Value:
+    case AttentionProbabilities:
+        return steps::kQkv;
+    case Output:
+    case OutputAgain:
+    case DepthAttention:
+        return steps::kOutput;
+    case Fc1:
+    case AfterActivation:
+        return steps::kFc1;
+    default:
+        return steps::kFc2;
+    }
+}
+
+int stepOf(const TowerShape& tower, int number)
+{
+    if (tower.family == Family::ToyLinear || number == kPositionAdd || number == kPatchEmbedding)
+        return steps::kEmbed;
+    if (number >= kPositionAdd)
+        return steps::last(tower);
+    return steps::inBlock(number / 16, partOfCode(static_cast<SiteCode>(number % 16)));
+}
+
+void checkSite(const TowerShape& tower, int number, Perturbation::Kind kind)
+{
+    using Kind = Perturbation::Kind;
+    const bool isInBlock = number < kPositionAdd;
+    const auto code = static_cast<SiteCode>(number % 16);
+    const bool isBranch =
+                   isInBlock && (code == SiteCode::DepthAttention || code == SiteCode::DepthMlp),
+               isProbability = isInBlock && code == SiteCode::AttentionProbabilities;
+    const bool isCoin = kind == Kind::Dropout || kind == Kind::StochasticDepth;
+    if ((isBranch && !isCoin) || (!isBranch && kind == Kind::StochasticDepth) ||
+        (isProbability && kind != Kind::Dropout))
+        throw ContractError(fmt::format(
+            "{} of {} takes {} alone; choose another placement or another kind of perturbation.",
+            siteName(number, tower), tower.key,
+            isBranch        ? "stochastic depth"
+            : isProbability ? "dropout"
+                            : "dropout or noise"));
+}
+
+} // namespace
+
+int steps::last(const TowerShape& tower)
+{
+    if (tower.family == Family::ToyLinear)
+        return kEmbed;
+    return tower.family == Family::Clip ? inBlock(tower.layers, kQkv) : inBlock(tower.layers, kFc2);
+}
+
+SitePlan::SitePlan(const TowerShape& tower, std::vector<Site> sites,
+                   const Perturbation& perturbation)
+    : m_sites(std::move(sites)),
+      m_perturbation(perturbation),
+      m_firstStep(steps::last(tower))
+{
+    expects(perturbation.p >= 0 && perturbation.p <= 0.9,
+            fmt::format("Encoder: the drop probability {} is not in [0, 0.9]", perturbation.p));
+    m_rate = dropRate(perturbation.p);
+    const std::vector<Site> all = allSites(tower);
+    for (const Site& site : m_sites) {
+        const auto known = std::ranges::find(all, site.number, &Site::number);
+        expects(known != all.end() && known->tokens == site.tokens &&
+                    known->channels == site.channels,
+                fmt::format("Encoder: the site {} is not one of {}", site.number, tower.key));
+        checkSite(tower, site.number, perturbation.kind);
+        expects(m_byNumber.emplace(site.number, site).second,
+                fmt::format("Encoder: the site {} is there twice", site.number));
+        m_firstStep = std::min(m_firstStep, stepOf(tower, site.number));
+    }
+}
+
+} // namespace vergence::mc_embedding

@@ -1,0 +1,314 @@
+#include "plugins/mc_embedding/compute/tower_pass.h"
+
+#include <algorithm>
+
+namespace vergence::mc_embedding {
+
+namespace {
+
+/// Rows of a product that are worth a call.
+constexpr Index kRowsOnCpu = 256, kRowsOnCuda = 4096;
+/// Products over few rows may be computed another way, in other bits.
+constexpr Index kLeastTailRows = 32;
+
+Index sequencesPerTile(const TowerShape& tower, const Device& device)
+{
+    const Index wanted = device.isCpu() ? kRowsOnCpu : kRowsOnCuda;
+    Index sequences = 1;
+    while (sequences * tower.tokens() < wanted)
+        sequences *= 2;
+    return sequences;
+}
+
+/// The first rows of a matrix under another number of columns.
+Tensor reshapedStart(const Tensor& matrix, Shape shape)
+{
+    return Tensor::wrap(matrix.device(), matrix.data(), std::move(shape), matrix.dtype(),
+                        matrix.storage());
+}
+
+RowSource ownRows(const Tensor& tensor, Index rowsEach)
+{
+    return {tensor.data(), rowsEach, 0, 0};
+}
+
+} // namespace
+
+TowerPass::TowerPass(Stream& stream, std::shared_ptr<Device> device, const TowerShape& tower,
+                     const TowerWeights& weights, const EncoderOptions& options)
+    : m_device(std::move(device)),
+      m_tower(tower),
+      m_weights(weights),
+      m_options(options),
+      m_sequences(sequencesPerTile(tower, *m_device))
+{
+    allocate(stream);
+}
+
+TowerPass::Rows TowerPass::makeRows(Stream& stream, Index rows, Index tokens) const
+{
+    // Zeros, as products also read rows that no sequence has.
+    const auto make = [&](Index columns, DType type) {
+        return Tensor::zeros(stream, m_device, {rows, columns}, type);
+    };
+    Rows result;
+    result.rows = rows;
+    result.tokens = tokens;
+    result.x = make(m_tower.width, DType::F32);
+    result.branch = make(m_tower.width, DType::F32);
+    result.normed = make(m_tower.width, m_options.compute);
+    result.context = make(m_tower.width, m_options.compute);
+    result.hidden = make(m_tower.hidden, m_options.compute);
+    return result;
+}
+
+void TowerPass::allocate(Stream& stream)
+{
+    const Index tokens = m_tower.tokens(), width = m_tower.width, rows = m_sequences * tokens;
+    const Index tailRows = std::max(m_sequences, kLeastTailRows);
+    const auto zeros = [&](Shape shape, DType type) {
+        return Tensor::zeros(stream, m_device, std::move(shape), type);
+    };
+    m_main = makeRows(stream, rows, tokens);
+    m_tail = makeRows(stream, tailRows, 1);
+    m_patches = zeros({m_sequences * m_tower.patches(), Index{3} * m_tower.patch * m_tower.patch},
+                      m_options.compute);
+    m_qkv = zeros({rows, 3 * width}, m_options.compute);
+    m_headKv = reshapedStart(m_qkv, {rows, 2 * width});
+    m_query = zeros({m_sequences, width}, m_options.compute);
+    m_last = zeros({tailRows, width}, DType::F32);
+    m_feature = zeros({tailRows, m_tower.feature}, DType::F32);
+    m_spread = zeros({m_sequences}, DType::F64);
+    const Index perToken = std::max(3 * width, 2 * m_tower.hidden);
+    const Index elements = std::max(tokens * perToken, 2 * m_tower.feature);
+    m_bits = zeros({m_sequences * elements / kMaskBlock}, DType::U16);
+}
+
+std::size_t TowerPass::bytes() const
+{
+    std::size_t sum = 0;
+    for (const Rows* rows : {&m_main, &m_tail})
+        sum += rows->x.bytes() + rows->branch.bytes() + rows->normed.bytes() +
+               rows->context.bytes() + rows->hidden.bytes();
+    for (const Tensor* tensor :
+         {&m_patches, &m_qkv, &m_query, &m_last, &m_feature, &m_spread, &m_bits})
+        sum += tensor->bytes();
+    return sum;
+}
+
+void TowerPass::use(const SitePlan& plan)
+{
+    m_plan = &plan;
+    // The spread of a value is over all its tokens.
+    m_classTokenOnly = m_options.classTokenOnly && m_tower.family == Family::Clip &&
+                       plan.perturbation().kind != Perturbation::Kind::Gaussian;
+}
+
+bool TowerPass::isTail(int step) const
+{
+    if (m_tower.family == Family::ToyLinear)
+        return true;
+    if (step == steps::kEmbed)
+        return false;
+    const int block = steps::blockOf(step);
+    if (m_tower.family == Family::Clip)
+        return step == steps::last(m_tower) || (m_classTokenOnly && block == m_tower.layers - 1 &&
+                                                steps::partOf(step) != steps::kQkv);
+    return isHead(block) && steps::partOf(step) != steps::kQkv;
+}
+
+// What is kept per image.
+
+Index TowerPass::pendingRowsEach(int step) const
+{
+    return step == steps::kEmbed ? m_tower.patches() : rowsOf(step).tokens;
+}
+
+Index TowerPass::pendingColumns(int step) const
+{
+    if (m_tower.family == Family::ToyLinear)
+        return m_tower.feature;
+    if (step == steps::kEmbed)
+        return m_tower.width;
+    if (m_tower.family == Family::Clip && step == steps::last(m_tower))
+        return m_tower.feature;
+    switch (steps::partOf(step)) {
+    case steps::kQkv:
+        return (isHead(steps::blockOf(step)) ? 2 : 3) * m_tower.width;
+    case steps::kFc1:
+        return m_tower.hidden;
+    default:
+        return m_tower.width;
+    }
+}
+
+DType TowerPass::pendingType(int step) const
+{
+    if (step == steps::kEmbed || (m_tower.family == Family::Clip && step == steps::last(m_tower)))
+        return DType::F32;
+    const auto part = steps::partOf(step);
+    return part == steps::kQkv || part == steps::kFc1 ? m_options.compute : DType::F32;
+}
+
+Index TowerPass::residualRowsEach(int step) const
+{
+    if (step == steps::kEmbed || (m_tower.family == Family::Clip && step == steps::last(m_tower)))
+        return 0;
+    const bool isAtHead = isHead(steps::blockOf(step));
+    const auto part = steps::partOf(step);
+    if (isAtHead)
+        return part == steps::kFc1 || part == steps::kFc2 ? 1 : 0;
+    // The first step of a tail still reads the stream of all tokens.
+    return part == steps::kOutput ? m_tower.tokens() : rowsOf(step).tokens;
+}
+
+PrefixState TowerPass::makePrefix(Index images) const
+{
+    PrefixState prefix;
+    prefix.step = m_plan->firstStep();
+    const Index pending = pendingRowsEach(prefix.step), residual = residualRowsEach(prefix.step);
+    prefix.pendingRows = Tensor::empty(m_device, {images, pending, pendingColumns(prefix.step)},
+                                       pendingType(prefix.step));
+    prefix.residualRows = Tensor::empty(m_device, {images, residual, m_tower.width});
+    prefix.pending = {prefix.pendingRows.data(), pending, images, 0};
+    prefix.residual = {residual > 0 ? prefix.residualRows.data() : nullptr, residual, images, 0};
+    return prefix;
+}
+
+std::size_t TowerPass::prefixBytes(Index images) const
+{
+    const int step = m_plan->firstStep();
+    const Index pending = pendingRowsEach(step) * pendingColumns(step);
+    return static_cast<std::size_t>(images) *
+           (static_cast<std::size_t>(pending) * sizeOf(pendingType(step)) +
+            static_cast<std::size_t>(residualRowsEach(step) * m_tower.width) * sizeof(float));
+}
+
+void TowerPass::keep(Stream& stream, const Flow& flow, const PrefixState& prefix) const
+{
+    const auto copy = [&](const Tensor& to, const RowSource& from) {
+        const std::size_t each = to.bytes() / static_cast<std::size_t>(to.extent(0));
+        stream.copy(static_cast<std::byte*>(to.data()) +
+                        static_cast<std::size_t>(flow.tile.first) * each,
+                    from.data, static_cast<std::size_t>(flow.tile.count) * each);
+    };
+    copy(prefix.pendingRows, flow.pending);
+    if (prefix.residual.data)
+        copy(prefix.residualRows, flow.residual);
+}
+
+// The steps.
+
+void TowerPass::runImages(Stream& stream, const SequenceTile& tile, const Tensor& pixels,
+                          PrefixState& prefix, float* features)
+{
+    Flow flow{tile, &pixels, {}, {}, features};
+    for (int step = 0; step <= steps::last(m_tower); ++step) {
+        product(stream, step, flow);
+        if (step == prefix.step)
+            keep(stream, flow, prefix);
+        finish(stream, step, flow);
+    }
+}
+
+void TowerPass::runSequences(Stream& stream, const SequenceTile& tile, const Tensor& pixels,
+                             const PrefixState& prefix, float* features)
+{
+    Flow flow{tile, &pixels, prefix.pending, prefix.residual, features};
+    flow.pending.first = flow.residual.first = tile.first;
+    for (int step = std::max(prefix.step, 0); step <= steps::last(m_tower); ++step) {
+        if (step != prefix.step)
+            product(stream, step, flow);
+        finish(stream, step, flow);
+    }
+}
+
+void TowerPass::product(Stream& stream, int step, Flow& flow)
+{
+    if (step == steps::kEmbed)
+        return embedProduct(stream, flow);
+    if (m_tower.family == Family::Clip && step == steps::last(m_tower)) {
+        m_weights.projection(stream, m_last, m_feature);
+        flow.pending = ownRows(m_feature, 1);
+        return;
+    }
+    const int block = steps::blockOf(step);
+    const BlockWeights& weights = m_weights.blocks[static_cast<std::size_t>(block)];
+    const Rows& rows = rowsOf(step);
+    switch (steps::partOf(step)) {
+    case steps::kQkv:
+        weights.qkv(stream, m_main.normed, isHead(block) ? m_headKv : m_qkv);
+        flow.pending = ownRows(m_qkv, m_main.tokens);
+        return;
+    case steps::kOutput:
+        return outputProduct(stream, block, flow);
+    case steps::kFc1:
+        weights.fc1(stream, rows.normed, rows.hidden);
+        flow.pending = ownRows(rows.hidden, rows.tokens);
+        return;
+    case steps::kFc2:
+        weights.fc2(stream, rows.hidden, rows.branch);
+        flow.pending = ownRows(rows.branch, rows.tokens);
+        return;
+    }
+}
+
+void TowerPass::embedProduct(Stream& stream, Flow& flow)
+{
+    PatchRowsArguments args;
+    args.type = m_options.compute;
+    args.pixels = {flow.pixels->data(), 0, flow.tile.images, flow.tile.first};
+    args.areNormalised = flow.pixels->dtype() == DType::F32;
+    args.side = m_tower.imageSize;
+    args.patch = m_tower.patch;
+    args.sequences = flow.tile.count;
+    std::ranges::copy(m_options.mean, args.mean);
+    std::ranges::copy(m_options.deviation, args.deviation);
+    args.y = m_patches.data();
+    patchRows(stream, args);
+    const Tensor result = m_tower.family == Family::ToyLinear
+                              ? reshapedStart(m_feature, {m_sequences, m_tower.feature})
+                              : reshapedStart(m_main.branch, {m_patches.extent(0), m_tower.width});
+    m_weights.patches(stream, m_patches, result);
+    flow.pending = ownRows(result, m_tower.patches());
+}
+
+void TowerPass::outputProduct(Stream& stream, int block, Flow& flow)
+{
+    const int step = steps::inBlock(block, steps::kOutput);
+    const Rows& rows = rowsOf(step);
+    if (isTail(step) && !isHead(block)) { // the class tokens of all sequences, one after another
+        MaskRowsArguments gather;
+        gather.type = m_options.compute;
+        gather.rows = flow.tile.count;
+        gather.columns = m_tower.width;
+        gather.x = ownRows(m_main.context, m_main.tokens);
+        gather.y = m_tail.context.data();
+        maskRows(stream, gather);
+    }
+    m_weights.blocks[static_cast<std::size_t>(block)].output(stream, rows.context, rows.branch);
+    flow.pending = ownRows(rows.branch, rows.tokens);
+}
+
+void TowerPass::finish(Stream& stream, int step, Flow& flow)
+{
+    if (m_tower.family == Family::ToyLinear)
+        return finishFeature(stream, flow.pending, flow, {siteNumber(0, SiteCode::Fc1)});
+    if (step == steps::kEmbed)
+        return finishEmbed(stream, flow);
+    if (m_tower.family == Family::Clip && step == steps::last(m_tower))
+        return finishFeature(stream, flow.pending, flow, {kFinalProjection, kFinalFeature});
+    const int block = steps::blockOf(step);
+    switch (steps::partOf(step)) {
+    case steps::kQkv:
+        return finishQkv(stream, block, flow);
+    case steps::kOutput:
+        return finishOutput(stream, block, flow);
+    case steps::kFc1:
+        return finishFc1(stream, block, flow);
+    case steps::kFc2:
+        return finishFc2(stream, block, flow);
+    }
+}
+
+} // namespace vergence::mc_embedding
