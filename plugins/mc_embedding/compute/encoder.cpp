@@ -123,8 +123,8 @@ void Encoder::Impl::checkPixels(const Tensor& given, std::span<const std::uint32
 {
     const Index side = tower.imageSize, count = static_cast<Index>(ids.size());
     const bool isNormalised = given.dtype() == DType::F32;
-    const Shape wanted = isNormalised ? Shape{count, 3, side, side} : Shape{count, side, side, 3};
-    if ((given.dtype() != DType::U8 && !isNormalised) || given.shape() != wanted || count == 0)
+    const Shape fitting = isNormalised ? Shape{count, 3, side, side} : Shape{count, side, side, 3};
+    if ((given.dtype() != DType::U8 && !isNormalised) || given.shape() != fitting || count == 0)
         throw ContractError(fmt::format("Encoder: pixels are {} {} but {} wants U8 [images, {}, "
                                         "{}, 3] and one mask id per image, at least one",
                                         nameOf(given.dtype()), toString(given.shape()), tower.key,

@@ -182,10 +182,21 @@ void expectTower(const WeightFile& file, WeightLayout layout, const TowerShape& 
 
 std::filesystem::path weightPath(const std::filesystem::path& folder)
 {
+    namespace fs = std::filesystem;
     const auto openClip = folder / "open_clip_model.safetensors";
-    const bool hasOther = std::filesystem::exists(folder / "model.safetensors") ||
-                          std::filesystem::exists(folder / "model.safetensors.index.json");
-    return !hasOther && std::filesystem::exists(openClip) ? openClip : folder;
+    if (fs::exists(folder / "model.safetensors") ||
+        fs::exists(folder / "model.safetensors.index.json") || !fs::is_directory(folder))
+        return folder;
+    if (fs::exists(openClip))
+        return openClip;
+    for (const auto& entry : fs::directory_iterator(folder)) {
+        const auto kind = entry.path().extension();
+        if (kind == ".bin" || kind == ".pt" || kind == ".pth")
+            throw InputError(fmt::format("{} is a pickled checkpoint, which may run foreign code "
+                                         "when read. Convert it to safetensors first.",
+                                         entry.path().string()));
+    }
+    return folder;
 }
 
 std::string weightDigest(const std::filesystem::path& path)

@@ -22,7 +22,7 @@ NameMap visionNames(WeightLayout layout);
 void expectTower(const WeightFile& file, WeightLayout layout, const TowerShape& tower);
 
 /// model.safetensors, open_clip_model.safetensors or an index of several in a folder, or a file
-/// itself.
+/// itself. Throws InputError where a folder holds pickled checkpoints alone.
 std::filesystem::path weightPath(const std::filesystem::path& folder);
 /// SHA-256 of the file, or of all files of an index one after another.
 std::string weightDigest(const std::filesystem::path& path);
