@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <QApplication>
 #include <QHelpEvent>
 #include <QKeyEvent>
 #include <QMouseEvent>
@@ -79,7 +80,7 @@ void DiagramView::fit()
 
 QRectF DiagramView::plot() const
 {
-    const double axis = 2.4 * fontMetrics().height();
+    const double axis = m_diagram && !m_diagram->hasRuler ? kMargin : 2.4 * fontMetrics().height();
     return QRectF(rect()).adjusted(kMargin, kMargin, -kMargin, -axis);
 }
 
@@ -122,7 +123,7 @@ QColor DiagramView::colour(const std::string& name) const
     if (name.starts_with('#'))
         return QColor(QString::fromStdString(name));
     QColor muted = palette().color(QPalette::WindowText);
-    muted.setAlphaF(0.62F);
+    muted.setAlphaF(name == "faint" ? 0.16F : 0.62F);
     return muted;
 }
 
@@ -132,11 +133,50 @@ QRectF DiagramView::rectOf(const Diagram::Shape& shape) const
     return QRectF(toWidget(centre - half), toWidget(centre + half)).normalized();
 }
 
-void DiagramView::paintLine(QPainter& painter, const Diagram::Line& line) const
+QPolygonF DiagramView::outline(const std::vector<double>& x, const std::vector<double>& y) const
 {
     QPolygonF points;
-    for (std::size_t i = 0; i < std::min(line.x.size(), line.y.size()); ++i)
-        points << toWidget({line.x[i], line.y[i]});
+    for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i)
+        points << toWidget({x[i], y[i]});
+    return points;
+}
+
+void DiagramView::paintPolygon(QPainter& painter, const Diagram::Polygon& polygon) const
+{
+    QColor fill = colour(polygon.colour);
+    fill.setAlphaF(fill.alphaF() * static_cast<float>(std::clamp(polygon.opacity, 0.0, 1.0)));
+    // Cells of a matrix touch: smooth edges would let the background shine through as a grid.
+    painter.setRenderHint(QPainter::Antialiasing, polygon.x.size() != 4);
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(fill);
+    painter.drawPolygon(outline(polygon.x, polygon.y));
+    painter.setRenderHint(QPainter::Antialiasing);
+}
+
+void DiagramView::paintPoints(QPainter& painter, const Diagram::Points& points) const
+{
+    QColor ink = colour(points.colour);
+    ink.setAlphaF(ink.alphaF() * static_cast<float>(std::clamp(points.opacity, 0.0, 1.0)));
+    const double r = points.radius;
+    const bool isFilled = points.mark == "disc" || points.mark == "diamond";
+    painter.setPen(isFilled ? QPen(Qt::NoPen) : QPen(ink, 1.6));
+    painter.setBrush(isFilled ? QBrush(ink) : QBrush(Qt::NoBrush));
+    for (const QPointF& at : outline(points.x, points.y)) {
+        if (points.mark == "diamond") {
+            painter.drawPolygon(QPolygonF{{at + QPointF(0, -r), at + QPointF(r, 0),
+                                           at + QPointF(0, r), at + QPointF(-r, 0)}});
+        } else if (points.mark == "cross") {
+            painter.drawLine(at + QPointF(-r, -r), at + QPointF(r, r));
+            painter.drawLine(at + QPointF(-r, r), at + QPointF(r, -r));
+        } else {
+            painter.drawEllipse(at, r, r);
+        }
+    }
+}
+
+void DiagramView::paintLine(QPainter& painter, const Diagram::Line& line) const
+{
+    const QPolygonF points = outline(line.x, line.y);
     painter.setPen(QPen(colour(line.colour), line.width,
                         line.isDashed ? Qt::DashLine : Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
     painter.setBrush(Qt::NoBrush);
@@ -166,15 +206,24 @@ void DiagramView::paintShape(QPainter& painter, const Diagram::Shape& shape) con
 void DiagramView::paintText(QPainter& painter, const Diagram::Text& text) const
 {
     const QString shown = QString::fromStdString(text.text);
-    const QFontMetricsF metrics(font());
+    QFont face = font();
+    if (text.size > 0)
+        face.setPixelSize(std::max(1, static_cast<int>(std::lround(text.size * scale().y()))));
+    face.setBold(text.isBold);
+    const QFontMetricsF metrics(face);
     QRectF area(QPointF(), QSizeF(metrics.horizontalAdvance(shown) + 2, metrics.height()));
-    area.moveCenter(toWidget({text.x, text.y}));
+    area.moveCenter({});
     if (text.anchor == "left")
-        area.moveLeft(toWidget({text.x, text.y}).x());
+        area.moveLeft(0);
     else if (text.anchor == "right")
-        area.moveRight(toWidget({text.x, text.y}).x());
+        area.moveRight(0);
+    painter.save();
+    painter.translate(toWidget({text.x, text.y}));
+    painter.rotate(text.isUpright ? -90 : 0);
+    painter.setFont(face);
     painter.setPen(colour(text.colour));
     painter.drawText(area, Qt::AlignCenter, shown);
+    painter.restore();
 }
 
 void DiagramView::paintAxis(QPainter& painter) const
@@ -201,13 +250,18 @@ void DiagramView::paintEvent(QPaintEvent*)
     painter.fillRect(rect(), palette().color(QPalette::Window));
     if (!m_diagram)
         return;
+    for (const Diagram::Polygon& polygon : m_diagram->polygons)
+        paintPolygon(painter, polygon);
     for (const Diagram::Shape& shape : m_diagram->shapes)
         paintShape(painter, shape);
     for (const Diagram::Line& line : m_diagram->lines)
         paintLine(painter, line);
+    for (const Diagram::Points& points : m_diagram->points)
+        paintPoints(painter, points);
     for (const Diagram::Text& text : m_diagram->texts)
         paintText(painter, text);
-    paintAxis(painter);
+    if (m_diagram->hasRuler)
+        paintAxis(painter);
     if (hasFocus()) {
         painter.setPen(QPen(palette().color(QPalette::Highlight), 1));
         painter.setBrush(Qt::NoBrush);
@@ -219,6 +273,11 @@ QString DiagramView::labelAt(QPointF position) const
 {
     if (!m_diagram)
         return {};
+    for (const Diagram::Points& points : m_diagram->points)
+        for (const QPointF& at : outline(points.x, points.y))
+            if (!points.label.empty() &&
+                std::hypot(at.x() - position.x(), at.y() - position.y()) < points.radius + 2)
+                return QString::fromStdString(points.label);
     for (const Diagram::Line& line : m_diagram->lines)
         for (std::size_t i = 1; i < std::min(line.x.size(), line.y.size()); ++i)
             if (!line.label.empty() &&
@@ -229,6 +288,11 @@ QString DiagramView::labelAt(QPointF position) const
         if (!shape->label.empty() &&
             rectOf(*shape).adjusted(-kReach, -kReach, kReach, kReach).contains(position))
             return QString::fromStdString(shape->label);
+    for (auto polygon = m_diagram->polygons.rbegin(); polygon != m_diagram->polygons.rend();
+         ++polygon)
+        if (!polygon->label.empty() &&
+            outline(polygon->x, polygon->y).containsPoint(position, Qt::OddEvenFill))
+            return QString::fromStdString(polygon->label);
     return {};
 }
 
@@ -277,7 +341,7 @@ void DiagramView::wheelEvent(QWheelEvent* event)
 
 void DiagramView::mousePressEvent(QMouseEvent* event)
 {
-    m_last = event->position();
+    m_last = m_pressed = event->position();
     m_dragged = event->button() == Qt::LeftButton ? draggableAt(event->position()) : std::nullopt;
     m_isPanning = !m_dragged;
     if (m_dragged)
@@ -298,11 +362,17 @@ void DiagramView::mouseMoveEvent(QMouseEvent* event)
         update();
 }
 
-void DiagramView::mouseReleaseEvent(QMouseEvent*)
+void DiagramView::mouseReleaseEvent(QMouseEvent* event)
 {
     m_isPanning = false;
-    if (!m_dragged || !m_diagram)
+    if (!m_diagram)
         return;
+    if (!m_dragged) {
+        const QPointF at = toDiagram(event->position());
+        if ((event->position() - m_pressed).manhattanLength() < QApplication::startDragDistance())
+            Q_EMIT clicked(at.x(), at.y());
+        return;
+    }
     const Diagram::Shape shape = m_diagram->shapes[*m_dragged];
     m_dragged.reset();
     if (shape.x != m_draggedFrom)

@@ -27,6 +27,7 @@ public:
 Q_SIGNALS:
     void parameterDragged(const QString& key,
                           double value); ///< x of the shape, in the diagram's unit
+    void clicked(double x, double y);    ///< in the diagram's units; a press without a drag
 
 protected:
     bool event(QEvent* event) override;
@@ -46,6 +47,9 @@ private:
     QString labelAt(QPointF position) const;
     std::optional<std::size_t> draggableAt(QPointF position) const;
     void zoomAt(QPointF position, double factor);
+    QPolygonF outline(const std::vector<double>& x, const std::vector<double>& y) const;
+    void paintPolygon(QPainter& painter, const Diagram::Polygon& polygon) const;
+    void paintPoints(QPainter& painter, const Diagram::Points& points) const;
     void paintLine(QPainter& painter, const Diagram::Line& line) const;
     void paintShape(QPainter& painter, const Diagram::Shape& shape) const;
     void paintText(QPainter& painter, const Diagram::Text& text) const;
@@ -54,7 +58,7 @@ private:
     std::optional<Diagram> m_diagram;
     double m_zoom = 1;
     QPointF m_offset; ///< px that the fitted drawing is moved by
-    QPointF m_last;
+    QPointF m_last, m_pressed;
     std::optional<std::size_t> m_dragged;
     double m_draggedFrom = 0; ///< x of the dragged shape before
     bool m_isPanning = false;

@@ -136,8 +136,14 @@ bool ViewInteraction::release(const QMouseEvent& event)
     m_drag = Drag::None;
     if (!isClick || !wasPan || mode() != ViewMode::StackGrid)
         return true;
-    if (const auto pane = m_scene.paneAt(event.position(), canvasSize()))
-        m_scene.edit([&](ViewSettings& s) { s.layer = pane->layer; });
+    const auto pane = m_scene.paneAt(event.position(), canvasSize());
+    const auto shown = pane ? m_scene.frame(pane->stream) : nullptr;
+    if (!shown)
+        return true;
+    m_scene.edit([&](ViewSettings& s) { s.layer = pane->layer; });
+    const QPointF at =
+        toPicture(event.position(), pane->area, shown->size(), m_scene.settings().transform);
+    Q_EMIT picked(QString::fromStdString(pane->stream), pane->layer, at.x(), at.y());
     return true;
 }
 

@@ -30,6 +30,7 @@ public:
 Q_SIGNALS:
     void pointerMoved(const QString& stream, int layer, double x, double y); ///< picture pixels
     void pointerLeft();
+    void picked(const QString& stream, int layer, double x, double y); ///< a click in a grid
     void digitPressed(int digit);
     void playToggled();
 

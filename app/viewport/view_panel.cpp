@@ -53,6 +53,7 @@ struct ViewPanel::Impl {
     void showPage();
     void showStatus();
     void showPointer(const QString& stream, int layer, double x, double y);
+    void pick(const std::string& stream, int layer, double x, double y);
     void send(const std::string& id, std::vector<double> value);
     void sendNow();
     void digit(int number);
@@ -72,6 +73,7 @@ struct ViewPanel::Impl {
     QToolButton* controlsToggle = nullptr;
     QString text; ///< of setMessage
     std::uint64_t shownDiagram = 0;
+    int picks = 0; ///< so that a second click on the same place is news
     std::map<std::string, std::deque<qint64>> arrivals;
     QElapsedTimer clock, sinceInput;
     QTimer inputTimer, statusTimer;
@@ -195,6 +197,10 @@ void ViewPanel::Impl::connectScene()
                      [this](int number) { digit(number); });
     QObject::connect(interaction, &ViewInteraction::playToggled, controls,
                      &ControlStrip::togglePlay);
+    QObject::connect(interaction, &ViewInteraction::picked, &owner,
+                     [this](const QString& stream, int layer, double x, double y) {
+                         pick(stream.toStdString(), layer, x, y);
+                     });
     if (!isFirst)
         return;
     QObject::connect(tools, &ViewTools::fitRequested, &owner, [this] {
@@ -220,6 +226,8 @@ void ViewPanel::Impl::connectScene()
         controls, &ControlStrip::valueChanged, &owner,
         [this](const std::string& id, const std::vector<double>& value) { send(id, value); });
     QObject::connect(diagram, &DiagramView::parameterDragged, &owner, &ViewPanel::parameterDragged);
+    QObject::connect(diagram, &DiagramView::clicked, &owner,
+                     [this](double x, double y) { pick(scene.settings().stream, 0, x, y); });
     inputTimer.setSingleShot(true);
     QObject::connect(&inputTimer, &QTimer::timeout, &owner, [this] { sendNow(); });
     statusTimer.setInterval(500);
@@ -303,6 +311,12 @@ void ViewPanel::Impl::showPointer(const QString& stream, int layer, double x, do
     send("pointer", {x, y});
 }
 
+void ViewPanel::Impl::pick(const std::string& stream, int layer, double x, double y)
+{
+    input.texts["pick_stream"] = stream;
+    send("pick", {x, y, static_cast<double>(layer), static_cast<double>(++picks)});
+}
+
 void ViewPanel::Impl::send(const std::string& id, std::vector<double> value)
 {
     input.values[id] = std::move(value);
@@ -352,7 +366,7 @@ void ViewPanel::setStreams(const std::vector<StreamDecl>& streams)
 void ViewPanel::setControls(const std::vector<ViewControl>& controls)
 {
     std::erase_if(m_impl->input.values, [&](const auto& entry) {
-        return entry.first != "pointer" && entry.first != "camera" &&
+        return entry.first != "pointer" && entry.first != "pick" && entry.first != "camera" &&
                std::ranges::none_of(controls,
                                     [&](const ViewControl& c) { return c.id == entry.first; });
     });

@@ -19,10 +19,10 @@ ViewMode modeOf(StreamKind kind)
     case StreamKind::Gallery:
         return ViewMode::StackGrid;
     case StreamKind::Diagram:
+    case StreamKind::Scatter: // a drawing of points
         return ViewMode::Diagram;
     case StreamKind::Splats:
     case StreamKind::Mesh:
-    case StreamKind::Scatter:
         break;
     }
     return ViewMode::NotShown;
@@ -71,7 +71,9 @@ void ViewScene::setStreams(const std::vector<StreamDecl>& streams)
     Q_EMIT streamsChanged();
     ViewSettings next = m_settings;
     if (!m_isChosen) {
-        next.mode = ViewMode::Image;
+        const bool startsWithDrawing =
+            !streams.empty() && modeOf(streams.front().kind) == ViewMode::Diagram;
+        next.mode = startsWithDrawing ? ViewMode::Diagram : ViewMode::Image;
         next.stream.clear();
     }
     apply(std::move(next));

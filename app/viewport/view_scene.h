@@ -54,7 +54,8 @@ struct StackPlane {
 class ViewScene : public QObject {
     Q_OBJECT
 public:
-    /// Shows the first image until the user chooses otherwise.
+    /// Shows the first image, or the first drawing where the streams begin with one, until the user
+    /// chooses otherwise.
     void setStreams(const std::vector<StreamDecl>& streams);
     const std::vector<StreamDecl>& streams() const { return m_streams; }
     void setFrame(Frame frame); ///< throws ContractError for a frame that contradicts itself

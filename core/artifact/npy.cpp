@@ -8,7 +8,7 @@
 
 namespace vergence {
 
-std::string npyHeader(const std::vector<std::int64_t>& shape)
+std::string npyHeader(const std::vector<std::int64_t>& shape, const std::string& descr)
 {
     std::string extents;
     for (const std::int64_t extent : shape)
@@ -18,7 +18,7 @@ std::string npyHeader(const std::vector<std::int64_t>& shape)
     else if (shape.size() == 1)
         extents.resize(extents.size() - 1); // a tuple of one keeps its comma
     std::string dictionary =
-        fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}), }}", extents);
+        fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, extents);
     constexpr std::size_t kFront = 10;
     dictionary.append(63 - (kFront + dictionary.size()) % 64, ' ');
     dictionary += '\n';

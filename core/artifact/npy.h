@@ -14,9 +14,10 @@ struct NpyArray {
     std::vector<float> values;
 };
 
-/// Magic, version and dictionary of NPY 1.0 for little-endian floats in C order, padded so that the
-/// data start on a multiple of 64. Source: numpy.lib.format, version 1.0.
-std::string npyHeader(const std::vector<std::int64_t>& shape);
+/// Magic, version and dictionary of NPY 1.0 for little-endian values in C order, padded so that the
+/// data start on a multiple of 64. `descr` names their type as numpy does. Source:
+/// numpy.lib.format, version 1.0.
+std::string npyHeader(const std::vector<std::int64_t>& shape, const std::string& descr = "<f4");
 
 /// One array in a deflated NPZ, written beside and renamed; numpy.load(path)[name] reads it. Throws
 /// OutputError.

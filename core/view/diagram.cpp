@@ -100,13 +100,18 @@ private:
     std::string m_path;
 };
 
+void readCorners(const ObjectReader& reader, std::vector<double>& x, std::vector<double>& y)
+{
+    reader.read("x", x);
+    reader.read("y", y);
+    if (x.size() != y.size())
+        reader.fail("y", "must have as many entries as `x`");
+}
+
 Diagram::Line readLine(const ObjectReader& reader)
 {
     Diagram::Line line;
-    reader.read("x", line.x);
-    reader.read("y", line.y);
-    if (line.x.size() != line.y.size())
-        reader.fail("y", "must have as many entries as `x`");
+    readCorners(reader, line.x, line.y);
     reader.read("colour", line.colour);
     reader.read("width", line.width);
     reader.read("dashed", line.isDashed);
@@ -137,7 +142,32 @@ Diagram::Text readText(const ObjectReader& reader)
     reader.read("text", text.text);
     reader.read("colour", text.colour);
     reader.readOneOf("anchor", text.anchor, {"left", "centre", "right"});
+    reader.read("size", text.size);
+    reader.read("bold", text.isBold);
+    reader.read("upright", text.isUpright);
     return text;
+}
+
+Diagram::Polygon readPolygon(const ObjectReader& reader)
+{
+    Diagram::Polygon polygon;
+    readCorners(reader, polygon.x, polygon.y);
+    reader.read("colour", polygon.colour);
+    reader.read("label", polygon.label);
+    reader.read("opacity", polygon.opacity);
+    return polygon;
+}
+
+Diagram::Points readPoints(const ObjectReader& reader)
+{
+    Diagram::Points points;
+    readCorners(reader, points.x, points.y);
+    reader.read("colour", points.colour);
+    reader.read("label", points.label);
+    reader.readOneOf("mark", points.mark, {"disc", "ring", "diamond", "cross"});
+    reader.read("radius", points.radius);
+    reader.read("opacity", points.opacity);
+    return points;
 }
 
 json toJson(const Diagram::Line& line)
@@ -161,11 +191,30 @@ json toJson(const Diagram::Shape& shape)
 
 json toJson(const Diagram::Text& text)
 {
-    return {{"x", text.x},
-            {"y", text.y},
-            {"text", text.text},
-            {"colour", text.colour},
-            {"anchor", text.anchor}};
+    return {{"x", text.x},           {"y", text.y},
+            {"text", text.text},     {"colour", text.colour},
+            {"anchor", text.anchor}, {"size", text.size},
+            {"bold", text.isBold},   {"upright", text.isUpright}};
+}
+
+json toJson(const Diagram::Polygon& polygon)
+{
+    return {{"x", polygon.x},
+            {"y", polygon.y},
+            {"colour", polygon.colour},
+            {"label", polygon.label},
+            {"opacity", polygon.opacity}};
+}
+
+json toJson(const Diagram::Points& points)
+{
+    return {{"x", points.x},
+            {"y", points.y},
+            {"colour", points.colour},
+            {"label", points.label},
+            {"mark", points.mark},
+            {"radius", points.radius},
+            {"opacity", points.opacity}};
 }
 
 template <class Item>
@@ -186,7 +235,10 @@ std::string Diagram::toJson() const
                        {"bottom", bottom},
                        {"top", top},
                        {"keeps_aspect", keepsAspect},
+                       {"ruler", hasRuler},
                        {"x_title", xTitle},
+                       {"polygons", toJsonArray(polygons)},
+                       {"points", toJsonArray(points)},
                        {"lines", toJsonArray(lines)},
                        {"shapes", toJsonArray(shapes)},
                        {"texts", toJsonArray(texts)}};
@@ -209,7 +261,13 @@ Diagram Diagram::fromJson(const std::string& text)
     if (!(diagram.top > diagram.bottom))
         reader.fail("top", "must be above `bottom`");
     reader.read("keeps_aspect", diagram.keepsAspect);
+    reader.read("ruler", diagram.hasRuler);
     reader.read("x_title", diagram.xTitle);
+    reader.forEachObject("polygons", [&](const ObjectReader& item) {
+        diagram.polygons.push_back(readPolygon(item));
+    });
+    reader.forEachObject(
+        "points", [&](const ObjectReader& item) { diagram.points.push_back(readPoints(item)); });
     reader.forEachObject(
         "lines", [&](const ObjectReader& item) { diagram.lines.push_back(readLine(item)); });
     reader.forEachObject(

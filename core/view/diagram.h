@@ -11,8 +11,8 @@ namespace vergence {
 struct Diagram {
     struct Line {
         std::vector<double> x, y;    ///< polyline
-        std::string colour = "text"; ///< "text", "muted", "accent", "warning", "#rrggbb", or
-                                     ///< "series 0" … "series 15"
+        std::string colour = "text"; ///< "text", "muted", "faint", "accent", "warning",
+                                     ///< "#rrggbb", or "series 0" … "series 15"
         double width = 1;            ///< px
         bool isDashed = false;
         std::string label; ///< tooltip
@@ -28,12 +28,33 @@ struct Diagram {
         double x = 0, y = 0;
         std::string text, colour = "text";
         std::string anchor = "centre"; ///< "left", "centre", "right"
+        double size = 0;               ///< height of the face in units of y; 0: the window's
+        bool isBold = false;
+        bool isUpright = false; ///< turned by 90° to the left, as titles of vertical axes are
+    };
+    /// A closed area: a band of a curve, a cell of a matrix, a bar.
+    struct Polygon {
+        std::vector<double> x, y;
+        std::string colour = "muted", label;
+        double opacity = 1; ///< of the fill
+    };
+    /// Many equal marks; cheaper than as many shapes.
+    struct Points {
+        std::vector<double> x, y;
+        std::string colour = "accent", label;
+        std::string mark = "disc"; ///< "disc", "ring", "diamond", "cross"
+        double radius = 3;         ///< px
+        double opacity = 1;
     };
     double left = 0, right = 1, bottom = 0, top = 1; ///< world box to show
     bool keepsAspect = false;
+    bool hasRuler = true; ///< the window draws an axis of x below; plots bring their own
     std::string xTitle;
-    std::vector<Line> lines;
+    /// Painted in this order: polygons, shapes, lines, points, texts.
+    std::vector<Polygon> polygons;
     std::vector<Shape> shapes;
+    std::vector<Line> lines;
+    std::vector<Points> points;
     std::vector<Text> texts;
 
     std::string toJson() const;

@@ -65,8 +65,8 @@ struct FrameInfo {
     std::uint32_t width = 0, height = 0;
     std::uint32_t layers = 1; ///< images of a stack, one after the other, rows from the top
     /// JSON object. ImageStack: {"labels": [...], "distance_mm": [...], "width_mm": [...]};
-    /// Diagram: the drawing itself (core/view/diagram.h); Image: {"roi": ..., "scale": ...} as the
-    /// plugin likes. At most 256 KiB.
+    /// Diagram and Scatter: the drawing itself (core/view/diagram.h); Gallery: {"labels": [...]};
+    /// Image: {"roi": ..., "scale": ...} as the plugin likes. At most 256 KiB.
     std::string meta;
     std::size_t pixelBytes() const { return bytesPerPixel(format) * width * height * layers; }
 };

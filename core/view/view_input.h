@@ -9,8 +9,9 @@
 namespace vergence {
 
 /// What the viewer does, on its way to the run: control values, the pointer ("pointer": x, y in
-/// pixels of "pointer_stream"), the camera ("camera": 16 numbers, column-major viewToWorld). The
-/// latest value of each key wins.
+/// pixels of "pointer_stream"), a click ("pick": x, y, layer and a running number, in
+/// "pick_stream"; of drawings in their own units), the camera ("camera": 16 numbers, column-major
+/// viewToWorld). The latest value of each key wins.
 struct ViewInput {
     std::uint64_t sequence = 0;
     std::map<std::string, std::vector<double>> values;

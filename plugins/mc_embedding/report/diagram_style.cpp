@@ -1,0 +1,59 @@
+#include "plugins/mc_embedding/report/diagram_style.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+namespace vergence::mc_embedding {
+
+namespace {
+
+std::uint8_t byteOf(double fraction)
+{
+    return static_cast<std::uint8_t>(std::lround(255 * std::clamp(fraction, 0.0, 1.0)));
+}
+
+/// Hues by the golden angle, as the window's.
+Ink seriesInk(int index)
+{
+    constexpr double kSaturation = 0.75, kLightness = 0.38;
+    const double hue = 6 * std::fmod(0.58 + index * 0.381966, 1.0);
+    const double chroma = kSaturation * 2 * kLightness, low = kLightness - chroma / 2;
+    Ink ink;
+    for (int channel = 0; channel < 3; ++channel) {
+        const double at = std::fmod(hue + 6 - 2 * channel, 6.0); // distance from the channel's hue
+        const double share = std::clamp(2 - std::min(at, 6 - at), 0.0, 1.0);
+        ink.rgb[static_cast<std::size_t>(channel)] = byteOf(low + chroma * share);
+    }
+    return ink;
+}
+
+} // namespace
+
+std::string Ink::hex() const
+{
+    return fmt::format("#{:02x}{:02x}{:02x}", rgb[0], rgb[1], rgb[2]);
+}
+
+Ink inkOf(const std::string& colour)
+{
+    static const std::map<std::string, Ink> kNamed{
+        {"text", {{0x1b, 0x1f, 0x24}}},    {"muted", {{0x5b, 0x65, 0x70}}},
+        {"faint", {{0xe1, 0xe5, 0xe9}}},   {"accent", {{0x1f, 0x6f, 0xeb}}},
+        {"warning", {{0xb2, 0x5e, 0x00}}},
+    };
+    if (const auto found = kNamed.find(colour); found != kNamed.end())
+        return found->second;
+    if (colour.starts_with("series "))
+        return seriesInk(std::atoi(colour.c_str() + 7));
+    if (colour.size() == 7 && colour.front() == '#') {
+        const auto value = static_cast<std::uint32_t>(std::stoul(colour.substr(1), nullptr, 16));
+        return {{static_cast<std::uint8_t>(value >> 16), static_cast<std::uint8_t>(value >> 8),
+                 static_cast<std::uint8_t>(value)}};
+    }
+    return kNamed.at("muted");
+}
+
+} // namespace vergence::mc_embedding
