@@ -16,6 +16,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/compute/backend.h"
+#include "core/compute/cpu_threads.h"
 
 namespace vergence::cli {
 
@@ -39,6 +40,7 @@ json describeDevices()
         devices.push_back({{"kind", device->isCpu() ? "cpu" : "cuda"},
                            {"name", info.name},
                            {"uuid", info.uuid},
+                           {"product_threads", productThreads(*device)},
                            {"total_bytes", memory.total},
                            {"free_bytes", memory.free},
                            {"compute_capability", info.computeCapability},
@@ -80,8 +82,10 @@ void print(const json& report, const std::vector<PluginDescriptor>& plugins)
 {
     std::cout << versionText() << "\n\nDevices\n";
     for (const json& device : report["devices"]["list"]) {
-        std::cout << fmt::format("  {}: {}, {} of {} free\n", device["kind"].get<std::string>(),
+        const int count = device["product_threads"].get<int>();
+        std::cout << fmt::format("  {}: {}{}, {} of {} free\n", device["kind"].get<std::string>(),
                                  device["name"].get<std::string>(),
+                                 count > 0 ? fmt::format(", matrix products on {}", count) : "",
                                  bytesText(device["free_bytes"].get<std::uint64_t>()),
                                  bytesText(device["total_bytes"].get<std::uint64_t>()));
     }

@@ -137,7 +137,8 @@ void addOptions(CLI::App& app, RunOptions& options)
     app.add_option("--device", options.device,
                    "Where to compute; default is CUDA where the plugin can use it.")
         ->type_name("cpu|cuda|cuda:N|UUID");
-    app.add_option("-j,--threads", options.threads, "CPU threads; 0 takes all.")
+    app.add_option("-j,--threads", options.threads,
+                   "CPU threads; 0 takes what the process may use.")
         ->check(CLI::NonNegativeNumber);
     app.add_flag("--resume", options.resumes,
                  "Continue the run folder from its newest checkpoint.");

@@ -64,7 +64,9 @@ void addViewCommand(CLI::App& app, Session& session)
         ->type_name("DIR");
     command->add_option("--device", options->device, "Where to compute.")
         ->type_name("cpu|cuda|cuda:N|UUID");
-    command->add_option("-j,--threads", options->threads, "CPU threads; 0 takes all.")
+    command
+        ->add_option("-j,--threads", options->threads,
+                     "CPU threads; 0 takes what the process may use.")
         ->check(CLI::NonNegativeNumber);
     command
         ->add_option("--linger", options->linger,

@@ -45,7 +45,7 @@ json relevantEnvironment()
     json variables = json::object();
     for (const char* name :
          {"CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "SOURCE_DATE_EPOCH", "VERGENCE_CUDA_SYNC",
-          "VERGENCE_ISA", "VERGENCE_MODULE_PATH", "VERGENCE_PLUGIN_PATH"}) {
+          "VERGENCE_ISA", "VERGENCE_MODULE_PATH", "VERGENCE_PLUGIN_PATH", "VERGENCE_THREADS"}) {
         if (const char* value = std::getenv(name))
             variables[name] = value;
     }

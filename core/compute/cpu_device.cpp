@@ -5,9 +5,7 @@
 #include <mutex>
 #include <new>
 #include <string_view>
-#include <thread>
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -16,6 +14,7 @@
 #include <tbb/task_arena.h>
 
 #include "core/base/error.h"
+#include "core/compute/cpu_threads.h"
 #include "core/compute/dense/cpu_dense.h"
 #include "core/compute/device.h"
 #include "core/compute/kernel.h"
@@ -41,15 +40,6 @@ DenseMath& Device::dense()
 namespace {
 
 constexpr std::align_val_t kAlignment{256};
-
-int usableThreads()
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (::sched_getaffinity(0, sizeof(set), &set) == 0)
-        return CPU_COUNT(&set);
-    return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-}
 
 std::string processorName()
 {
@@ -87,8 +77,8 @@ int bestVariant()
 class CpuDevice final : public Device {
 public:
     explicit CpuDevice(int threads)
-        : Device(describe(threads > 0 ? threads : usableThreads())),
-          m_arena(threads > 0 ? threads : usableThreads()),
+        : Device(describe(threads)),
+          m_arena(threads),
           m_variant(bestVariant())
     {
     }
@@ -220,7 +210,7 @@ std::unique_ptr<Stream> CpuDevice::createStream()
 std::shared_ptr<Device> makeCpuDevice(int threads)
 {
     expects(threads >= 0, "makeCpuDevice: threads must not be negative");
-    return std::make_shared<CpuDevice>(threads);
+    return std::make_shared<CpuDevice>(threads > 0 ? threads : usableThreads());
 }
 
 } // namespace vergence

@@ -1,9 +1,10 @@
 #include "core/compute/dense/cpu_dense.h"
 
 #include <algorithm>
-#include <fstream>
-#include <string>
+#include <chrono>
+#include <vector>
 
+#include "core/compute/cpu_threads.h"
 #include "core/compute/dense/tile_kernels.h"
 
 namespace vergence {
@@ -29,16 +30,49 @@ constexpr std::size_t padded(std::size_t bytes)
 } // namespace
 
 CpuDenseMath::CpuDenseMath(Device& device, tbb::task_arena& arena, int threads)
-    : m_arena(arena),
+    : m_arena(&arena),
       m_threads(threads),
       m_multipliesBf16(processorMultipliesBf16()),
       m_workspace(device)
 {
+    const int count = threadsForProducts(threads, usableCores(),
+                                         [&](int some) { return secondsWith(device, some); });
+    if (count < threads)
+        m_fewer = std::make_unique<tbb::task_arena>(count);
+    m_arena = m_fewer ? m_fewer.get() : &arena;
+}
+
+double CpuDenseMath::secondsWith(Device& device, int count)
+{
+    constexpr Index kSide = 512, kRowsEach = 128; // about 0.5 ms of one core for each thread
+    tbb::task_arena arena(count);
+    m_arena = &arena;
+    const Index rows = kRowsEach * m_threads;
+    std::vector<float> a(static_cast<std::size_t>(rows * kSide), 1.0f);
+    std::vector<float> b(static_cast<std::size_t>(kSide * kSide), 1.0f), y(a.size());
+    MatmulProblem problem;
+    problem.m = rows;
+    problem.n = problem.k = kSide;
+    problem.a = {a.data(), kSide, {}};
+    problem.b = {b.data(), kSide, {}};
+    problem.y = {y.data(), kSide, {}};
+    problem.transposeB = true;
+    const auto stream = device.createStream();
+    product(*stream, problem); // wakes the threads and makes the plans
+    const auto start = std::chrono::steady_clock::now();
+    product(*stream, problem);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 std::unique_ptr<DenseMath> makeCpuDenseMath(Device& device, tbb::task_arena& arena, int threads)
 {
     return std::make_unique<CpuDenseMath>(device, arena, threads);
+}
+
+int productThreads(Device& device)
+{
+    const auto* dense = device.isCpu() ? dynamic_cast<CpuDenseMath*>(&device.dense()) : nullptr;
+    return dense ? dense->busyThreads() : 0;
 }
 
 Index CpuDenseMath::piecesOf(double flops) const

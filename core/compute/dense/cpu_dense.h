@@ -15,7 +15,8 @@ namespace vergence {
 
 /// Products of the CPU: oneDNN on single threads for pieces of the result, which the device's own
 /// pool works through; Eigen for F64. Pieces cut rows, columns, images and channels, never a sum,
-/// except where partial sums are added in a fixed order; so results do not depend on threads.
+/// except where partial sums are added in a fixed order; so results do not depend on threads. How
+/// many threads work on them is measured once, at the start; the pieces do not depend on that.
 class CpuDenseMath final : public DenseMath, public ProductBackend {
 public:
     /// `arena` has `threads` threads and lives longer.
@@ -43,7 +44,8 @@ public:
     }
 
     CpuPlans& plans() { return m_plans; }
-    int threads() const { return m_threads; }
+    int threads() const { return m_threads; } ///< of the device: what pieces are cut for
+    int busyThreads() const { return m_arena->max_concurrency(); } ///< that work on them
     /// Whether BF16 is multiplied as such; otherwise 16-bit operands are widened to F32 first,
     /// which is faster where dot products of pairs run at half rate.
     bool multipliesBf16() const { return m_multipliesBf16; }
@@ -61,7 +63,7 @@ public:
                 body(piece, 0);
             return;
         }
-        m_arena.execute([&] {
+        m_arena->execute([&] {
             tbb::parallel_for(
                 tbb::blocked_range<Index>(0, pieces, 1),
                 [&](const tbb::blocked_range<Index>& range) {
@@ -79,6 +81,8 @@ public:
                Index stride, float* target);
 
 private:
+    /// Seconds of one product of fixed size on `count` of the threads.
+    double secondsWith(Device& device, int count);
     /// Fills `packed` from b: [K, N], or [N, K] where transposed.
     void pack(Stream& stream, const MatrixBatch& b, DType type, bool isTransposed,
               const CpuPackedLinear& packed);
@@ -87,7 +91,8 @@ private:
     void productInOrder(Stream& stream, const MatmulProblem& problem);
     void productOfWidened(Stream& stream, const MatmulProblem& problem);
 
-    tbb::task_arena& m_arena;
+    tbb::task_arena* m_arena;
+    std::unique_ptr<tbb::task_arena> m_fewer; ///< where fewer threads are faster
     int m_threads;
     bool m_multipliesBf16;
     Workspace m_workspace;

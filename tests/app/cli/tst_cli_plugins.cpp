@@ -80,6 +80,8 @@ void CliPluginsTest::doctorReportsDevicesAndFolders()
     QCOMPARE(outcome.code, 0);
     const json report = outcome.parsed();
     QCOMPARE(report["devices"]["list"][0]["kind"].get<std::string>(), std::string("cpu"));
+    const json& cpu = report["devices"]["list"][0];
+    QVERIFY(cpu["product_threads"].get<int>() >= 1);
     QVERIFY(report["devices"]["list"].size() > 1 ||
             !report["devices"]["why_no_cuda"].get<std::string>().empty());
     QCOMPARE(report["folders"].size(), std::size_t{6});
