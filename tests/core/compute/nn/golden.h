@@ -7,7 +7,7 @@
 #include <QTest>
 
 #include "core/artifact/safetensors.h"
-#include "core/compute/nn/load.h"
+#include "core/artifact/weights.h"
 #include "tests/support/numbers.h"
 
 namespace vergence::test {
@@ -25,23 +25,13 @@ inline std::optional<std::filesystem::path> goldenFolder(const std::string& name
     return root / name;
 }
 
-/// Tensors of a file for loadParameters().
-inline ArraySource sourceOf(const SafetensorsFile& file)
-{
-    return [&file](const std::string& name) -> std::optional<HostArray> {
-        const HostTensor* tensor = file.find(name);
-        if (!tensor)
-            return {};
-        return HostArray{tensor->dtype, tensor->shape, tensor->bytes.data()};
-    };
-}
-
 /// One reference: weights and expected numbers.
 struct Golden {
-    SafetensorsFile model, expected;
+    WeightFile model;
+    SafetensorsFile expected;
 
     explicit Golden(const std::filesystem::path& folder)
-        : model(readSafetensors(folder / "model.safetensors")),
+        : model(WeightFile::open(folder)),
           expected(readSafetensors(folder / "expected.safetensors"))
     {
     }

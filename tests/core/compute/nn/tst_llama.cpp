@@ -70,7 +70,7 @@ void TestLlama::logitsLossAndGradientsAreReproduced()
     VERGENCE_ROW_DEVICE(device);
     VERGENCE_GOLDEN_OR_SKIP(golden, "llama_tiny");
     Setup setup(device, goldenConfig());
-    loadParameters(*setup.stream, setup.parameters, sourceOf(golden.model));
+    loadWeights(*setup.stream, setup.parameters, golden.model);
     Graph graph(*setup.stream, device, {});
     const ForwardPass pass{graph, setup.parameters, nullptr, false, {}};
     const Tensor ids = setup.integers({3, 20}, golden.integers("input_ids"));
@@ -99,7 +99,7 @@ void TestLlama::eightStepsOfAdamWAreReproduced()
     VERGENCE_GOLDEN_OR_SKIP(golden, "llama_tiny");
     LlamaConfig config = goldenConfig();
     Setup setup(device, config);
-    loadParameters(*setup.stream, setup.parameters, sourceOf(golden.model));
+    loadWeights(*setup.stream, setup.parameters, golden.model);
     const Tensor ids = setup.integers({3, 20}, golden.integers("input_ids"));
     const Tensor labels = setup.integers({60}, golden.integers("targets"));
     Adam adam(setup.parameters, *setup.stream, {0.9, 0.95, 1e-8, true, 1});

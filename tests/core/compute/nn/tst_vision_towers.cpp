@@ -43,10 +43,10 @@ struct Setup {
     {
     }
     Declaration where() { return {parameters, {}}; }
-    void load(const SafetensorsFile& file)
+    void load(const WeightFile& file)
     {
         parameters.allocate(*stream);
-        loadParameters(*stream, parameters, sourceOf(file));
+        loadWeights(*stream, parameters, file);
     }
     std::vector<float> host(const Tensor& tensor) { return tensor.toHost<float>(*stream); }
 };
@@ -69,7 +69,6 @@ private Q_SLOTS:
     void packedWeightsAndSegmentsChangeNothing();
     void hookSeesEverySiteAndMayChangeIt();
     void halfPrecisionStaysNear();
-    void filesThatDoNotFitAreNamed();
 };
 
 void TestVisionTowers::clipIsReproduced()
@@ -414,31 +413,6 @@ void TestVisionTowers::halfPrecisionStaysNear()
         b += static_cast<double>(got[i]) * got[i];
     }
     QVERIFY2(dot / std::sqrt(a * b) > 0.999, qPrintable(QString::number(dot / std::sqrt(a * b))));
-}
-
-void TestVisionTowers::filesThatDoNotFitAreNamed()
-{
-    Setup setup(devices().devices.front());
-    setup.parameters.add("plain", {3, 4});
-    setup.parameters.allocate(*setup.stream);
-    const std::vector<float> values(12, 1.0f);
-    const auto load = [&](const HostTensor& tensor) {
-        SafetensorsFile file;
-        file.tensors.push_back(tensor);
-        loadParameters(*setup.stream, setup.parameters, sourceOf(file));
-    };
-    VERGENCE_THROWS(InputError, "no tensor plain",
-                    load(HostTensor::from<float>("other", {3, 4}, values)));
-    VERGENCE_THROWS(InputError, "plain is [4, 3], the model has [3, 4]. It is transposed",
-                    load(HostTensor::from<float>("plain", {4, 3}, values)));
-    const std::vector<std::int32_t> integers(12, 1);
-    VERGENCE_THROWS(InputError, "plain is I32",
-                    load(HostTensor::from<std::int32_t>("plain", {3, 4}, integers)));
-    load(HostTensor::from<float>("plain", {1, 3, 4}, values));
-    QCOMPARE(setup.host(setup.parameters.values())[11], 1.0f);
-    const std::vector<Float16> halves(12, Float16(0.5f));
-    load(HostTensor::from<Float16>("plain", {3, 4}, halves));
-    QCOMPARE(setup.host(setup.parameters.values())[11], 0.5f);
 }
 
 QTEST_GUILESS_MAIN(TestVisionTowers)
