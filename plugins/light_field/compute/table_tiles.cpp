@@ -4,7 +4,8 @@
 #if defined(__CUDACC__)
 #include "plugins/light_field/compute/table_tiles.cuh"
 #else
-#include "plugins/light_field/compute/table_tiles_cpu.h"
+#include "plugins/light_field/compute/table_adjoint_cpu.h"
+#include "plugins/light_field/compute/table_forward_cpu.h"
 #endif
 
 namespace vergence::light_field {
