@@ -36,7 +36,7 @@ Value convolved(Graph& g, const Inputs& in, ImageLayout layout, int stride, Acti
         options.residual = in[3];
     options.layout = layout;
     options.stride = stride;
-    options.padding = 1;
+    options.padding = static_cast<int>(g.shape(in[1])[layout == ImageLayout::Nhwc ? 1 : 2] / 2);
     options.activation = activation;
     return conv2d(g, in[0], in[1], options);
 }
@@ -92,6 +92,13 @@ void addDense(std::map<std::string, TapeCase>& cases)
             {x, w, {4}}, [layout = layout](Graph& g, const Inputs& in) {
                 return convolved(g, in, layout, 2, Activation::None);
             }};
+        for (const int stride : {1, 2}) {
+            cases[fmt::format("conv2d 1 x 1, {}, stride {}", layoutName, stride)] = {
+                {x, last ? Shape{4, 1, 1, 3} : Shape{4, 3, 1, 1}, {4}},
+                [layout = layout, stride](Graph& g, const Inputs& in) {
+                    return convolved(g, in, layout, stride, Activation::GeluErf);
+                }};
+        }
     }
 }
 

@@ -85,40 +85,49 @@ Result reference(const Case& c)
     return r;
 }
 
+/// Starts one number beyond an aligned place where `misaligned`.
 template <class T>
 Tensor tensorOf(Stream& stream, const std::shared_ptr<Device>& device,
-                const std::vector<double>& values, Shape shape)
+                const std::vector<double>& values, Shape shape, bool misaligned)
 {
-    std::vector<T> data;
+    std::vector<T> data(misaligned ? 1 : 0);
     for (const double value : values) {
         if constexpr (sizeof(T) == 2)
             data.push_back(T(static_cast<float>(value)));
         else
             data.push_back(static_cast<T>(value));
     }
-    return Tensor::fromHost(stream, device, std::move(shape), std::span<const T>(data));
+    const auto count = static_cast<Index>(data.size()), skipped = Index{misaligned};
+    return Tensor::fromHost(stream, device, {count}, std::span<const T>(data))
+        .narrow(0, skipped, count - skipped)
+        .reshaped(std::move(shape));
 }
 
 template <class T>
 Result run(const std::shared_ptr<Device>& device, const Case& c, Index chunkRows,
-           bool wantsGradients = true)
+           bool wantsGradients = true, bool misaligned = false)
 {
     using Real = Accumulator<T>;
-    constexpr DType kWide = DTypeOf<Real>::value;
     const auto stream = device->createStream();
-    const Tensor hidden = tensorOf<T>(*stream, device, c.hidden, {c.rows, c.width});
-    const Tensor weight = tensorOf<T>(*stream, device, c.weight, {c.classes, c.width});
+    const std::vector<double> unset(c.hidden.size(), std::nan(""));
+    const auto make = [&](const std::vector<double>& values, Shape shape) {
+        return tensorOf<T>(*stream, device, values, std::move(shape), misaligned);
+    };
+    const auto makeWide = [&](const std::vector<double>& values, Shape shape) {
+        return tensorOf<Real>(*stream, device, values, std::move(shape), misaligned);
+    };
+    const Tensor hidden = make(c.hidden, {c.rows, c.width});
+    const Tensor weight = make(c.weight, {c.classes, c.width});
     const Tensor labels =
         Tensor::fromHost(*stream, device, {c.rows}, std::span<const std::int32_t>(c.labels));
-    const Tensor rowLoss = tensorOf<Real>(
-        *stream, device, std::vector<double>(c.labels.size(), std::nan("")), {c.rows});
+    const Tensor rowLoss = makeWide(std::vector<double>(c.labels.size(), std::nan("")), {c.rows});
     const Tensor counted = Tensor::zeros(*stream, device, {1}, DType::I32);
-    const Tensor loss = tensorOf<Real>(*stream, device, {std::nan("")}, {1});
-    const Tensor logits = Tensor::zeros(*stream, device, {chunkRows, c.classes}, DTypeOf<T>::value);
-    const Tensor gradHidden = tensorOf<T>(
-        *stream, device, std::vector<double>(c.hidden.size(), std::nan("")), {c.rows, c.width});
-    const Tensor gradWeight = Tensor::zeros(*stream, device, {c.classes, c.width}, kWide);
-    const Tensor gradLoss = tensorOf<Real>(*stream, device, {c.gradLoss}, {1});
+    const Tensor loss = makeWide({std::nan("")}, {1});
+    const Tensor logits = make(std::vector<double>(static_cast<std::size_t>(chunkRows * c.classes)),
+                               {chunkRows, c.classes});
+    const Tensor gradHidden = make(unset, {c.rows, c.width});
+    const Tensor gradWeight = makeWide(std::vector<double>(c.weight.size()), {c.classes, c.width});
+    const Tensor gradLoss = makeWide({c.gradLoss}, {1});
     LinearCrossEntropyArgs args;
     if (wantsGradients) {
         args.gradLoss = &gradLoss;
@@ -177,6 +186,31 @@ private Q_SLOTS:
         VERGENCE_AGREES(check(run<float>(device, c, chunk), 1e-6));
         // inputs, logits and their derivative are rounded to 8 bits
         VERGENCE_AGREES(check(run<BFloat16>(device, c, chunk), 4e-3));
+    }
+
+    void everySizeAndPlace_data() { test::addDeviceRows(); }
+    void everySizeAndPlace()
+    {
+        VERGENCE_ROW_DEVICE(device);
+        for (const auto& [rows, width, classes] : {std::tuple(0, 4, 7),
+                                                   {1, 1, 1},
+                                                   {31, 33, 257},
+                                                   {32, 32, 32},
+                                                   {33, 257, 31},
+                                                   {257, 31, 33}}) {
+            for (const bool isMisaligned : {false, true}) {
+                const Case c(rows, width, classes);
+                const Result want = reference(c);
+                const Result wide = run<double>(device, c, 32, true, isMisaligned);
+                VERGENCE_AGREES(difference(wide.gradHidden, want.gradHidden, 1e-12, 0));
+                VERGENCE_AGREES(difference(wide.gradWeight, want.gradWeight, 1e-12, 0));
+                const Result fine = run<float>(device, c, 32, true, isMisaligned);
+                VERGENCE_AGREES(difference(fine.rowLoss, want.rowLoss, 1e-4, 1e-5));
+                VERGENCE_AGREES(difference(fine.gradHidden, want.gradHidden, 1e-5, 0));
+                VERGENCE_AGREES(difference(fine.gradWeight, want.gradWeight, 1e-5, 0));
+                QCOMPARE(fine.counted, want.counted);
+            }
+        }
     }
 
     void derivativesAgreeWithDifferences_data() { test::addDeviceRows(); }

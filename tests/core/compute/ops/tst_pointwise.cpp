@@ -287,7 +287,8 @@ private Q_SLOTS:
     void layerScaleAndItsGradients()
     {
         VERGENCE_ROW_BENCH(bench, kind);
-        for (const Index columns : {Index{1}, Index{33}, Index{64}}) {
+        for (const Index columns : kSizes) {
+            bench.misaligned = columns % 2 == 1;
             const Index rows = 37;
             const Numbers x = roundedTo(kind.type, randomNumbers(rows * columns, 1));
             const Numbers r = roundedTo(kind.type, randomNumbers(rows * columns, 2));
@@ -321,49 +322,56 @@ private Q_SLOTS:
     void filmAndItsGradients()
     {
         VERGENCE_ROW_BENCH(bench, kind);
-        const Index samples = 3, columns = 33, inner = 7;
-        const Index count = samples * inner * columns;
-        const Numbers x = roundedTo(kind.type, randomNumbers(count, 1));
-        const Numbers g = roundedTo(kind.type, randomNumbers(count, 2));
-        const Numbers gamma = roundedTo(kind.type, randomNumbers(samples * columns, 3));
-        const Numbers beta = roundedTo(kind.type, randomNumbers(samples * columns, 4));
-        const Shape shape{samples, inner, columns}, modulation{samples, columns};
-        const Tensor tx = bench.tensor(shape, x), tGamma = bench.tensor(modulation, gamma);
-        const Tensor y = bench.result(shape), gradX = bench.result(shape);
-        const Tensor gradGamma = bench.result(modulation), gradBeta = bench.result(modulation);
-        const auto forward = [&](const Numbers& vx, const Numbers& vGamma, const Numbers& vBeta) {
-            Numbers result(vx.size());
-            for (std::size_t i = 0; i < vx.size(); ++i) {
-                const std::size_t at = i / static_cast<std::size_t>(inner * columns) *
-                                           static_cast<std::size_t>(columns) +
-                                       i % static_cast<std::size_t>(columns);
-                result[i] = vGamma[at] * vx[i] + vBeta[at];
-            }
-            return result;
-        };
-        film(bench.stream(), tx, tGamma, bench.tensor(modulation, beta), y);
-        VERGENCE_AGREES(difference(bench.numbers(y), forward(x, gamma, beta), 4 * kind.accuracy,
-                                   kind.accuracy));
-        filmBackward(bench.stream(), tx, tGamma, bench.tensor(shape, g), gradX, false, gradGamma,
-                     gradBeta);
-        const double relative = kind.type == DType::F64 ? 1e-6 : 4 * kind.accuracy;
-        VERGENCE_AGREES(
-            gradientDifference([&](const Numbers& v) { return dot(forward(v, gamma, beta), g); }, x,
-                               bench.numbers(gradX), relative));
-        VERGENCE_AGREES(
-            gradientDifference([&](const Numbers& v) { return dot(forward(x, v, beta), g); }, gamma,
-                               bench.numbers(gradGamma), relative));
-        VERGENCE_AGREES(
-            gradientDifference([&](const Numbers& v) { return dot(forward(x, gamma, v), g); }, beta,
-                               bench.numbers(gradBeta), relative));
+        for (const Index columns : kSizes) {
+            bench.misaligned = columns % 2 == 1;
+            const Index samples = 2, inner = 5;
+            const Index count = samples * inner * columns;
+            const Numbers x = roundedTo(kind.type, randomNumbers(count, 1));
+            const Numbers g = roundedTo(kind.type, randomNumbers(count, 2));
+            const Numbers gamma = roundedTo(kind.type, randomNumbers(samples * columns, 3));
+            const Numbers beta = roundedTo(kind.type, randomNumbers(samples * columns, 4));
+            const Shape shape{samples, inner, columns}, modulation{samples, columns};
+            const Tensor tx = bench.tensor(shape, x), tGamma = bench.tensor(modulation, gamma);
+            const Tensor y = bench.result(shape), gradX = bench.result(shape);
+            const Tensor gradGamma = bench.result(modulation), gradBeta = bench.result(modulation);
+            const auto forward = [&](const Numbers& vx, const Numbers& vGamma,
+                                     const Numbers& vBeta) {
+                Numbers result(vx.size());
+                for (std::size_t i = 0; i < vx.size(); ++i) {
+                    const std::size_t at = i / static_cast<std::size_t>(inner * columns) *
+                                               static_cast<std::size_t>(columns) +
+                                           i % static_cast<std::size_t>(columns);
+                    result[i] = vGamma[at] * vx[i] + vBeta[at];
+                }
+                return result;
+            };
+            film(bench.stream(), tx, tGamma, bench.tensor(modulation, beta), y);
+            VERGENCE_AGREES(difference(bench.numbers(y), forward(x, gamma, beta), 4 * kind.accuracy,
+                                       kind.accuracy));
+            filmBackward(bench.stream(), tx, tGamma, bench.tensor(shape, g), gradX, false,
+                         gradGamma, gradBeta);
+            const double relative = kind.type == DType::F64 ? 1e-6 : 4 * kind.accuracy;
+            VERGENCE_AGREES(gradientDifference(
+                [&](const Numbers& v) { return dot(forward(v, gamma, beta), g); }, x,
+                bench.numbers(gradX), relative));
+            VERGENCE_AGREES(
+                gradientDifference([&](const Numbers& v) { return dot(forward(x, v, beta), g); },
+                                   gamma, bench.numbers(gradGamma), relative));
+            VERGENCE_AGREES(
+                gradientDifference([&](const Numbers& v) { return dot(forward(x, gamma, v), g); },
+                                   beta, bench.numbers(gradBeta), relative));
+        }
     }
 
     void biasesAndColumnSums_data() { addPlaceAndTypeRows(); }
     void biasesAndColumnSums()
     {
         VERGENCE_ROW_BENCH(bench, kind);
-        for (const Index rows : {Index{0}, Index{1}, Index{33}, Index{3000}}) {
-            const Index columns = 31;
+        std::vector<std::pair<Index, Index>> sizes{{0, 31}, {1, 31}, {33, 31}, {3000, 31}};
+        for (const int columns : kSizes)
+            sizes.push_back({5, columns});
+        for (const auto& [rows, columns] : sizes) {
+            bench.misaligned = columns % 2 == 1;
             const Numbers x = roundedTo(kind.type, randomNumbers(rows * columns, 1));
             const Numbers b = randomNumbers(columns, 2);
             const Tensor tx = bench.tensor({rows, columns}, x);

@@ -66,6 +66,16 @@ Tensor tensorOf(Stream& stream, const std::shared_ptr<Device>& device,
     return Tensor::fromHost(stream, device, std::move(shape), std::span<const T>(data));
 }
 
+/// Starts one number beyond an aligned place.
+template <class T>
+Tensor misaligned(const std::shared_ptr<Device>& device, const Shape& shape)
+{
+    const Index count = elementCount(shape);
+    return Tensor::empty(device, {count + 1}, DTypeOf<T>::value)
+        .narrow(0, 1, count)
+        .reshaped(shape);
+}
+
 } // namespace
 
 class TestRope : public QObject {
@@ -111,6 +121,7 @@ private Q_SLOTS:
             for (const auto& [length, heads, size] : {std::tuple(0, 1, 4),
                                                       {1, 1, 2},
                                                       {31, 3, 64},
+                                                      {32, 2, 32},
                                                       {33, 2, 6},
                                                       {257, 1, 128},
                                                       {5, 9, 254}})
@@ -137,6 +148,12 @@ private Q_SLOTS:
             const Tensor input = tensorOf<T>(*stream, device, x, shape);
             const Tensor output = Tensor::empty(device, shape, DTypeOf<T>::value);
             rope(*stream, input, output, args);
+            // Between aligned places the same bits come out.
+            const Tensor from = misaligned<T>(device, shape), to = misaligned<T>(device, shape);
+            stream->copy(from.data(), input.data(), input.bytes());
+            rope(*stream, from, to, args);
+            if (widened<T>(*stream, to) != widened<T>(*stream, output))
+                return std::string("misaligned operands give other numbers");
             return difference(widened<T>(*stream, output),
                               rotated(widened<T>(*stream, input), positions,
                                       static_cast<std::size_t>(heads),

@@ -55,6 +55,7 @@ private Q_SLOTS:
                                    Image{0, 3, 8, 8}, Image{1, 2, 3, 3}}) {
             for (const int patch : {1, 4}) {
                 for (const Index padding : {Index{0}, Index{5}}) {
+                    bench.misaligned = padding > 0;
                     const Index columns = image.c * patch * patch + padding;
                     const Index count = image.h / patch * (image.w / patch);
                     const Numbers x = roundedTo(kind.type, randomNumbers(image.count(), 1));
@@ -197,7 +198,10 @@ private Q_SLOTS:
     {
         VERGENCE_ROW_BENCH(bench, kind);
         for (const bool channelsLast : {true, false}) {
-            for (const Image& small : {Image{2, 3, 5, 7}, Image{1, 33, 1, 1}, Image{0, 2, 3, 3}}) {
+            for (const Image& small :
+                 {Image{2, 3, 5, 7}, Image{1, 33, 1, 1}, Image{0, 2, 3, 3}, Image{1, 31, 2, 3},
+                  Image{2, 32, 3, 1}, Image{1, 257, 2, 2}, Image{1, 1, 31, 33}}) {
+                bench.misaligned = small.c % 2 == 1;
                 const Image large{small.n, small.c, 2 * small.h, 2 * small.w};
                 const Numbers x = roundedTo(kind.type, randomNumbers(small.count(), 1));
                 const Numbers g = roundedTo(kind.type, randomNumbers(large.count(), 2));
@@ -232,17 +236,25 @@ private Q_SLOTS:
     {
         VERGENCE_ROW_BENCH(bench, kind);
         for (const bool channelsLast : {true, false}) {
-            for (const Index p : {Index{1}, Index{2}, Index{3}}) {
-                const Image large{2, 5, 4 * p, 3 * p}, small{2, 5 * p * p, 4, 3};
+            for (const auto& [p, c, n] : std::vector<std::array<Index, 3>>{{1, 5, 2},
+                                                                           {2, 5, 2},
+                                                                           {3, 5, 2},
+                                                                           {2, 31, 1},
+                                                                           {2, 32, 1},
+                                                                           {2, 33, 1},
+                                                                           {2, 257, 1},
+                                                                           {2, 4, 0}}) {
+                bench.misaligned = c % 2 == 1;
+                const Image large{n, c, 4 * p, 3 * p}, small{n, c * p * p, 4, 3};
                 const Numbers x = roundedTo(kind.type, randomNumbers(large.count(), 1));
                 Numbers want(x.size());
-                for (Index s = 0; s < 2; ++s) {
-                    for (Index c = 0; c < 5; ++c) {
+                for (Index s = 0; s < n; ++s) {
+                    for (Index k = 0; k < c; ++k) {
                         for (Index y = 0; y < large.h; ++y) {
                             for (Index i = 0; i < large.w; ++i)
-                                want[small.at(s, c * p * p + y % p * p + i % p, y / p, i / p,
+                                want[small.at(s, k * p * p + y % p * p + i % p, y / p, i / p,
                                               channelsLast)] =
-                                    x[large.at(s, c, y, i, channelsLast)];
+                                    x[large.at(s, k, y, i, channelsLast)];
                         }
                     }
                 }

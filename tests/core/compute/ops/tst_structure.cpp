@@ -173,10 +173,12 @@ private Q_SLOTS:
     void rowsAreGatheredAndScattered()
     {
         VERGENCE_ROW_BENCH(bench, kind);
-        for (const Index columns : {Index{1}, Index{31}, Index{64}, Index{257}}) {
-            bench.misaligned = columns == 31;
+        std::vector<std::pair<Index, std::vector<int>>> sizes{{64, {}}};
+        for (const int columns : kSizes)
+            sizes.push_back({columns, {3, 0, 8, 3, -1, 9, 3, 1}});
+        for (const auto& [columns, ids] : sizes) {
+            bench.misaligned = columns % 2 == 1;
             const Index entries = 9;
-            const std::vector<int> ids{3, 0, 8, 3, -1, 9, 3, 1};
             const auto n = static_cast<Index>(ids.size());
             const Numbers table = roundedTo(kind.type, randomNumbers(entries * columns, 1));
             const Numbers g = roundedTo(kind.type, randomNumbers(n * columns, 2));
@@ -211,7 +213,8 @@ private Q_SLOTS:
     void leadingDimensionIsRepeated()
     {
         VERGENCE_ROW_BENCH(bench, kind);
-        for (const Index size : {Index{0}, Index{1}, Index{33}, Index{256}}) {
+        for (const Index size : kSizes) {
+            bench.misaligned = size % 2 == 1;
             const Numbers x = roundedTo(kind.type, randomNumbers(size, 1));
             const Tensor y = bench.result({3, size});
             broadcastLeading(bench.stream(), bench.tensor({size}, x), y);
