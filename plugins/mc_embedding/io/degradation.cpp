@@ -2,6 +2,7 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -40,9 +41,11 @@ float boxRadius(float radius, int passes)
     return l + a;
 }
 
-/// Lines of `count` groups of `width` bytes; every byte of a group is its own signal.
-void boxBlurLine(const std::uint8_t* from, std::uint8_t* to, int count, std::size_t width,
-                 const Box& box, std::vector<std::uint32_t>& sums)
+/// Lines of `count` groups of `width` bytes; every byte of a group is its own signal. Width is a
+/// number, or an integral constant for loops that unroll.
+template <class Width>
+void boxBlurLine(const std::uint8_t* from, std::uint8_t* to, int count, Width width, const Box& box,
+                 std::vector<std::uint32_t>& sums)
 {
     const auto group = [&](int i) {
         return from + static_cast<std::size_t>(std::clamp(i, 0, count - 1)) * width;
@@ -71,7 +74,11 @@ void blurRows(Image& image, const Box& box)
     std::vector<std::uint32_t> sums;
     for (int y = 0; y < image.height; ++y) {
         std::copy_n(image.row(y), line.size(), line.begin());
-        boxBlurLine(line.data(), image.row(y), image.width, channels, box, sums);
+        if (channels == 3)
+            boxBlurLine(line.data(), image.row(y), image.width,
+                        std::integral_constant<std::size_t, 3>(), box, sums);
+        else
+            boxBlurLine(line.data(), image.row(y), image.width, channels, box, sums);
     }
 }
 

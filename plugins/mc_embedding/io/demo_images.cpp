@@ -4,6 +4,8 @@
 #include <functional>
 #include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -15,8 +17,6 @@
 namespace vergence::mc_embedding {
 
 namespace {
-
-constexpr int kSide = 32;
 
 /// Share of the second colour at a place of the unit square; 0 to 1 after clamping.
 using Pattern = std::function<double(double x, double y)>;
@@ -116,7 +116,7 @@ const std::array<DemoFamily, 12> kFamilies = {{
     {"gradient_noise", [](Draws&) -> Pattern { return [](double x, double) { return x; }; }, 0.3},
 }};
 
-Image demoImage(std::size_t index, std::uint64_t seed)
+Image drawn(const DemoFamily& family, int side, std::uint64_t seed, std::size_t index)
 {
     Draws draws(seed, Purpose::DemoImages, static_cast<std::uint32_t>(index));
     std::array<double, 3> first{}, second{};
@@ -124,13 +124,11 @@ Image demoImage(std::size_t index, std::uint64_t seed)
         first[c] = 255 * draws.uniform();
         second[c] = 255 * draws.uniform();
     }
-    const DemoFamily& family = kFamilies[index % kFamilies.size()];
     const Pattern pattern = family.make(draws);
-    Image image = makeImage(kSide, kSide, 3);
-    for (int y = 0; y < kSide; ++y) {
-        for (int x = 0; x < kSide; ++x) {
-            const double share =
-                std::clamp(pattern((x + 0.5) / kSide, (y + 0.5) / kSide), 0.0, 1.0);
+    Image image = makeImage(side, side, 3);
+    for (int y = 0; y < side; ++y) {
+        for (int x = 0; x < side; ++x) {
+            const double share = std::clamp(pattern((x + 0.5) / side, (y + 0.5) / side), 0.0, 1.0);
             for (std::size_t c = 0; c < 3; ++c) {
                 double value = first[c] + share * (second[c] - first[c]);
                 if (family.noise > 0)
@@ -143,22 +141,53 @@ Image demoImage(std::size_t index, std::uint64_t seed)
     return image;
 }
 
+/// A picture below folder/group, unless it is there.
+void writeOnce(const std::filesystem::path& folder, const std::string& group, std::size_t number,
+               const std::function<Image()>& make)
+{
+    const std::filesystem::path place = folder / group;
+    std::error_code code;
+    std::filesystem::create_directories(place, code);
+    if (code)
+        throw OutputError(
+            fmt::format("Cannot make the folder {}: {}.", place.string(), code.message()));
+    const std::filesystem::path file = place / fmt::format("{}_{:03}.png", group, number);
+    if (!std::filesystem::exists(file))
+        writePng(file, make());
+}
+
+const DemoFamily& familyNamed(const std::string& name)
+{
+    return *std::find_if(kFamilies.begin(), kFamilies.end(),
+                         [&](const DemoFamily& family) { return family.name == name; });
+}
+
 } // namespace
 
 void writeDemoImages(const std::filesystem::path& folder, std::size_t count, std::uint64_t seed)
 {
+    constexpr int kSide = 32;
     for (std::size_t i = 0; i < count; ++i) {
-        const std::string family = kFamilies[i % kFamilies.size()].name;
-        const std::filesystem::path place = folder / family;
-        std::error_code code;
-        std::filesystem::create_directories(place, code);
-        if (code)
-            throw OutputError(
-                fmt::format("Cannot make the folder {}: {}.", place.string(), code.message()));
-        const std::filesystem::path file =
-            place / fmt::format("{}_{:03}.png", family, i / kFamilies.size());
-        if (!std::filesystem::exists(file))
-            writePng(file, demoImage(i, seed));
+        const DemoFamily& family = kFamilies[i % kFamilies.size()];
+        writeOnce(folder, family.name, i / kFamilies.size(),
+                  [&] { return drawn(family, kSide, seed, i); });
+    }
+}
+
+void writeSyntheticImages(const std::filesystem::path& folder, std::size_t count, int side,
+                          std::uint64_t seed)
+{
+    expects(side > 0, "writeSyntheticImages: a side of 1 px or more");
+    const std::pair<std::string, std::vector<std::string>> groups[] = {
+        {"solid", {"solid"}},
+        {"gradient", {"horizontal", "vertical", "radial"}},
+        {"noise", {"full_noise"}}};
+    std::size_t owner = 1u << 20; // beyond the numbers of demo images
+    for (const auto& [group, families] : groups) {
+        for (std::size_t i = 0; i < count; ++i, ++owner)
+            writeOnce(folder, group, i, [&, &names = families] {
+                return drawn(familyNamed(names[i % names.size()]), side, seed, owner);
+            });
     }
 }
 

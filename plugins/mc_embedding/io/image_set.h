@@ -46,5 +46,9 @@ void writeImageManifest(const std::filesystem::path& path, const ImageSet& set);
 /// The generated families of section 14 as PNG files below `folder`, one subfolder a family, image
 /// i being of family i mod 12; those that exist are kept. Throws OutputError.
 void writeDemoImages(const std::filesystem::path& folder, std::size_t count, std::uint64_t seed);
+/// For Exp 2: `count` pictures each of solid, gradient and noise, in subfolders of these names;
+/// those that exist are kept. Throws OutputError.
+void writeSyntheticImages(const std::filesystem::path& folder, std::size_t count, int side,
+                          std::uint64_t seed);
 
 } // namespace vergence::mc_embedding

@@ -85,8 +85,12 @@ Image decodeRgb(const std::filesystem::path& path, bool rotatesByExif)
 
 Image decodeRgb(const std::string& bytes, const std::filesystem::path& name, bool rotatesByExif)
 {
-    const Image image = toRgb(decoded(bytes, name));
-    return rotatesByExif ? upright(image, exifOrientation(bytes)) : image;
+    Image image = decoded(bytes, name);
+    if (image.channels != 3)
+        image = toRgb(image);
+    if (rotatesByExif)
+        return upright(image, exifOrientation(bytes));
+    return image;
 }
 
 } // namespace vergence::mc_embedding

@@ -302,7 +302,7 @@ private Q_SLOTS:
         const Image image = decodeRgb(fox / "0001.jpg");
         Preprocess how;
         QCOMPARE(crcOf(preprocessed(image, how)), QStringLiteral("bc8b0c64"));
-        // Pillow up to 12 goes along rows first, as here. Pillow 13 goes along columns first where
+        // Pillow 9 and 11 go along rows first, as here. Pillow 13 goes along columns first where
         // that is cheaper, and differs by one level in a seventh of these bytes.
         how.stretches = true;
         how.filter = Filter::Bilinear;
@@ -493,6 +493,29 @@ private Q_SLOTS:
         QVERIFY(fs::exists(scratch / "horizontal/horizontal_000.png"));
         writeText(scratch / "file", "");
         VERGENCE_THROWS(OutputError, "file", writeDemoImages(scratch / "file", 1, 42));
+    }
+
+    void syntheticImagesAreThreeGroups()
+    {
+        const Scratch scratch;
+        writeSyntheticImages(scratch.path(), 10, 48, 42);
+        const ImageSet set = sampleFolder(scratch.path(), drawing("manifest", 500));
+        QCOMPARE(set.images.size(), std::size_t{30});
+        std::map<std::string, std::set<QString>> groups;
+        std::map<std::string, std::size_t> distinct; // values in the red of a row
+        for (const StudyImage& image : set.images) {
+            const Image read = decodeRgb(set.folder / image.path);
+            QCOMPARE(QSize(read.width, read.height), QSize(48, 48));
+            groups[image.label].insert(crcOf(read));
+            std::set<std::uint8_t> red;
+            for (std::size_t i = 0; i < read.pixels.size(); i += 3)
+                red.insert(read.pixels[i]);
+            distinct[image.label] = std::max(distinct[image.label], red.size());
+        }
+        QVERIFY(groups["solid"].size() == 10 && groups["gradient"].size() == 10 &&
+                groups["noise"].size() == 10);
+        QVERIFY(distinct["solid"] == 1 && distinct["gradient"] > 10);
+        QVERIFY(distinct["noise"] > distinct["gradient"]);
     }
 
     // Memory
