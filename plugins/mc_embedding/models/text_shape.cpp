@@ -202,6 +202,20 @@ void setActivation(Activation said, const HfConfig& config, TextSource& source)
     source.shape.activation = said;
 }
 
+void readOpenClipActivation(const HfConfig& model, TextSource& source)
+{
+    const bool isSiglip = source.shape.family == Family::Siglip;
+    if (model.has("quick_gelu"))
+        setActivation(model.flag("quick_gelu") ? Activation::QuickGelu
+                      : isSiglip               ? Activation::GeluTanh
+                                               : Activation::GeluErf,
+                      model, source);
+    else if (!isSiglip)
+        source.notes.push_back(fmt::format("{} does not say `quick_gelu`; the published weights "
+                                           "need it, and it is taken.",
+                                           model.source()));
+}
+
 void readConfig(const std::filesystem::path& folder, TextSource& source)
 {
     const bool isOpenClip = source.layout == TextLayout::OpenClip;
@@ -225,11 +239,7 @@ void readConfig(const std::filesystem::path& folder, TextSource& source)
     shape.heads = static_cast<int>(text.whole(keys.heads, Index{shape.heads}, 0));
     if (isOpenClip) {
         shape.epsilon = text.section("norm_kwargs", true).real("eps", shape.epsilon);
-        if (model.has("quick_gelu"))
-            setActivation(model.flag("quick_gelu")         ? Activation::QuickGelu
-                          : shape.family == Family::Siglip ? Activation::GeluTanh
-                                                           : Activation::GeluErf,
-                          model, source);
+        readOpenClipActivation(model, source);
         return;
     }
     shape.epsilon = text.real("layer_norm_eps", shape.epsilon);

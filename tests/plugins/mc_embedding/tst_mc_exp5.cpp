@@ -4,16 +4,20 @@
 #include <QTest>
 #include <nlohmann/json.hpp>
 
+#include "core/artifact/npz_archive.h"
 #include "core/base/error.h"
+#include "core/base/file.h"
 #include "core/compute/rng.h"
 #include "plugins/mc_embedding/statistics/prediction.h"
 #include "plugins/mc_embedding/statistics/ranks.h"
 #include "plugins/mc_embedding/study/ambiguity.h"
 #include "plugins/mc_embedding/study/resampled_ranks.h"
+#include "tests/support/scratch.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::mc_embedding;
+using vergence::test::Scratch;
 using Json = nlohmann::json;
 
 namespace {
@@ -310,6 +314,37 @@ private Q_SLOTS:
             const Json& sizes = level["size_by_quartile"];
             QVERIFY(sizes[0] < sizes[3]); // uncertain images have larger sets
         }
+    }
+
+    void arraysComeBack()
+    {
+        ModelStudy study = orderedStudy();
+        study.imagesDone = 40;
+        ImageSet images;
+        for (std::size_t i = 0; i < kImages; ++i)
+            images.images.push_back({"é/" + std::to_string(i) + ".png", "é", {}, 0});
+        const Scratch folder;
+        const auto path = folder / "exp5_clip_b32.npz";
+        writeExp5Arrays(path, study, images);
+        const NpzArchive arrays(path);
+        QCOMPARE(arrays.names().size(), std::size_t{9});
+        QCOMPARE(arrays.texts("paths").size(), std::size_t{40});
+        QCOMPARE(arrays.texts("paths")[39], std::string("é/39.png"));
+        QCOMPARE(arrays.texts("classes"), (std::vector<std::string>{"cat", "dog"}));
+        QCOMPARE(arrays.shape("logits"), (std::vector<std::int64_t>{40, 2}));
+        const auto logits = arrays.numbers("logits");
+        QCOMPARE(logits[2 * 39 + 1], study.ambiguity->logits(39, 1));
+        const auto u = uncertaintyOf(study, "trace_pre");
+        for (const char* name :
+             {"uncertainty", "margin", "entropy", "prompt_sensitivity", "gt_labels", "pred_labels"})
+            QCOMPARE(arrays.shape(name), std::vector<std::int64_t>{40});
+        QCOMPARE(arrays.numbers("uncertainty")[7], u[7]);
+        QCOMPARE(arrays.numbers("margin")[7], study.ambiguity->margin[7]);
+        QCOMPARE(arrays.numbers("pred_labels")[7], 1.0);
+        // Equal studies give equal bytes.
+        const std::string first = readFile(path);
+        writeExp5Arrays(path, study, images);
+        QVERIFY(readFile(path) == first);
     }
 
     void modelsWithoutAJudgementAreSkippedWithTheReason()

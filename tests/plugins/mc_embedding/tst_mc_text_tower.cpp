@@ -114,6 +114,8 @@ private Q_SLOTS:
         QCOMPARE(source.shape.family == Family::Siglip, isSiglip);
         QVERIFY(std::abs(source.logitScale - 50) < 1e-4);
         QCOMPARE(source.logitBias, isSiglip ? -10.0 : 0.0);
+        QCOMPARE(source.notes.size(), isSiglip ? std::size_t{0} : std::size_t{1});
+        QVERIFY(isSiglip || source.notes[0].find("does not say `quick_gelu`") != std::string::npos);
         const Matrix a = featuresOf(transformers.path(), isSiglip);
         const Matrix b = featuresOf(openClip.path(), isSiglip);
         QVERIFY(a.values == b.values);
