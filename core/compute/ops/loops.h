@@ -6,7 +6,7 @@
 // packs of a row in every Team::each, so that it may read again what it wrote.
 
 #include "core/compute/launch.h"
-#include "core/compute/ops/pack.h"
+#include "core/compute/ops/lane_sums.h"
 
 /// Marks lambdas that must be part of the loop around them.
 #if defined(__CUDACC__)

@@ -11,106 +11,11 @@
 #endif
 
 #include "core/compute/half.h"
-#include "core/compute/ops/fast_math.h"
+#include "core/compute/ops/number_lanes.h"
+#include "core/compute/ops/thread_pack.h"
 #include "core/compute/view.h"
 
 namespace vergence {
-
-#if defined(__CUDACC__)
-
-/// N numbers of one thread.
-template <class Real, int N>
-struct ThreadPack {
-    Real value[N];
-
-    VERGENCE_HD Real& operator[](int i) { return value[i]; }
-    VERGENCE_HD Real operator[](int i) const { return value[i]; }
-};
-template <int N>
-struct ThreadMask {
-    bool value[N];
-};
-template <class Real, int N>
-struct NumberTraits<ThreadPack<Real, N>> {
-    using Scalar = Real;
-    using Bits = ThreadMask<N>;
-};
-
-#define VERGENCE_PACK_OPERATOR(op, Result)                                                         \
-    template <class Real, int N>                                                                   \
-    VERGENCE_HD Result operator op(const ThreadPack<Real, N>& a, const ThreadPack<Real, N>& b)     \
-    {                                                                                              \
-        Result c;                                                                                  \
-        for (int i = 0; i < N; ++i)                                                                \
-            c.value[i] = a.value[i] op b.value[i];                                                 \
-        return c;                                                                                  \
-    }                                                                                              \
-    template <class Real, int N>                                                                   \
-    VERGENCE_HD Result operator op(const ThreadPack<Real, N>& a, std::type_identity_t<Real> b)     \
-    {                                                                                              \
-        Result c;                                                                                  \
-        for (int i = 0; i < N; ++i)                                                                \
-            c.value[i] = a.value[i] op b;                                                          \
-        return c;                                                                                  \
-    }                                                                                              \
-    template <class Real, int N>                                                                   \
-    VERGENCE_HD Result operator op(std::type_identity_t<Real> a, const ThreadPack<Real, N>& b)     \
-    {                                                                                              \
-        Result c;                                                                                  \
-        for (int i = 0; i < N; ++i)                                                                \
-            c.value[i] = a op b.value[i];                                                          \
-        return c;                                                                                  \
-    }
-#define VERGENCE_PACK_TYPE ThreadPack<Real, N>
-VERGENCE_PACK_OPERATOR(+, VERGENCE_PACK_TYPE)
-VERGENCE_PACK_OPERATOR(-, VERGENCE_PACK_TYPE)
-VERGENCE_PACK_OPERATOR(*, VERGENCE_PACK_TYPE)
-VERGENCE_PACK_OPERATOR(/, VERGENCE_PACK_TYPE)
-VERGENCE_PACK_OPERATOR(<, ThreadMask<N>)
-VERGENCE_PACK_OPERATOR(>, ThreadMask<N>)
-VERGENCE_PACK_OPERATOR(>=, ThreadMask<N>)
-#undef VERGENCE_PACK_TYPE
-#undef VERGENCE_PACK_OPERATOR
-
-template <class Real, int N>
-VERGENCE_HD ThreadPack<Real, N> operator-(const ThreadPack<Real, N>& a)
-{
-    return Real(0) - a;
-}
-template <class Real, int N>
-VERGENCE_HD ThreadPack<Real, N>& operator+=(ThreadPack<Real, N>& a, const ThreadPack<Real, N>& b)
-{
-    return a = a + b;
-}
-template <class Real, int N>
-VERGENCE_HD ThreadPack<Real, N> select(const ThreadMask<N>& mask, const ThreadPack<Real, N>& a,
-                                       const ThreadPack<Real, N>& b)
-{
-    ThreadPack<Real, N> c;
-    for (int i = 0; i < N; ++i)
-        c.value[i] = mask.value[i] ? a.value[i] : b.value[i];
-    return c;
-}
-template <class Real, int N>
-VERGENCE_HD ThreadPack<Real, N> multiplyAdd(const ThreadPack<Real, N>& a,
-                                            const ThreadPack<Real, N>& b,
-                                            const ThreadPack<Real, N>& c)
-{
-    ThreadPack<Real, N> d;
-    for (int i = 0; i < N; ++i)
-        d.value[i] = fma(a.value[i], b.value[i], c.value[i]);
-    return d;
-}
-template <class Real, int N>
-VERGENCE_HD ThreadPack<Real, N> absolute(const ThreadPack<Real, N>& a)
-{
-    ThreadPack<Real, N> b;
-    for (int i = 0; i < N; ++i)
-        b.value[i] = fabs(a.value[i]);
-    return b;
-}
-
-#endif
 
 inline namespace VERGENCE_KERNEL_NAMESPACE {
 
@@ -291,27 +196,6 @@ VERGENCE_HD void storeWhole(T* to, const Pack<Real, N>& pack)
 
 } // namespace packs
 
-#if !defined(__CUDACC__)
-namespace packs {
-
-template <class P, class Int, Int... I>
-VERGENCE_HD P countUp(std::integer_sequence<Int, I...>)
-{
-    return P{I...};
-}
-
-/// Which lanes of a pack P belong to a part of `count` numbers.
-template <class P>
-VERGENCE_HD BitsOf<P> isWithin(int count)
-{
-    using Scalar = std::remove_cvref_t<decltype(std::declval<BitsOf<P>&>()[0])>;
-    constexpr int N = sizeof(P) / sizeof(ScalarOf<P>);
-    return countUp<BitsOf<P>>(std::make_integer_sequence<Scalar, N>{}) < static_cast<Scalar>(count);
-}
-
-} // namespace packs
-#endif
-
 /// The numbers from[at] in the accuracy of Real; 0 beyond a part's count.
 template <class Real, class T, class At>
 VERGENCE_HD Pack<Real, At::kSize> loadAs(const T* from, At at)
@@ -395,73 +279,6 @@ struct WeightPointer {
         moved.same = same ? same + offset : nullptr;
         moved.wide = wide ? wide + offset : nullptr;
         return moved;
-    }
-};
-
-/// Sums packs, in `Slots` chains that run side by side.
-template <class T, int Slots = 4>
-struct LaneSum {
-    PackFor<T> chain[Slots] = {};
-
-    template <class At>
-    VERGENCE_HD void add(At at, const PackFor<T>& value)
-    {
-        if constexpr (At::kWhole) {
-            chain[At::kSlot % Slots] += value;
-        } else {
-#if defined(__CUDACC__)
-            for (int i = 0; i < At::kSize; ++i)
-                chain[0][i] += i < at.count ? value[i] : Accumulator<T>(0);
-#else
-            const auto isThere = packs::isWithin<PackFor<T>>(at.count);
-            chain[0] += select(isThere, value, PackFor<T>{});
-#endif
-        }
-    }
-    /// Over the lanes of this thread.
-    VERGENCE_HD Accumulator<T> ofThread() const
-    {
-        Accumulator<T> lane[kPackSize<T>];
-        for (int i = 0; i < kPackSize<T>; ++i) {
-            lane[i] = chain[0][i];
-            for (int s = 1; s < Slots; ++s)
-                lane[i] += chain[s][i];
-        }
-        for (int step = kPackSize<T> / 2; step > 0; step /= 2) {
-            for (int i = 0; i < step; ++i)
-                lane[i] += lane[i + step];
-        }
-        return lane[0];
-    }
-};
-
-/// The largest of all numbers; passes over NaN.
-template <class T>
-struct LaneMaximum {
-    using Real = Accumulator<T>;
-    PackFor<T> most = spread<PackFor<T>>(-Real(HUGE_VAL));
-
-    template <class At>
-    VERGENCE_HD void add(At at, const PackFor<T>& value)
-    {
-        if constexpr (At::kWhole) {
-            most = select(value > most, value, most);
-        } else {
-#if defined(__CUDACC__)
-            for (int i = 0; i < At::kSize; ++i)
-                most[i] = i < at.count && value[i] > most[i] ? value[i] : most[i];
-#else
-            const auto isThere = packs::isWithin<PackFor<T>>(at.count);
-            most = select(isThere & (value > most), value, most);
-#endif
-        }
-    }
-    VERGENCE_HD Real ofThread() const
-    {
-        Real result = most[0];
-        for (int i = 1; i < kPackSize<T>; ++i)
-            result = most[i] > result ? most[i] : result;
-        return result;
     }
 };
 

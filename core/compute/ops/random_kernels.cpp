@@ -1,3 +1,4 @@
+#include "core/compute/ops/fast_math.h"
 #include "core/compute/ops/random_kernels.h"
 
 #include "core/compute/ops/random_words.h"

@@ -2,6 +2,7 @@
 
 // For kernel files.
 
+#include "core/compute/ops/fast_math.h"
 #include "core/compute/ops/loops.h"
 
 namespace vergence {

@@ -1,5 +1,6 @@
 #include "tests/core/compute/ops/fast_math_kernels.h"
 
+#include "core/compute/ops/fast_math.h"
 #include "core/compute/ops/loops.h"
 
 namespace vergence::test {
