@@ -205,13 +205,16 @@ void writeGif(const std::filesystem::path& path, const std::vector<Image>& frame
     expectUniform(frames);
     expects(options.delayCentiseconds >= 0 && options.delayCentiseconds <= 65535,
             "writeGif: delay is 0 to 65535");
+    expects(options.lastDelayCentiseconds >= 0 && options.lastDelayCentiseconds <= 65535,
+            "writeGif: delay is 0 to 65535");
     GifPalette palette(frames);
     GifWriter writer;
     bool good = writer.begin(frames[0].width, frames[0].height, palette, options.loops);
     for (std::size_t i = 0; good && i < frames.size(); ++i) {
         auto indices = options.dithers ? palette.dither(frames[i]) : palette.nearest(frames[i]);
-        good =
-            writer.addFrame(indices, frames[i].width, frames[i].height, options.delayCentiseconds);
+        const bool isHeld = i + 1 == frames.size() && options.lastDelayCentiseconds > 0;
+        good = writer.addFrame(indices, frames[i].width, frames[i].height,
+                               isHeld ? options.lastDelayCentiseconds : options.delayCentiseconds);
     }
     if (!good || !writer.finish())
         throw OutputError(

@@ -8,7 +8,8 @@
 namespace vergence {
 
 struct GifOptions {
-    int delayCentiseconds = 8; ///< per frame
+    int delayCentiseconds = 8;     ///< per frame
+    int lastDelayCentiseconds = 0; ///< of the last frame; 0: as the others
     bool loops = true;
     bool dithers = false; ///< Floyd–Steinberg
 };

@@ -237,13 +237,14 @@ void Layout::gather(std::vector<double>& xs, std::vector<double>& ys) const
 
 void Layout::axes()
 {
-    const int columns = std::max(2, static_cast<int>((m_right - m_left) / 80)),
+    const int columns = std::max(2, static_cast<int>((m_right - m_left) / 70)),
               rows = std::max(2, static_cast<int>((m_top - m_bottom) / 46));
     double taken = -INFINITY; // labels of ticks never touch
     for (const auto& tick : m_x->ticks(columns)) {
         const double at = (*m_x)(tick.value), half = textLength(tick.text, kSmall) / 2;
         if (!m_plot.hexagons) // a grid would lie over them
-            m_sheet.lines.push_back(straight(at, m_bottom, at, m_top, "faint"));
+            m_sheet.polygons.push_back(
+                rectangle(at - 0.5, m_bottom, at + 0.5, m_top, "faint", 1, ""));
         m_sheet.lines.push_back(straight(at, m_bottom, at, m_bottom - 4));
         if (at - half < taken)
             continue;
@@ -253,7 +254,8 @@ void Layout::axes()
     for (const auto& tick : m_y->ticks(rows)) {
         const double at = (*m_y)(tick.value);
         if (!m_plot.hexagons)
-            m_sheet.lines.push_back(straight(m_left, at, m_right, at, "faint"));
+            m_sheet.polygons.push_back(
+                rectangle(m_left, at - 0.5, m_right, at + 0.5, "faint", 1, ""));
         m_sheet.lines.push_back(straight(m_left - 4, at, m_left, at));
         m_sheet.texts.push_back(label(m_left - 7, at, tick.text, kSmall, "muted", "right"));
     }
@@ -370,6 +372,10 @@ void Layout::curves()
         }
         m_sheet.points.push_back(std::move(points));
     }
+    for (const Plot::Note& note : m_plot.notes)
+        if (m_x->shows(note.x) && m_y->shows(note.y))
+            m_sheet.texts.push_back(
+                label((*m_x)(note.x), (*m_y)(note.y), note.text, kSmall, note.colour));
 }
 
 void Layout::areas()
@@ -445,17 +451,19 @@ void Layout::hexagons()
 
 void Layout::references()
 {
-    double above = 0; // labels at the left end, one over the other where lines are close
     std::vector<const Plot::Reference*> order;
     for (const Plot::Reference& reference : m_plot.references)
         order.push_back(&reference);
     std::ranges::sort(order, {}, [](const Plot::Reference* r) { return r->at; });
-    for (const Plot::Reference* reference : order) {
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        const Plot::Reference* reference = order[i];
         const PlotScale& scale = reference->isVertical ? *m_x : *m_y;
         if (!scale.shows(reference->at) || reference->at < scale.low() ||
             reference->at > scale.high())
             continue;
         const double at = scale(reference->at);
+        const bool isCrowded = i + 1 < order.size() && !order[i + 1]->isVertical &&
+                               scale(order[i + 1]->at) - at < 24; // the label goes below its line
         Diagram::Line line = reference->isVertical
                                  ? straight(at, m_bottom, at, m_top, reference->colour, 1.4)
                                  : straight(m_left, at, m_right, at, reference->colour, 1.4);
@@ -469,10 +477,8 @@ void Layout::references()
             m_sheet.texts.push_back(label(at + (isRight ? -5 : 5), m_top - 8, reference->label,
                                           kSmall, reference->colour, isRight ? "right" : "left"));
         } else {
-            const double y = std::max(at + 8, above);
-            above = y + 15;
-            m_sheet.texts.push_back(
-                label(m_left + 6, y, reference->label, kSmall, reference->colour, "left"));
+            m_sheet.texts.push_back(label(m_left + 6, at + (isCrowded ? -8 : 8), reference->label,
+                                          kSmall, reference->colour, "left"));
         }
     }
 }
@@ -569,8 +575,8 @@ std::string shortNumber(double value, int digits)
     const double size = std::abs(value);
     if (size != 0 && (size < 1e-3 || size >= 1e5))
         return fmt::format("{:.{}e}", value, std::max(1, digits - 1));
-    const int whole = size < 1 ? 0 : static_cast<int>(std::floor(std::log10(size)));
-    return fmt::format("{:.{}f}", value, std::max(0, digits - whole - (size >= 1 ? 1 : 0)));
+    const int leading = size == 0 ? 0 : static_cast<int>(std::floor(std::log10(size)));
+    return fmt::format("{:.{}f}", value, std::max(0, digits - 1 - leading));
 }
 
 std::string heatColour(double fraction)

@@ -29,20 +29,20 @@ struct PlotCells {
 /// A chart as data; layOut() makes the drawing. Points that are not finite are left out.
 struct Plot {
     struct Curve {
-        std::vector<double> x, y;
+        std::vector<double> x{}, y{};
         std::string colour = "series 0", label{}; ///< label: for the legend; empty for none
         double width = 2;
         bool isDashed = false;
     };
     struct Marks {
-        std::vector<double> x, y;
+        std::vector<double> x{}, y{};
         std::string colour = "series 0", label{};
         std::string mark = "disc";
         double radius = 4, opacity = 1;
         std::vector<double> low{}, high{}; ///< intervals in y; empty for none
     };
     struct Band {
-        std::vector<double> x, low, high;
+        std::vector<double> x{}, low{}, high{};
         std::string colour = "muted", label{};
         double opacity = 0.18;
     };
@@ -61,6 +61,10 @@ struct Plot {
         bool isVertical = false;
         std::string label{}, colour = "warning";
     };
+    struct Note {
+        double x = 0, y = 0;
+        std::string text, colour = "muted";
+    };
     struct Hexagons { ///< two-dimensional histogram
         std::vector<double> x, y;
         std::string label{};
@@ -75,6 +79,7 @@ struct Plot {
     std::vector<Bar> bars;
     std::vector<Box> boxes;
     std::vector<Reference> references;
+    std::vector<Note> notes; ///< texts at places of the data
     std::optional<Hexagons> hexagons;
     std::optional<PlotCells> cells;
     /// Legend entries without a curve: label, colour.

@@ -1,0 +1,231 @@
+#include "plugins/mc_embedding/report/study_report.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/artifact/gif.h"
+#include "core/base/file.h"
+#include "plugins/mc_embedding/report/cloud_view.h"
+#include "plugins/mc_embedding/report/diagram_image.h"
+#include "plugins/mc_embedding/report/diagram_svg.h"
+#include "plugins/mc_embedding/report/gallery.h"
+#include "plugins/mc_embedding/report/report_content.h"
+
+namespace vergence::mc_embedding {
+
+namespace {
+
+const std::string kFolder = "report/";
+
+/// A model's name as part of a file name.
+std::string fileStem(const StudyState& state, std::size_t model)
+{
+    std::string stem = modelName(state, model);
+    for (char& c : stem)
+        if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '-')
+            c = '-';
+    return stem;
+}
+
+/// Writes what a report consists of and remembers the pictures.
+class ReportFiles {
+public:
+    ReportFiles(ArtifactStore& artifacts, const StudyState& state)
+        : m_artifacts(artifacts),
+          m_state(state)
+    {
+    }
+
+    void add(ReportSection& section, const std::optional<Chart>& chart, const std::string& stem)
+    {
+        if (!chart)
+            return;
+        const std::string name = "charts/" + (stem.empty() ? "" : stem + "_") + chart->id;
+        m_artifacts.writePng(kFolder + name + ".png", toImage(chart->drawing), "chart",
+                             chart->title);
+        m_artifacts.writeText(kFolder + name + ".csv", chart->csv, "chart-data", chart->title);
+        section.pictures.push_back(
+            {name + ".png", chart->title, chart->caption, toSvg(chart->drawing)});
+    }
+    void addGallery(ReportSection& section, std::size_t model, std::size_t order,
+                    const StudyViews::Thumbnail& thumbnail);
+    /// GIF over passes and, where `withFrames`, its frames as PNG.
+    void addCloud(ReportSection& section, std::size_t model, std::size_t cloud,
+                  const std::string& which, bool withFrames);
+
+private:
+    ArtifactStore& m_artifacts;
+    const StudyState& m_state;
+};
+
+void ReportFiles::addGallery(ReportSection& section, std::size_t model, std::size_t order,
+                             const StudyViews::Thumbnail& thumbnail)
+{
+    constexpr std::size_t kPictures = 12, kColumns = 6;
+    constexpr double kWide = 150, kTile = 132, kHigh = kTile + 34;
+    const ModelStudy& study = m_state.models[model];
+    const Look look{model, study.passes.empty() ? 0 : study.passes.size() - 1, "trace_pre"};
+    auto entries = galleryEntries(m_state, look, model, order);
+    entries.resize(std::min(entries.size(), kPictures));
+    if (entries.empty() || !thumbnail)
+        return;
+    const auto rows = (entries.size() + kColumns - 1) / kColumns;
+    Diagram sheet;
+    sheet.right = kWide * static_cast<double>(std::min(entries.size(), kColumns));
+    sheet.top = kHigh * static_cast<double>(rows);
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        const double x = kWide * (static_cast<double>(i % kColumns) + 0.5),
+                     y = sheet.top - kHigh * static_cast<double>(i / kColumns) - kTile;
+        const std::string& label = entries[i].label;
+        const std::size_t dot = label.find(" · ");
+        const auto line = [&](std::string text, double down, const char* colour) {
+            Diagram::Text caption;
+            caption.x = x;
+            caption.y = y - down;
+            caption.text = std::move(text);
+            caption.size = 11;
+            caption.colour = colour;
+            sheet.texts.push_back(std::move(caption));
+        };
+        line(label.substr(0, dot), 9, "text");
+        if (dot != std::string::npos)
+            line(label.substr(dot + std::string(" · ").size(), 20), 23, "muted");
+    }
+    Image picture = toImage(sheet);
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        const Image tile =
+            galleryTile(thumbnail(entries[i].image), static_cast<int>(2 * kTile - 8));
+        paste(picture, tile,
+              static_cast<int>(2 * kWide * static_cast<double>(i % kColumns) +
+                               (2 * kWide - tile.width) / 2),
+              static_cast<int>(2 * kHigh * static_cast<double>(i / kColumns)));
+    }
+    const std::string title =
+        fmt::format("{}: images of {}", modelName(m_state, model), galleryOrders()[order]);
+    const std::string name = fmt::format("charts/{}_gallery_{}.png", fileStem(m_state, model),
+                                         order == 0 ? "highest" : "lowest");
+    m_artifacts.writePng(kFolder + name, picture, "gallery", title);
+    section.pictures.push_back({name, title, "Mean score and standard error over trials.", ""});
+}
+
+void ReportFiles::addCloud(ReportSection& section, std::size_t model, std::size_t cloud,
+                           const std::string& which, bool withFrames)
+{
+    const CloudLook look{.model = model, .clouds = {cloud}};
+    const CloudProjection projection = projectClouds(m_state, look);
+    if (projection.items.empty() || projection.passes < 1)
+        return;
+    CloudStyle style{.width = 640, .height = 480};
+    const std::string stem = fmt::format("{}_{}", fileStem(m_state, model), which);
+    const std::string title =
+        fmt::format("{}: cloud of the image with the {} score", modelName(m_state, model), which);
+    std::vector<Image> frames;
+    for (int t = 1; t <= projection.passes; ++t) {
+        style.passes = t;
+        frames.push_back(toImage(layOut(cloudPlot(m_state, look, projection, style)), 1));
+        if (withFrames)
+            m_artifacts.writePng(kFolder + fmt::format("cloud/{}/pass_{:04}.png", stem, t),
+                                 frames.back(), "cloud-frame");
+    }
+    const std::string gif = "cloud/" + stem + ".gif";
+    // 12 frames a second are 8.33 hundredths; the last one is held for a second.
+    writeGif(m_artifacts.pathFor(kFolder + gif), frames,
+             {.delayCentiseconds = 8, .lastDelayCentiseconds = 100});
+    m_artifacts.add(kFolder + gif, "cloud-animation", title);
+    section.pictures.push_back({gif, title,
+                                "Frame t shows passes 1 to t of every trial; axes and basis are "
+                                "fixed. The outline is two standard deviations.",
+                                "", "image/gif"});
+    style = {.is3d = true};
+    Chart space = chartOf("cloud_" + which, title + ", three axes",
+                          "The outline is that of the 2σ ellipsoid.",
+                          {cloudPlot(m_state, look, projection, style)});
+    add(section, space, fileStem(m_state, model));
+}
+
+/// Kept clouds of the highest and the lowest score of a model.
+std::array<std::size_t, 2> extremeClouds(const StudyState& state, std::size_t model)
+{
+    const ModelStudy& study = state.models[model];
+    const auto scores =
+        scoresOf(state, {model, study.passes.empty() ? 0 : study.passes.size() - 1, "trace_pre"});
+    std::vector<double> key(study.clouds.size(), 0);
+    if (scores) {
+        const std::vector<double> means = trialMeans(*scores);
+        for (std::size_t c = 0; c < key.size(); ++c) {
+            const auto found = std::ranges::find(scores->images, study.clouds[c].image);
+            if (found != scores->images.end())
+                key[c] = means[static_cast<std::size_t>(found - scores->images.begin())];
+        }
+    }
+    const auto [low, high] = std::ranges::minmax_element(key);
+    return {static_cast<std::size_t>(high - key.begin()),
+            static_cast<std::size_t>(low - key.begin())};
+}
+
+ReportSection modelSection(ReportFiles& files, const StudyState& state, std::size_t model,
+                           const StudyViews::Thumbnail& thumbnail)
+{
+    const ModelStudy& study = state.models[model];
+    ReportSection section{modelName(state, model), {}, {}, {}, {}};
+    const Look look{model, study.passes.empty() ? 0 : study.passes.size() - 1, "trace_pre"};
+    const std::string stem = fileStem(state, model);
+    for (const auto draw : {scalingChart, spearmanChart, trialScatterChart, histogramChart,
+                            classBoxChart, preAgainstPostChart, spectrumChart, offdiagChart,
+                            dimensionChart, pairedChart, ambiguityChart})
+        files.add(section, draw(state, look), stem);
+    files.add(section, rocChart(state, look), stem);
+    for (const auto draw : {accuracyChart, setSizeChart})
+        files.add(section, draw(state, look), stem);
+    for (const std::size_t order : {std::size_t{0}, std::size_t{1}})
+        files.addGallery(section, model, order, thumbnail);
+    if (!study.clouds.empty()) {
+        const auto [highest, lowest] = extremeClouds(state, model);
+        files.addCloud(section, model, highest, "highest", true);
+        if (lowest != highest)
+            files.addCloud(section, model, lowest, "lowest", false);
+    }
+    return section;
+}
+
+} // namespace
+
+void writeReport(ArtifactStore& artifacts, const StudyState& state,
+                 const StudyViews::Thumbnail& thumbnail)
+{
+    Report report = reportOf(state);
+    ReportFiles files(artifacts, state);
+    const Look first;
+    ReportSection all{"Models beside each other", {}, {}, {}, {}};
+    for (const char* metric : {"trace_pre", "trace_post"}) {
+        Look look;
+        look.metric = metric;
+        files.add(all, gatesChart(state, look), metric);
+    }
+    files.add(all, comparisonChart(state, first), "");
+    files.add(all, crossModelChart(state, first), "");
+    for (std::size_t m = 0; m < state.models.size(); ++m) {
+        const Look look{m, state.models[m].passes.empty() ? 0 : state.models[m].passes.size() - 1,
+                        "trace_pre"};
+        for (std::size_t other = m + 1; other < state.models.size(); ++other)
+            files.add(all, rankRankChart(state, look, other),
+                      fileStem(state, m) + "_" + fileStem(state, other));
+    }
+    if (!state.models.empty())
+        files.add(all, siteProfileChart(state, first), "");
+    auto at = report.sections.end() - 2; // before deviations and reproduction
+    at = report.sections.insert(at, std::move(all)) + 1;
+    for (std::size_t m = 0; m < state.models.size(); ++m)
+        at = report.sections.insert(at, modelSection(files, state, m, thumbnail)) + 1;
+    const auto embed = [&](const std::string& file) {
+        return readFile(artifacts.pathFor(kFolder + file));
+    };
+    artifacts.writeText(kFolder + "report.html", toHtml(report, embed), "report", "Report");
+    artifacts.writeText(kFolder + "report.md", toMarkdown(report), "report", "Report as Markdown");
+}
+
+} // namespace vergence::mc_embedding
