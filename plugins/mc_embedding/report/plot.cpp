@@ -1,7 +1,6 @@
 #include "plugins/mc_embedding/report/plot.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 
@@ -9,81 +8,13 @@
 
 #include "core/base/error.h"
 #include "plugins/mc_embedding/report/plot_scale.h"
+#include "plugins/mc_embedding/report/plot_sheet.h"
 
 namespace vergence::mc_embedding {
 
 namespace {
 
-constexpr double kTitle = 15, kFace = 12, kSmall = 11; ///< sizes of faces, px
-constexpr double kEdge = 12, kLegendLine = 18, kKey = 22;
-
-Diagram sheet(double width, double height)
-{
-    Diagram sheet;
-    sheet.right = width;
-    sheet.top = height;
-    sheet.keepsAspect = true;
-    sheet.hasRuler = false;
-    return sheet;
-}
-
-Diagram::Text label(double x, double y, std::string text, double size = kFace,
-                    std::string colour = "text", std::string anchor = "centre")
-{
-    Diagram::Text label;
-    label.x = x;
-    label.y = y;
-    label.text = std::move(text);
-    label.size = size;
-    label.colour = std::move(colour);
-    label.anchor = std::move(anchor);
-    return label;
-}
-
-Diagram::Line straight(double x0, double y0, double x1, double y1, std::string colour = "muted",
-                       double width = 1)
-{
-    Diagram::Line line;
-    line.x = {x0, x1};
-    line.y = {y0, y1};
-    line.colour = std::move(colour);
-    line.width = width;
-    return line;
-}
-
-Diagram::Polygon rectangle(double x0, double y0, double x1, double y1, std::string colour,
-                           double opacity, std::string tip)
-{
-    Diagram::Polygon area;
-    area.x = {x0, x1, x1, x0};
-    area.y = {y0, y0, y1, y1};
-    area.colour = std::move(colour);
-    area.opacity = opacity;
-    area.label = std::move(tip);
-    return area;
-}
-
-/// Everything of `from` moved by (dx, dy), added to `to`.
-void addMoved(Diagram& to, Diagram from, double dx, double dy)
-{
-    const auto move = [&](auto& items, auto& into) {
-        for (auto& item : items) {
-            for (double& x : item.x)
-                x += dx;
-            for (double& y : item.y)
-                y += dy;
-            into.push_back(std::move(item));
-        }
-    };
-    move(from.polygons, to.polygons);
-    move(from.lines, to.lines);
-    move(from.points, to.points);
-    for (Diagram::Text& text : from.texts) {
-        text.x += dx;
-        text.y += dy;
-        to.texts.push_back(std::move(text));
-    }
-}
+constexpr double kLegendLine = 18, kKey = 22;
 
 struct Key {
     std::string label, colour, kind; ///< kind: "line", "dashed", "area" or a mark
@@ -126,6 +57,7 @@ private:
     void areas();
     void hexagons();
     void references();
+    int crowd(double left, double right, double bottom, double top) const;
     void error(double x, double low, double high, const std::string& colour);
 
     const Plot& m_plot;
@@ -449,6 +381,21 @@ void Layout::hexagons()
     }
 }
 
+/// Marks and corners of curves in a part of the sheet.
+int Layout::crowd(double left, double right, double bottom, double top) const
+{
+    int count = 0;
+    const auto add = [&](const std::vector<double>& x, const std::vector<double>& y) {
+        for (std::size_t i = 0; i < x.size(); ++i)
+            count += x[i] > left && x[i] < right && y[i] > bottom && y[i] < top;
+    };
+    for (const Diagram::Points& points : m_sheet.points)
+        add(points.x, points.y);
+    for (const Diagram::Line& line : m_sheet.lines)
+        add(line.x, line.y);
+    return count;
+}
+
 void Layout::references()
 {
     std::vector<const Plot::Reference*> order;
@@ -477,8 +424,11 @@ void Layout::references()
             m_sheet.texts.push_back(label(at + (isRight ? -5 : 5), m_top - 8, reference->label,
                                           kSmall, reference->colour, isRight ? "right" : "left"));
         } else {
-            m_sheet.texts.push_back(label(m_left + 6, at + (isCrowded ? -8 : 8), reference->label,
-                                          kSmall, reference->colour, "left"));
+            const double y = at + (isCrowded ? -8 : 8), wide = textLength(reference->label, kSmall);
+            const bool isRight = crowd(m_left, m_left + wide + 12, y - 9, y + 9) >
+                                 crowd(m_right - wide - 12, m_right, y - 9, y + 9);
+            m_sheet.texts.push_back(label(isRight ? m_right - 4 : m_left + 6, y, reference->label,
+                                          kSmall, reference->colour, isRight ? "right" : "left"));
         }
     }
 }
@@ -488,110 +438,6 @@ void Layout::references()
 Diagram layOut(const Plot& plot)
 {
     return Layout(plot).take();
-}
-
-Diagram layOut(const PlotTable& table)
-{
-    expects(!table.rows.empty(), "PlotTable: at least a heading");
-    constexpr double kRow = 40, kHeading = 30;
-    const std::size_t columns = table.rows.front().size();
-    const double top = 28 + (table.note.empty() ? 0 : 18);
-    const double height = top + kHeading + kRow * static_cast<double>(table.rows.size() - 1) + 14;
-    Diagram drawing = sheet(table.width, height);
-    Diagram::Text title = label(kEdge, height - 16, table.title, kTitle, "text", "left");
-    title.isBold = true;
-    drawing.texts.push_back(title);
-    if (!table.note.empty())
-        drawing.texts.push_back(label(kEdge, height - 36, table.note, kSmall, "muted", "left"));
-    std::vector<double> wants(columns, 0);
-    for (const auto& row : table.rows)
-        for (std::size_t c = 0; c < columns; ++c)
-            wants[c] = std::max({wants[c], textLength(row[c].text, kFace) + 18,
-                                 textLength(row[c].grey, kSmall) + 18});
-    double sum = 0;
-    for (const double want : wants)
-        sum += want;
-    const double stretch = (table.width - 2 * kEdge) / sum;
-    double y = height - top;
-    for (std::size_t r = 0; r < table.rows.size(); ++r) {
-        const double rowHeight = r == 0 ? kHeading : kRow;
-        double x = kEdge;
-        for (std::size_t c = 0; c < columns; ++c) {
-            const PlotTable::Cell& cell = table.rows[r][c];
-            const double wide = wants[c] * stretch, at = c == 0 ? x + 4 : x + wide - 8;
-            const std::string anchor = c == 0 ? "left" : "right";
-            const double shift = cell.grey.empty() ? 0 : 7;
-            drawing.texts.push_back(label(at, y - rowHeight / 2 + shift, cell.text, kFace,
-                                          r == 0 ? "muted" : cell.colour, anchor));
-            drawing.texts.back().isBold = r == 0 || c == 0;
-            if (!cell.grey.empty())
-                drawing.texts.push_back(
-                    label(at, y - rowHeight / 2 - 8, cell.grey, kSmall - 0.5, "muted", anchor));
-            x += wide;
-        }
-        y -= rowHeight;
-        drawing.lines.push_back(
-            straight(kEdge, y, table.width - kEdge, y, r == 0 ? "muted" : "faint"));
-    }
-    return drawing;
-}
-
-Diagram tiled(const std::vector<Diagram>& drawings, std::size_t columns, const std::string& title)
-{
-    expects(!drawings.empty() && columns > 0, "tiled: nothing to place");
-    double cellWidth = 0, cellHeight = 0;
-    for (const Diagram& drawing : drawings) {
-        cellWidth = std::max(cellWidth, drawing.right);
-        cellHeight = std::max(cellHeight, drawing.top);
-    }
-    columns = std::min(columns, drawings.size());
-    const std::size_t rows = (drawings.size() + columns - 1) / columns;
-    const double head = title.empty() ? 0 : 34;
-    Diagram all = sheet(cellWidth * static_cast<double>(columns),
-                        cellHeight * static_cast<double>(rows) + head);
-    if (!title.empty()) {
-        all.texts.push_back(label(kEdge, all.top - 20, title, kTitle + 2, "text", "left"));
-        all.texts.back().isBold = true;
-    }
-    for (std::size_t i = 0; i < drawings.size(); ++i) {
-        const double dx = cellWidth * static_cast<double>(i % columns),
-                     dy = all.top - head - cellHeight * static_cast<double>(i / columns + 1);
-        addMoved(all, drawings[i], dx, dy);
-    }
-    return all;
-}
-
-double textLength(const std::string& text, double size)
-{
-    const auto characters = std::ranges::count_if(
-        text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
-    return 0.56 * size * static_cast<double>(characters);
-}
-
-std::string shortNumber(double value, int digits)
-{
-    if (!std::isfinite(value))
-        return "–";
-    const double size = std::abs(value);
-    if (size != 0 && (size < 1e-3 || size >= 1e5))
-        return fmt::format("{:.{}e}", value, std::max(1, digits - 1));
-    const int leading = size == 0 ? 0 : static_cast<int>(std::floor(std::log10(size)));
-    return fmt::format("{:.{}f}", value, std::max(0, digits - 1 - leading));
-}
-
-std::string heatColour(double fraction)
-{
-    // Five anchors of viridis (Smith, van der Walt, 2015), linear in between.
-    static constexpr std::array<std::array<double, 3>, 5> kAnchors{
-        {{68, 1, 84}, {59, 82, 139}, {33, 145, 140}, {94, 201, 98}, {253, 231, 37}}};
-    const double at = std::clamp(fraction, 0.0, 1.0) * 4;
-    const auto low = std::min<std::size_t>(3, static_cast<std::size_t>(at));
-    const double t = at - static_cast<double>(low);
-    std::array<int, 3> rgb{};
-    for (std::size_t c = 0; c < 3; ++c)
-        rgb[c] = static_cast<int>(
-            std::lround(kAnchors[low][c] + t * (kAnchors[low + 1][c] - kAnchors[low][c])));
-    return fmt::format("#{:02x}{:02x}{:02x}", rgb[0], rgb[1], rgb[2]);
 }
 
 } // namespace vergence::mc_embedding
