@@ -77,6 +77,10 @@ void GifPalette::quantise(const std::vector<Image>& frames)
     if (done != GIF_OK)
         throw Error("Cannot choose the colours of the GIF: out of memory.", ExitCode::OutOfMemory);
     m_colours.resize(static_cast<std::size_t>(std::clamp(size, 1, static_cast<int>(kMostColours))));
+    // giflib averages in five bits, of which the largest is 248: white must stay white.
+    for (GifColorType& colour : m_colours)
+        for (GifByteType* channel : {&colour.Red, &colour.Green, &colour.Blue})
+            *channel = static_cast<GifByteType>(*channel + (*channel >> 5));
 }
 
 std::uint8_t GifPalette::indexOf(int red, int green, int blue)

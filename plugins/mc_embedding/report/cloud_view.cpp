@@ -180,6 +180,24 @@ double reach(const CloudProjection& projection)
     return reach > 0 ? 1.05 * reach : 1;
 }
 
+/// All passes in view, whichever are shown.
+void setLimits(Plot& plot, const CloudProjection& projection)
+{
+    std::array<double, 2> low{INFINITY, INFINITY}, high{-INFINITY, -INFINITY};
+    const auto include = [&](const std::array<double, 3>& p) {
+        for (std::size_t c = 0; c < 2; ++c) {
+            low[c] = std::min(low[c], p[c]);
+            high[c] = std::max(high[c], p[c]);
+        }
+    };
+    for (const CloudProjection::Item& item : projection.items)
+        for (std::size_t r = 0; r < item.points.rows; ++r)
+            include(pointOf(item.points, r));
+    const double air = 0.05 * std::max({high[0] - low[0], high[1] - low[1], 1e-12});
+    plot.x.low = low[0] - air, plot.x.high = high[0] + air;
+    plot.y.low = low[1] - air, plot.y.high = high[1] + air;
+}
+
 void addAxes(Plot& plot, const CloudProjection& projection, const CloudStyle& style, double reach)
 {
     for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -188,7 +206,7 @@ void addAxes(Plot& plot, const CloudProjection& projection, const CloudStyle& st
         const auto to = turned(end, style);
         end[axis] = -0.82 * reach;
         const auto from = turned(end, style);
-        plot.curves.push_back({{from[0], to[0]}, {from[1], to[1]}, "faint", "", 1.2});
+        plot.curves.push_back({{from[0], to[0]}, {from[1], to[1]}, "muted", "", 1});
         plot.notes.push_back(
             {to[0] * 1.09, to[1] * 1.09,
              fmt::format("PC{} {:.0f} %", axis + 1,
@@ -286,8 +304,13 @@ Plot cloudPlot(const StudyState& state, const CloudLook& look, const CloudProjec
                             projection.passes);
     const double span = reach(projection);
     plot.hasEqualScales = true;
-    plot.x.low = plot.y.low = -span;
-    plot.x.high = plot.y.high = span;
+    plot.isBare = style.is3d;
+    if (style.is3d) {
+        plot.x.low = plot.y.low = -span;
+        plot.x.high = plot.y.high = span;
+    } else {
+        setLimits(plot, projection);
+    }
     const auto share = [&](std::size_t axis) {
         return axis < projection.shares.size() ? 100 * projection.shares[axis] : 0;
     };
@@ -301,8 +324,11 @@ Plot cloudPlot(const StudyState& state, const CloudLook& look, const CloudProjec
     for (std::size_t i = 0; i < projection.items.size(); ++i) {
         const CloudProjection::Item& item = projection.items[i];
         std::vector<double> xs, ys;
+        std::string outline = "text";
         for (int trial = 0; trial < item.trials; ++trial) {
             const auto [colour, name] = colourOf(state, look, item, i, trial, style.colour);
+            if (style.colour != CloudStyle::Colour::Trial)
+                outline = colour;
             std::array<Plot::Marks, 3> bins; // the nearer, the stronger
             for (int t = 0; t < shown; ++t) {
                 const auto row = static_cast<std::size_t>(trial * projection.passes + t);
@@ -322,6 +348,7 @@ Plot cloudPlot(const StudyState& state, const CloudLook& look, const CloudProjec
             }
         }
         plot.curves.push_back(ellipse(xs, ys));
+        plot.curves.back().colour = outline;
         double mx = 0, my = 0;
         for (std::size_t k = 0; k < xs.size(); ++k)
             mx += xs[k] / static_cast<double>(xs.size()),

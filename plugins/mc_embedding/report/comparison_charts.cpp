@@ -58,7 +58,7 @@ PlotTable::Cell beside(const std::string& ours, double published, int digits,
     if (ours != "–" && own != 0 && std::abs(own - published) > 0.05 * std::abs(published)) {
         cell.grey = fmt::format("{} ({:+.2g})", cell.grey, own - published);
         if (!reason.empty())
-            cell.grey += " *";
+            cell.grey += " †";
     }
     return cell;
 }
@@ -281,7 +281,7 @@ std::optional<Chart> comparisonChart(const StudyState& state, const Look&)
     PlotTable table;
     table.title = "Models beside each other";
     table.note = "pre-norm trace at the largest T; grey: published, with the difference where it "
-                 "is above 5 %; *: a known defect of the original explains it";
+                 "is above 5 %; †: a known defect of the original explains it";
     table.rows = comparisonRows(state);
     if (table.rows.size() < 2)
         return std::nullopt;

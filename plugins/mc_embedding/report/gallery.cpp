@@ -15,13 +15,22 @@ namespace {
 
 enum Order : std::size_t { Highest, Lowest, Disagreement, UncertainRight, CertainWrong };
 
+/// "0.00812 ± 0.00034"; both to the second digit of the error.
+std::string withError(double score, double error)
+{
+    if (!std::isfinite(error) || error <= 0)
+        return shortNumber(score);
+    if (std::abs(score) < 1e-3 || std::abs(score) >= 1e5)
+        return shortNumber(score) + " ± " + shortNumber(error, 2);
+    const int decimals = std::clamp(1 - static_cast<int>(std::floor(std::log10(error))), 0, 9);
+    return fmt::format("{:.{}f} ± {:.{}f}", score, decimals, error, decimals);
+}
+
 /// "0.00812 ± 0.00034 · class 3"
 std::string labelOf(const StudyState& state, const Look& look, std::size_t image, double score,
                     double error)
 {
-    std::string text = shortNumber(score);
-    if (std::isfinite(error))
-        text += " ± " + shortNumber(error, 2);
+    std::string text = withError(score, error);
     const auto& ambiguity = state.models[look.model].ambiguity;
     if (ambiguity && image < ambiguity->predicted.size() && ambiguity->predicted[image] >= 0)
         text +=
@@ -88,12 +97,17 @@ std::vector<GalleryEntry> galleryEntries(const StudyState& state, const Look& lo
     return entries;
 }
 
-Image galleryTile(const Image& picture, int side)
+Image fitted(const Image& picture, int side)
 {
     const int longest = std::max({1, picture.width, picture.height});
     const double scale =
         longest > side ? static_cast<double>(side) / longest : std::max(1, side / longest);
-    return centredOn(scaled(toRgb(picture), scale), side, side);
+    return scaled(toRgb(picture), scale);
+}
+
+Image galleryTile(const Image& picture, int side)
+{
+    return centredOn(fitted(picture, side), side, side);
 }
 
 } // namespace vergence::mc_embedding

@@ -22,7 +22,9 @@ struct GalleryEntry {
 std::vector<GalleryEntry> galleryEntries(const StudyState& state, const Look& look,
                                          std::size_t other, std::size_t order);
 
-/// The picture in the middle of a square, shrunk to fit; small ones are enlarged by whole factors.
+/// RGB, shrunk until no side is longer than `side`; small ones are enlarged by whole factors.
+Image fitted(const Image& picture, int side);
+/// The same in the middle of a black square.
 Image galleryTile(const Image& picture, int side);
 
 } // namespace vergence::mc_embedding

@@ -97,7 +97,8 @@ Layout::Layout(const Plot& plot) : m_plot(plot), m_sheet(sheet(plot.width, plot.
     }
     m_x->place(m_left, m_right);
     m_y->place(m_bottom, m_top);
-    axes();
+    if (!plot.isBare)
+        axes();
     areas();
     hexagons();
     curves();
@@ -274,11 +275,7 @@ void Layout::error(double x, double low, double high, const std::string& colour)
 void Layout::curves()
 {
     for (const Plot::Curve& curve : m_plot.curves) {
-        Diagram::Line line;
-        line.colour = curve.colour;
-        line.width = curve.width;
-        line.isDashed = curve.isDashed;
-        line.label = curve.label;
+        Diagram::Line line{{}, {}, curve.colour, curve.width, curve.isDashed, curve.label};
         for (std::size_t i = 0; i < std::min(curve.x.size(), curve.y.size()); ++i) {
             if (!m_x->shows(curve.x[i]) || !m_y->shows(curve.y[i]))
                 continue;

@@ -72,6 +72,7 @@ struct Plot {
     std::string title, note; ///< note: one muted line below the title
     PlotAxis x, y;
     double width = 720, height = 460;
+    bool isBare = false;         ///< no ticks, no grid: a view of something in space
     bool hasEqualScales = false; ///< one unit is as long in x as in y
     std::vector<Curve> curves;
     std::vector<Marks> marks;

@@ -175,10 +175,10 @@ ReportSection resultsSection(const StudyState& state)
         const std::string reason = deviationReason(state.models[m]);
         const auto known = publishedModel(state.models[m].tower.key);
         if (!reason.empty())
-            comparison.notes.push_back("* " + modelName(state, m) + ": in the original " + reason +
+            comparison.notes.push_back("† " + modelName(state, m) + ": in the original " + reason +
                                        ".");
         if (known && !known->ambiguityReason.empty() && state.models[m].ambiguity)
-            comparison.notes.push_back("* " + modelName(state, m) + ", AUROC: in the original " +
+            comparison.notes.push_back("† " + modelName(state, m) + ", AUROC: in the original " +
                                        known->ambiguityReason + ".");
     }
     section.tables.push_back(std::move(comparison));

@@ -26,7 +26,7 @@ th, td { padding: 4px 10px; text-align: right; border-bottom: 1px solid #e1e5e9;
   vertical-align: top; white-space: nowrap; }
 th { color: #5b6570; font-weight: 600; border-bottom-color: #5b6570; }
 th:first-child, td:first-child { text-align: left; font-weight: 600; }
-.pairs td { text-align: left; white-space: normal; overflow-wrap: anywhere; }
+.pairs th, .pairs td { text-align: left; white-space: normal; overflow-wrap: anywhere; }
 .grey { display: block; color: #5b6570; font-weight: 400; font-size: 12px; }
 .warning { color: #b25e00; }
 .note, figcaption { color: #5b6570; font-size: 13px; }

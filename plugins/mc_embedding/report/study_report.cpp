@@ -97,12 +97,12 @@ void ReportFiles::addGallery(ReportSection& section, std::size_t model, std::siz
     }
     Image picture = toImage(sheet);
     for (std::size_t i = 0; i < entries.size(); ++i) {
-        const Image tile =
-            galleryTile(thumbnail(entries[i].image), static_cast<int>(2 * kTile - 8));
-        paste(picture, tile,
-              static_cast<int>(2 * kWide * static_cast<double>(i % kColumns) +
-                               (2 * kWide - tile.width) / 2),
-              static_cast<int>(2 * kHigh * static_cast<double>(i / kColumns)));
+        const Image tile = fitted(thumbnail(entries[i].image), static_cast<int>(2 * kTile - 8));
+        const double left =
+                         2 * kWide * static_cast<double>(i % kColumns) + kWide - tile.width / 2.0,
+                     top =
+                         2 * kHigh * static_cast<double>(i / kColumns) + kTile - tile.height / 2.0;
+        paste(picture, tile, static_cast<int>(left), static_cast<int>(top));
     }
     const std::string title =
         fmt::format("{}: images of {}", modelName(m_state, model), galleryOrders()[order]);

@@ -253,12 +253,13 @@ std::string StudyViews::choiceKey(const std::string& stream) const
 
 std::string StudyViews::dataKey(const StudyState& state, const std::string& stream) const
 {
-    // Dear ones are drawn again only when a quarter more of the images is done.
+    // Drawn again when another fiftieth of the images is done, dear ones with every quarter.
     const bool isDear = stream == "roc" || stream == "sets" || stream == "spectrum";
+    const std::size_t parts = isDear ? 4 : 50;
     std::string key;
     for (const ModelStudy& model : state.models) {
         const std::size_t images = std::max<std::size_t>(1, state.images.images.size());
-        const std::size_t done = isDear ? 4 * model.imagesDone / images : model.imagesDone;
+        const std::size_t done = parts * model.imagesDone / images;
         key += fmt::format("{}/{}/{}/{} ", done, model.clouds.size(), model.degraded.size(),
                            model.ambiguity.has_value());
     }
@@ -286,7 +287,8 @@ void StudyViews::publish(RunContext& context, const StudyState& state)
         const auto found = m_shown.find(stream);
         const bool isNew = found == m_shown.end();
         const bool hasNewData = isNew || found->second.data != now.data;
-        if (!isNew && found->second.choice == now.choice && (!hasNewData || redrawn >= budget))
+        const bool isWanted = !isNew && found->second.choice != now.choice;
+        if (!isWanted && (!hasNewData || redrawn >= budget))
             continue;
         if (hasNewData && ++redrawn == budget)
             stoppedAt = at + 1;

@@ -54,6 +54,42 @@ private Q_SLOTS:
         QCOMPARE(spy.count(), 0);
     }
 
+    void aClickTellsItsPlace()
+    {
+        QSignalSpy spy(m_view.get(), &DiagramView::clicked);
+        QTest::mouseClick(m_view.get(), Qt::LeftButton, {}, m_view->toWidget({75, -27}).toPoint());
+        QCOMPARE(spy.count(), 1);
+        QVERIFY(qAbs(spy.first().at(0).toDouble() - 75) < 1);
+        QVERIFY(qAbs(spy.first().at(1).toDouble() + 27) < 1);
+    }
+
+    void areasPointsAndTextsArePainted()
+    {
+        Diagram plot;
+        plot.right = plot.top = 100;
+        plot.keepsAspect = true;
+        plot.hasRuler = false;
+        plot.polygons.push_back({{0, 40, 40, 0}, {0, 0, 40, 40}, "#d02040", "", 1});
+        plot.points.push_back({{70}, {70}, "#2040d0", "", "disc", 8, 1});
+        Diagram::Text title;
+        title.x = 20;
+        title.y = 70;
+        title.text = "█";
+        title.size = 20;
+        title.colour = "#20a040";
+        plot.texts.push_back(title);
+        m_view->setDiagram(plot);
+        const QImage shown = m_view->grab().toImage();
+        const auto at = [&](double x, double y) {
+            return shown.pixelColor(m_view->toWidget({x, y}).toPoint() * shown.devicePixelRatio());
+        };
+        QCOMPARE(at(20, 20), QColor(0xd0, 0x20, 0x40));
+        QCOMPARE(at(70, 70), QColor(0x20, 0x40, 0xd0));
+        QCOMPARE(at(20, 70), QColor(0x20, 0xa0, 0x40));
+        // Without a ruler the drawing may use the place below it.
+        QVERIFY(m_view->toWidget({0, 0}).y() > m_view->height() - 20);
+    }
+
     void dragBesideShapesPans()
     {
         QSignalSpy spy(m_view.get(), &DiagramView::parameterDragged);

@@ -243,9 +243,15 @@ void ViewPanelTest::gridClickSelectsALayer()
     QVERIFY(m_panel->findChild<QWidget*>(QStringLiteral("stackGrid")) != nullptr);
     auto* layer = m_panel->findChild<QSpinBox*>(QStringLiteral("layerSpin"));
     QCOMPARE(layer->value(), 1);
+    QSignalSpy spy(m_panel.get(), &ViewPanel::viewInputChanged);
     QTest::mouseClick(viewport(), Qt::LeftButton, {},
                       QPoint(viewport()->width() * 9 / 10, viewport()->height() * 9 / 10));
     QCOMPARE(layer->value(), 4);
+    QTRY_VERIFY(!spy.isEmpty() && spy.last().first().value<ViewInput>().values.contains("pick"));
+    const auto input = spy.last().first().value<ViewInput>();
+    QCOMPARE(input.texts.at("pick_stream"), std::string("planes"));
+    QCOMPARE(input.values.at("pick")[2], 3.0); // the layer, counted from 0
+    QCOMPARE(input.values.at("pick")[3], 1.0);
 }
 
 void ViewPanelTest::bracketsStepLayers()

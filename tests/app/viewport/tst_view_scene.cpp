@@ -24,6 +24,18 @@ private Q_SLOTS:
         QVERIFY(scene.visibleStreams().empty());
     }
 
+    void aLabThatBeginsWithADrawingShowsIt()
+    {
+        ViewScene scene;
+        scene.setStreams({{"gates", "Reliability", StreamKind::Diagram, "", ""},
+                          {"cloud", "Cloud", StreamKind::Scatter, "", ""},
+                          {"gallery", "Gallery", StreamKind::Gallery, "", ""}});
+        QVERIFY(scene.settings().mode == ViewMode::Diagram);
+        QCOMPARE(scene.settings().stream, std::string("gates"));
+        QCOMPARE(scene.streamsFor(ViewMode::Diagram).size(), std::size_t{2});
+        QCOMPARE(scene.streamsFor(ViewMode::StackGrid).front().id, std::string("gallery"));
+    }
+
     void firstImageIsShownUntilTheUserChooses()
     {
         ViewScene scene;

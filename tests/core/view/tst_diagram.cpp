@@ -26,7 +26,10 @@ private Q_SLOTS:
             {{0, 1, 2}, {0.1, -0.2, 1e300}, "series 3", 2.5, true, "ray \"a\""});
         drawing.lines.push_back({});
         drawing.shapes.push_back({"lens", 20, 0, 1, 24, "#12ab34", "eyepiece", true, "lens_mm"});
-        drawing.texts.push_back({5, 6, "plane 1", "muted", "left"});
+        drawing.texts.push_back({5, 6, "plane 1", "muted", "left", 11.5, true, true});
+        drawing.polygons.push_back({{0, 1, 1}, {0, 0, 1}, "#102030", "cell", 0.25});
+        drawing.points.push_back({{1, 2}, {3, 4}, "series 1", "passes", "diamond", 4.5, 0.5});
+        drawing.hasRuler = false;
         const Diagram read = Diagram::fromJson(drawing.toJson());
         QCOMPARE(read.toJson(), drawing.toJson());
         QCOMPARE(read.left, -10.0);
@@ -38,6 +41,12 @@ private Q_SLOTS:
         QVERIFY(read.shapes[0].isFilled && read.shapes[0].editsKey == "lens_mm" &&
                 read.shapes[0].height == 24);
         QVERIFY(read.texts[0].anchor == "left" && read.xTitle == drawing.xTitle);
+        QVERIFY(read.texts[0].size == 11.5 && read.texts[0].isBold && read.texts[0].isUpright);
+        QVERIFY(read.polygons[0].y == drawing.polygons[0].y && read.polygons[0].opacity == 0.25 &&
+                read.polygons[0].label == "cell");
+        QVERIFY(read.points[0].x == drawing.points[0].x && read.points[0].mark == "diamond" &&
+                read.points[0].radius == 4.5 && read.points[0].opacity == 0.5);
+        QVERIFY(!read.hasRuler);
     }
 
     void missingFieldsKeepTheirDefaults()
@@ -45,6 +54,7 @@ private Q_SLOTS:
         const Diagram read = Diagram::fromJson(R"({"lines": [{"x": [1], "y": [2]}]})");
         QCOMPARE(read.right, 1.0);
         QCOMPARE(QString::fromStdString(read.lines[0].colour), QString("text"));
+        QVERIFY(read.hasRuler && read.polygons.empty() && read.points.empty());
     }
 
     void notANumberIsAGap()
