@@ -3,6 +3,7 @@
 
 #include "core/artifact/gif.h"
 #include "core/base/file.h"
+#include "plugins/mc_embedding/report/report_content.h"
 #include "plugins/mc_embedding/report/study_report.h"
 #include "tests/plugins/mc_embedding/synthetic_study.h"
 #include "tests/support/scratch.h"
@@ -106,8 +107,20 @@ private Q_SLOTS:
                   "seed 42"})
                 QVERIFY2(report.contains(part), part);
         }
-        QVERIFY(m_html.find("Go on: siglip2_b16 at T = 12") != std::string::npos ||
-                m_html.find("Extend T: ") != std::string::npos);
+        QVERIFY(m_html.find("Nothing is usable up to T = 12. The Spearman–Brown law puts ICC "
+                            "0.75 at T ≈ 15") != std::string::npos);
+    }
+
+    void theGatesDecide()
+    {
+        StudyState state = test::makeStudy();
+        QVERIFY(reportOf(state).verdict.starts_with("Go on: siglip2_b16 at T = 64"));
+        QCOMPARE(reportOf(state).tone, std::string("good"));
+        state.models.resize(1); // clip_b32 fails at T = 64
+        QVERIFY(reportOf(state).verdict.starts_with("Nothing is usable up to T = 64. The"));
+        for (Matrix& scores : state.models[0].scores["trace_pre"])
+            scores = Matrix(1, scores.columns, 0.5);
+        QVERIFY(reportOf(state).verdict.starts_with("No verdict"));
     }
 
     void picturesOfTheMarkdownExist()
