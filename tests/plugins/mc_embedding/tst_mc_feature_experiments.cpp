@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include <QTest>
@@ -11,6 +12,7 @@
 #include "plugins/mc_embedding/study/experiments/aleatoric.h"
 #include "plugins/mc_embedding/study/experiments/leverage.h"
 #include "plugins/mc_embedding/study/experiments/semantic_space.h"
+#include "plugins/mc_embedding/study/experiments/study_inputs.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -198,6 +200,94 @@ private Q_SLOTS:
                         semanticSpace(matrixOf(1, {1, 0}), {&cloud, 1}, 1));
         const Matrix still = matrixOf(2, {1, 1, 1, 1});
         QCOMPARE(semanticSpace(texts, {&still, 1}, 1).insideShare[0], 0.0);
+    }
+
+    // Of a measured model
+
+    void unknownTargetsHaveAReason()
+    {
+        PredictionTargets targets;
+        targets.margin = {3, 2, 1};
+        targets.entropy = {1, 2, 3};
+        targets.promptSensitivity.assign(3, std::numeric_limits<double>::quiet_NaN());
+        const auto quality = predictionQuality(std::vector<double>{1, 2, 3}, targets);
+        QVERIFY(std::abs(quality.rhoMargin.value - 1) < 1e-12);
+        QVERIFY(!quality.rhoPrompt.exists() && !quality.aurocError.exists());
+        const nlohmann::json json = toJson(quality);
+        QVERIFY(json["spearman_prompt_sensitivity"].is_null());
+        QCOMPARE(json["spearman_prompt_sensitivity_reason"].get<std::string>(),
+                 std::string("not known for every image"));
+        targets.margin[0] = std::numeric_limits<double>::infinity();
+        VERGENCE_THROWS(ContractError, "finite",
+                        predictionQuality(std::vector<double>{1, 2, 3}, targets));
+    }
+
+    void aStudyGivesItsSummaries()
+    {
+        ModelStudy study;
+        study.trials = 2;
+        study.passes = {4, 16};
+        study.deterministic = normals(30, 6, 30);
+        for (const std::size_t image : {7, 3}) {
+            Cloud cloud{image, normals(32, 6, 31 + image)};
+            for (std::size_t t = 0; t < 32; ++t) {
+                for (std::size_t d = 0; d < 6; ++d)
+                    cloud.passes(t, d) =
+                        study.deterministic(image, d) + 0.01 * cloud.passes(t, d) * double(image);
+            }
+            study.clouds.push_back(std::move(cloud));
+        }
+        const nlohmann::json convergence = meanConvergenceSummary(study);
+        QCOMPARE(convergence["num_images"].get<int>(), 2);
+        // tr S = 6 · (0.01 · image)², here 6e-4 · (49 + 9) / 2, from 2 · 2 · 15 · 6 squares.
+        QVERIFY(std::abs(convergence["trace_sum"].get<double>() - 0.0174) < 0.004);
+
+        const nlohmann::json semantic = semanticSpaceSummary(study, normals(5, 6, 40), 10);
+        QCOMPARE(semantic["rank"].get<int>(), 4);
+        QCOMPARE(semantic["top_images"].size(), std::size_t{2});
+        QVERIFY(semantic["top_images"][0] == 7 || semantic["top_images"][0] == 3);
+
+        study.scores["trace_pre"] = {Matrix(2, 2), matrixOf(2, {1, 5, 1, 5})};
+        ImageSet images;
+        images.images = {{"solid/0.png", "solid", "", 0}, {"noise/0.png", "noise", "", 0}};
+        QVERIFY(syntheticNaturalSummary(study, images)["is_expected_order"] == true);
+        images.images[0].label = "tench";
+        QVERIFY(syntheticNaturalSummary(study, images).contains("reason"));
+    }
+
+    void leverageOfAStudyIsJudgedByItsTargets()
+    {
+        ModelStudy study;
+        QVERIFY(leverageSummary(study).contains("reason"));
+        QVERIFY(meanConvergenceSummary(study).contains("reason"));
+        QVERIFY(semanticSpaceSummary(study, Matrix(2, 3), 1).contains("reason"));
+        study.deterministic = normals(60, 4, 50);
+        Ambiguity ambiguity;
+        ambiguity.classes = {"a", "b"};
+        for (std::size_t i = 0; i < 60; ++i) {
+            double square = 0;
+            for (std::size_t d = 0; d < 4; ++d)
+                square += study.deterministic(i, d) * study.deterministic(i, d);
+            ambiguity.margin.push_back(-square); // long features are the ambiguous ones
+            ambiguity.entropy.push_back(square);
+            ambiguity.promptSensitivity.push_back(square);
+            ambiguity.predicted.push_back(study.deterministic(i, 0) > 0);
+            ambiguity.truth.push_back(i < 5 ? 1 - ambiguity.predicted[i] : ambiguity.predicted[i]);
+        }
+        study.ambiguity = ambiguity;
+        const nlohmann::json json = leverageSummary(study);
+        for (const char* name : {"lambda_1", "lambda_by_evidence"}) {
+            const nlohmann::json& prediction = json[name]["prediction"];
+            QVERIFY(prediction["spearman_entropy"].get<double>() > 0.9);
+            QVERIFY(prediction["auroc_error"].is_number());
+        }
+        QCOMPARE(json["lambda_by_evidence"]["regression_of"].get<std::string>(),
+                 std::string("labels"));
+        const PredictionTargets targets = targetsOf(ambiguity);
+        QCOMPARE(std::count(targets.isWrong.begin(), targets.isWrong.end(), 1), 5);
+        study.ambiguity->truth[9] = -1;
+        QVERIFY(targetsOf(*study.ambiguity).isWrong.empty());
+        QVERIFY(leverageSummary(study)["lambda_1"]["prediction"]["auroc_error"].is_null());
     }
 };
 

@@ -11,6 +11,22 @@
 
 namespace vergence::mc_embedding {
 
+namespace {
+
+bool isKnown(std::span<const double> x)
+{
+    return std::all_of(x.begin(), x.end(), [](double value) { return std::isfinite(value); });
+}
+
+/// Nothing where an image has no value, as prompt sensitivity with one template.
+Figure spearmanOfKnown(std::span<const double> scores, std::span<const double> target)
+{
+    return isKnown(target) && isKnown(scores) ? spearman(scores, target)
+                                              : Figure::none("not known for every image");
+}
+
+} // namespace
+
 PredictionTargets PredictionTargets::part(std::span<const std::size_t> images) const
 {
     PredictionTargets result;
@@ -32,6 +48,8 @@ PredictionQuality predictionQuality(std::span<const double> scores,
                 targets.promptSensitivity.size() == n &&
                 (targets.isWrong.empty() || targets.isWrong.size() == n),
             "predictionQuality: targets of every image");
+    expects(isKnown(targets.margin) && isKnown(targets.entropy),
+            "predictionQuality: margins and entropies that are finite");
     const double low = quantile(targets.margin, share), high = quantile(targets.entropy, 1 - share);
     std::vector<double> certainty(n);
     std::vector<char> isLow(n), isHigh(n);
@@ -41,13 +59,17 @@ PredictionQuality predictionQuality(std::span<const double> scores,
         isHigh[i] = targets.entropy[i] >= high;
     }
     PredictionQuality quality;
-    quality.rhoMargin = spearman(scores, certainty);
-    quality.rhoEntropy = spearman(scores, targets.entropy);
-    quality.rhoPrompt = spearman(scores, targets.promptSensitivity);
-    quality.aurocLowMargin = auroc(scores, isLow);
-    quality.aurocHighEntropy = auroc(scores, isHigh);
-    quality.aurocError = targets.isWrong.empty() ? Figure::none("the images have no labels")
-                                                 : auroc(scores, targets.isWrong);
+    quality.rhoMargin = spearmanOfKnown(scores, certainty);
+    quality.rhoEntropy = spearmanOfKnown(scores, targets.entropy);
+    quality.rhoPrompt = spearmanOfKnown(scores, targets.promptSensitivity);
+    const auto area = [&](std::span<const char> positives) {
+        return isKnown(scores) ? auroc(scores, positives)
+                               : Figure::none("not known for every image");
+    };
+    quality.aurocLowMargin = area(isLow);
+    quality.aurocHighEntropy = area(isHigh);
+    quality.aurocError =
+        targets.isWrong.empty() ? Figure::none("the images have no labels") : area(targets.isWrong);
     return quality;
 }
 
