@@ -105,10 +105,12 @@ void Watchdog::note(double blockedMs, double busyMs)
         ++m_blocks;
         if (busyMs > kLimitMs)
             ++m_busyBlocks;
+        const QStringList stack = stackText();
         if (busyMs > m_longestBusyMs)
-            m_stack = stackText();
+            m_stack = stack;
         log("shell").warn("The window did not answer for {:.0f} ms, of which it worked {:.0f} ms.",
                           blockedMs, busyMs);
+        log("shell").debug("It was in {}", stack.join(", ").toStdString());
     }
     m_longestBusyMs = std::max(m_longestBusyMs.load(), busyMs);
 }

@@ -5,12 +5,9 @@
 
 #include <QGuiApplication>
 #include <QOpenGLContext>
-#include <QOpenGLPaintDevice>
-#include <QPainter>
 #include <QSurfaceFormat>
 
 #include "app/viewport/host_uploader.h"
-#include "app/viewport/overlay.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
 
@@ -111,6 +108,7 @@ QString GlViewport::transportName() const
 void GlViewport::initializeGL()
 {
     ++m_contextCount;
+    m_isFirstFrame = true;
     connect(
         context(), &QOpenGLContext::aboutToBeDestroyed, this,
         [this] {
@@ -121,11 +119,17 @@ void GlViewport::initializeGL()
     try {
         m_renderer = std::make_unique<GlRenderer>();
     } catch (const DeviceError& error) {
-        log("viewport").warn("{}", error.what());
-        const QString reason = QString::fromStdString(error.what());
-        QMetaObject::invokeMethod(
-            this, [this, reason] { Q_EMIT failed(reason); }, Qt::QueuedConnection);
+        giveUp(QString::fromStdString(error.what()));
     }
+}
+
+/// For the painter without OpenGL to take over.
+void GlViewport::giveUp(const QString& reason)
+{
+    m_hasFailed = true;
+    log("viewport").warn("{}", reason.toStdString());
+    QMetaObject::invokeMethod(
+        this, [this, reason] { Q_EMIT failed(reason); }, Qt::QueuedConnection);
 }
 
 void GlViewport::releaseGl()
@@ -143,19 +147,32 @@ void GlViewport::releaseGl()
     doneCurrent();
 }
 
+void GlViewport::paintEvent(QPaintEvent* event)
+{
+    m_isForScreen = true;
+    QOpenGLWidget::paintEvent(event);
+    m_isForScreen = false;
+}
+
 void GlViewport::paintGL()
 {
-    if (!m_renderer)
+    if (!m_renderer || m_hasFailed)
         return;
     uploadFrames();
-    m_renderer->draw(m_scene, size(), devicePixelRatioF(), palette());
-    // A painter on the widget itself would be redirected while an ancestor is grabbed, and the
-    // overlay lost.
-    QOpenGLPaintDevice device(size() * devicePixelRatioF());
-    device.setDevicePixelRatio(devicePixelRatioF());
-    QPainter painter(&device);
-    paintOverlay(painter, m_scene, size(), palette());
-    painter.end();
+    GlRenderer::Target target{size(), devicePixelRatioF(), palette()};
+    if (m_isForScreen) // the first frame stays empty: Qt compiles something for itself
+        target.mostNewKinds = m_isFirstFrame ? 0 : 1;
+    m_isFirstFrame = false;
+    const bool isNew = m_overlay.paint(m_scene, size(), target.pixelRatio, target.palette);
+    try {
+        m_renderer->draw(m_scene, target);
+        if (!m_overlay.isEmpty())
+            m_renderer->drawOverlay(m_overlay.image(), isNew);
+    } catch (const DeviceError& error) {
+        return giveUp(QString::fromStdString(error.what()));
+    }
+    if (!m_renderer->isComplete())
+        QTimer::singleShot(0, this, qOverload<>(&QWidget::update));
     ++m_paintCount;
 }
 

@@ -7,6 +7,7 @@
 #include <QTimer>
 
 #include "app/viewport/gl_renderer.h"
+#include "app/viewport/overlay_image.h"
 #include "app/viewport/view_scene.h"
 #include "core/view/frame_uploader.h"
 
@@ -14,7 +15,8 @@ namespace vergence {
 
 /// The OpenGL widget (`viewport`) of a ViewPanel. Its resources are rebuilt whenever Qt gives it
 /// another context, for instance when the panel moves to another window. Frames come through host
-/// memory, and from device memory where there is an uploader that opens it.
+/// memory, and from device memory where there is an uploader that opens it. What is drawn for the
+/// first time comes one kind of picture at a time, with events in between: the driver compiles.
 class GlViewport : public QOpenGLWidget {
     Q_OBJECT
 public:
@@ -44,8 +46,10 @@ Q_SIGNALS:
 protected:
     void initializeGL() override;
     void paintGL() override;
+    void paintEvent(QPaintEvent* event) override;
 
 private:
+    void giveUp(const QString& reason);
     void releaseGl();
     void uploadFrames();
     bool uploadShared();
@@ -61,6 +65,10 @@ private:
     std::string m_announced; ///< the one that transportChanged was said for
     QTimer m_retry;          ///< looks again for a frame that was still being written
     int m_retryMilliseconds = 2;
+    OverlayImage m_overlay;
+    bool m_isForScreen = false; ///< the screen can wait for parts, a picture for a file cannot
+    bool m_isFirstFrame = true; ///< of this context
+    bool m_hasFailed = false;
     int m_paintCount = 0;
     int m_contextCount = 0;
 };

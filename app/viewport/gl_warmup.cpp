@@ -16,29 +16,31 @@
 namespace vergence {
 namespace {
 
-constexpr std::uint32_t kSide = 8; // pixels of the pictures
+constexpr std::uint32_t kSides[] = {8,
+                                    128}; // pixels of the pictures: they are made larger, smaller
 
-Frame blankFrame(const std::string& stream, PixelFormat format, std::uint32_t layers)
+Frame blankFrame(PixelFormat format, std::uint32_t layers, std::uint32_t side)
 {
     Frame frame;
-    frame.info.stream = stream;
+    frame.info.stream = std::to_string(static_cast<int>(format)) + "x" + std::to_string(layers) +
+                        "x" + std::to_string(side);
     frame.info.sequence = 1;
     frame.info.format = format;
-    frame.info.width = frame.info.height = kSide;
+    frame.info.width = frame.info.height = side;
     frame.info.layers = layers;
     frame.pixels.resize(frame.info.pixelBytes());
     return frame;
 }
 
-/// One stream for every kind of texture: a flat picture and a stack of each format.
+/// One stream for every kind of texture: a flat picture and a stack of each format, small and
+/// large.
 std::vector<Frame> everyKind()
 {
     std::vector<Frame> frames;
     for (const PixelFormat format : {PixelFormat::Rgba8, PixelFormat::Rgba16F, PixelFormat::R32F})
         for (const std::uint32_t layers : {1U, 3U})
-            frames.push_back(
-                blankFrame(std::to_string(static_cast<int>(format)) + "x" + std::to_string(layers),
-                           format, layers));
+            for (const std::uint32_t side : kSides)
+                frames.push_back(blankFrame(format, layers, side));
     return frames;
 }
 
@@ -58,11 +60,18 @@ void drawEverything()
     for (Frame& frame : everyKind())
         scene.setFrame(std::move(frame));
     for (const StreamDecl& stream : streams) {
-        for (const ViewMode mode :
-             {ViewMode::Image, ViewMode::Compare, ViewMode::StackGrid, ViewMode::Stack3d}) {
+        for (const ViewMode mode : {ViewMode::Image, ViewMode::StackGrid, ViewMode::Stack3d}) {
             scene.edit([&](ViewSettings& settings) {
                 settings.mode = mode;
                 settings.stream = stream.id;
+            });
+            viewport.grabFramebuffer();
+        }
+        for (const bool isSigned : {false, true}) {
+            scene.edit([&](ViewSettings& settings) {
+                settings.mode = ViewMode::Compare;
+                settings.compare.mode = CompareMode::Difference;
+                settings.compare.isSigned = isSigned;
                 settings.compare.a = settings.compare.b = stream.id;
             });
             viewport.grabFramebuffer();

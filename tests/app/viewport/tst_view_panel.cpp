@@ -22,6 +22,7 @@ private Q_SLOTS:
     void cleanup() { m_panel.reset(); }
 
     void colourPixelsReachTheScreen();
+    void theScreenFollowsOnceShadersAreReady();
     void numbersAreMapped();
     void halfFloatsAreEncoded();
     void newFrameReplacesTheOld();
@@ -97,6 +98,22 @@ void ViewPanelTest::colourPixelsReachTheScreen()
     QCOMPARE(at({0.4, 0.75}), QColor(0, 210, 0));
     QCOMPARE(at({0.6, 0.75}), QColor(0, 0, 220));
     QVERIFY(!m_panel->transportName().isEmpty());
+}
+
+/// Unlike a grab, the screen gets its parts in several drawings, and nobody asks for them.
+void ViewPanelTest::theScreenFollowsOnceShadersAreReady()
+{
+    m_panel->setFrame(test::makePlain("eye_view", 2, 2, {200, 0, 0}));
+    const auto colourOnScreen = [this] {
+        const QPoint middle = viewport()->mapToGlobal(viewport()->rect().center());
+        const QPixmap pixel = m_panel->screen()->grabWindow(0, middle.x(), middle.y(), 1, 1);
+        return pixel.toImage().pixelColor(0, 0);
+    };
+    QTRY_COMPARE(colourOnScreen(), QColor(200, 0, 0));
+    QTest::qWait(50); // whatever was left to draw
+    const int before = m_panel->paintCount();
+    QTest::qWait(100);
+    QCOMPARE(m_panel->paintCount(), before);
 }
 
 void ViewPanelTest::numbersAreMapped()
