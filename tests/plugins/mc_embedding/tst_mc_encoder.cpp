@@ -26,7 +26,7 @@ void addTowerRows()
     QTest::addColumn<int>("device");
     QTest::addColumn<QString>("tower");
     forEachDevice([](const std::string& name, int device) {
-        for (const char* tower : {"tiny_clip", "tiny_siglip"})
+        for (const char* tower : {"tiny_clip", "tiny_siglip", "odd_clip", "odd_siglip"})
             QTest::addRow("%s, %s", name.c_str(), tower) << device << QString(tower);
     });
 }
@@ -71,6 +71,8 @@ private Q_SLOTS:
     void masksAreWhereTheyAreSaidToBe();
     void featuresDoNotDependOnTheBatch_data() { addTowerRows(); }
     void featuresDoNotDependOnTheBatch();
+    void featuresDoNotDependOnThreads_data() { addTowerRows(); }
+    void featuresDoNotDependOnThreads();
     void shortcutsChangeNoBit_data() { addPresetRows(); }
     void shortcutsChangeNoBit();
     void declaredSitesAreAlive_data() { addPresetRows(); }
@@ -298,6 +300,21 @@ void TestMcEncoder::featuresDoNotDependOnTheBatch()
     const auto permuted = setup.features(ids, order, passes, 5, 8);
     for (std::size_t i = 0; i < order.size(); ++i)
         QVERIFY(permuted[i] == want[order[i]]);
+}
+
+void TestMcEncoder::featuresDoNotDependOnThreads()
+{
+    QFETCH(QString, tower);
+    if (*static_cast<int*>(QTest::qData("device", qMetaTypeId<int>())) > 0)
+        QSKIP("threads are the CPU's");
+    std::vector<std::vector<std::vector<float>>> results;
+    for (const int threads : {1, 2, 3}) {
+        EncoderSetup setup(makeCpuDevice(threads), tower.toStdString());
+        setup.perturb(liveSites(setup.encoder.tower(), {}), 0.05);
+        results.push_back(setup.features({11, 7}, {0, 1}, {{0, 0}, {0, 1}, {3, 1}}, 2, 3));
+    }
+    QVERIFY(results[1] == results[0]);
+    QVERIFY(results[2] == results[0]);
 }
 
 void TestMcEncoder::shortcutsChangeNoBit()
