@@ -20,7 +20,8 @@ struct EncoderOptions {
 
 /// A frozen image encoder whose live sites are perturbed anew in every pass. Features of an image
 /// depend on weights, image, mask id, trial, pass and placement alone: neither on the batch, its
-/// order, nor on how passes are grouped (bit for bit on one kind of device).
+/// order, nor on how passes are grouped (bit for bit on one kind of device; on the CPU also for one
+/// number of threads, by which products choose their pieces).
 class Encoder {
 public:
     /// Declares and allocates the parameters under the names of Hugging Face's CLIPModel or

@@ -1,5 +1,6 @@
-#include "core/compute/ops/loops.h"
 #include "plugins/mc_embedding/compute/row_kernels.h"
+
+#include "core/compute/ops/loops.h"
 
 namespace vergence::mc_embedding {
 

@@ -1,10 +1,11 @@
 // What TowerPass does between products: masks, norms, attention.
 
+#include "plugins/mc_embedding/compute/tower_pass.h"
+
 #include <algorithm>
 
 #include "core/compute/ops/attention.h"
 #include "plugins/mc_embedding/compute/masked_attention.h"
-#include "plugins/mc_embedding/compute/tower_pass.h"
 
 namespace vergence::mc_embedding {
 
@@ -14,11 +15,6 @@ template <class T>
 T* pointer(const Tensor& tensor)
 {
     return static_cast<T*>(tensor.data());
-}
-
-RowSource ownRows(const Tensor& tensor, Index rowsEach)
-{
-    return {tensor.data(), rowsEach, 0, 0};
 }
 
 } // namespace

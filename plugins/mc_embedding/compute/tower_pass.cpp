@@ -27,11 +27,6 @@ Tensor reshapedStart(const Tensor& matrix, Shape shape)
                         matrix.storage());
 }
 
-RowSource ownRows(const Tensor& tensor, Index rowsEach)
-{
-    return {tensor.data(), rowsEach, 0, 0};
-}
-
 } // namespace
 
 TowerPass::TowerPass(Stream& stream, std::shared_ptr<Device> device, const TowerShape& tower,

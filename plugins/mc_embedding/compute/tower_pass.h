@@ -16,6 +16,12 @@ struct SequenceTile {
     const SequenceKey* keys = nullptr; ///< of the tile, on the device; null: all masks off
 };
 
+/// Rows that a tile has for itself.
+inline RowSource ownRows(const Tensor& tensor, Index rowsEach)
+{
+    return {tensor.data(), rowsEach, 0, 0};
+}
+
 /// What the steps from one on need of those before, once per image.
 struct PrefixState {
     int step = -1;               ///< whose product is kept; −1: nothing
