@@ -163,7 +163,7 @@ std::optional<Chart> rocChart(const StudyState& state, const Look& look, int res
     return chartOf("roc", "Finding ambiguous images by the score – " + modelName(state, look.model),
                    "Positives are the tenth of the images with the lowest margin and with the "
                    "highest entropy, and the errors where labels exist.",
-                   panels, panels.size());
+                   panels);
 }
 
 std::optional<Chart> accuracyChart(const StudyState& state, const Look& look)

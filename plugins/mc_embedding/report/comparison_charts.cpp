@@ -66,14 +66,22 @@ PlotTable::Cell beside(const std::string& ours, double published, int digits,
 Figure aurocOf(const ModelStudy& model, const Scores& scores)
 {
     const Ambiguity& ambiguity = *model.ambiguity;
-    std::vector<double> entropies;
-    for (const std::size_t i : scores.images)
-        entropies.push_back(ambiguity.entropy.at(i));
+    const std::vector<double> means = trialMeans(scores);
+    std::vector<double> entropies, known;
+    for (std::size_t i = 0; i < means.size(); ++i) {
+        const std::size_t image = scores.images[i];
+        if (image >= ambiguity.entropy.size() || !std::isfinite(ambiguity.entropy[image]))
+            continue;
+        entropies.push_back(ambiguity.entropy[image]);
+        known.push_back(means[i]);
+    }
+    if (entropies.empty())
+        return Figure::none("no image was judged");
     const double threshold = quantile(entropies, 0.9);
     std::vector<char> isHigh;
     for (const double entropy : entropies)
         isHigh.push_back(entropy >= threshold);
-    return auroc(trialMeans(scores), isHigh);
+    return auroc(known, isHigh);
 }
 
 } // namespace

@@ -122,7 +122,7 @@ Plot iccPlot(const StudyState& state, const Look& look, const std::vector<Reliab
     plot.note = "bars: 95 % interval of ICC(1,1), quartiles of the pairwise ρ";
     plot.x = {.title = "passes T", .isLog = true, .ticks = passTicks(model.passes, last)};
     plot.y = {.title = "ICC(1,1), median ρ", .low = 0, .high = 1.03};
-    plot.width = 640;
+    plot.width = 560;
     plot.height = 420;
     Plot::Marks icc{.label = "ICC(1,1)", .radius = 5};
     Plot::Marks rho{.colour = "series 1", .label = "ρ, median", .mark = "diamond", .radius = 6};
