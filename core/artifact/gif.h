@@ -8,10 +8,10 @@
 namespace vergence {
 
 struct GifOptions {
-    int delayCentiseconds = 8;     ///< per frame
-    int lastDelayCentiseconds = 0; ///< of the last frame; 0: as the others
+    int delayCentiseconds = 8; ///< per frame
     bool loops = true;
-    bool dithers = false; ///< Floyd–Steinberg
+    bool dithers = false;          ///< Floyd–Steinberg
+    int lastDelayCentiseconds = 0; ///< of the last frame; 0: as the others
 };
 
 /// Animated GIF by giflib, one palette of at most 256 colours over all frames (GifQuantizeBuffer).
