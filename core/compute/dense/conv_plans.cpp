@@ -79,10 +79,12 @@ std::shared_ptr<const Plan> ConvPlans::make(ConvPass pass, const ConvShape& s, E
 {
     const OnThisThread single;
     const auto nhwc = memory::format_tag::nhwc;
-    const memory::desc x({s.images, s.channels, s.rowsX, m_p.width}, kF32, nhwc);
-    const memory::desc y({s.images, s.outChannels, s.rowsY, m_p.outWidth}, kF32, nhwc);
+    const auto xType = pass == ConvPass::BackwardData ? kF32 : m_operandType;
+    const auto yType = pass == ConvPass::Forward ? kF32 : m_operandType;
+    const memory::desc x({s.images, s.channels, s.rowsX, m_p.width}, xType, nhwc);
+    const memory::desc y({s.images, s.outChannels, s.rowsY, m_p.outWidth}, yType, nhwc);
     const memory::desc anyWeights({s.outChannels, s.channels, m_p.kernelHeight, m_p.kernelWidth},
-                                  kF32, memory::format_tag::any);
+                                  m_operandType, memory::format_tag::any);
     const memory::desc w = weights ? *weights : anyWeights;
     const memory::desc bias({s.outChannels}, kF32, memory::format_tag::a);
     const memory::dims strides = {m_p.stride, m_p.stride};
@@ -122,9 +124,13 @@ std::shared_ptr<const Plan> ConvPlans::make(ConvPass pass, const ConvShape& s, E
             arguments.push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, y});
         return finish(found, convolution_forward(found));
     }
-    const convolution_forward::primitive_desc hint(
-        {dnnl::prop_kind::forward_training, direct, x, anyWeights, y, strides, before, after},
-        cpuEngine());
+    // The forward convolution that the derivative belongs to, all in the operands' type.
+    const memory::desc hintX({s.images, s.channels, s.rowsX, m_p.width}, m_operandType, nhwc);
+    const memory::desc hintY({s.images, s.outChannels, s.rowsY, m_p.outWidth}, m_operandType, nhwc);
+    const convolution_forward::primitive_desc hint({dnnl::prop_kind::forward_training, direct,
+                                                    hintX, anyWeights, hintY, strides, before,
+                                                    after},
+                                                   cpuEngine());
     if (pass == ConvPass::BackwardData) {
         const dnnl::convolution_backward_data::primitive_desc found(
             {direct, x, w, y, strides, before, after}, attributes, cpuEngine(), hint);
@@ -150,7 +156,8 @@ std::shared_ptr<const Plan> ConvPlans::find(ConvPass pass, const ConvShape& s, E
 {
     PlanKey key;
     key.values = {kConv | static_cast<std::int64_t>(pass) << 8 | std::int64_t{extras.bias} << 16 |
-                      std::int64_t{extras.sum} << 17 | std::int64_t{extras.addend} << 18,
+                      std::int64_t{extras.sum} << 17 | std::int64_t{extras.addend} << 18 |
+                      static_cast<std::int64_t>(m_operandType) << 24,
                   s.images,
                   s.rowsX,
                   s.rowsY,

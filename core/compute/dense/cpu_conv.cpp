@@ -26,13 +26,15 @@ std::byte* at(const Tensor& tensor, Index element)
 /// images are small, slices of the result's channels.
 class WindowedConv {
 public:
+    /// `isNarrow`: BF16 operands are multiplied as such, see canBeNarrow(); otherwise in F32.
     WindowedConv(CpuDenseMath& dense, ConvPass pass, const ConvProblem& problem,
-                 const Conv2dOptions& options)
+                 const Conv2dOptions& options, bool isNarrow)
         : m_dense(dense),
           m_pass(pass),
           m_p(problem),
           m_options(options),
-          m_plans(dense, m_p)
+          m_isNarrow(isNarrow),
+          m_plans(dense, m_p, isNarrow)
     {
         chooseTiles();
     }
@@ -51,6 +53,10 @@ private:
     Index operandHeight() const { return isForward() ? m_p.height : m_p.outHeight; }
     Index operandWidth() const { return isForward() ? m_p.width : m_p.outWidth; }
     Index operandChannels() const { return isForward() ? m_p.channels : m_p.outChannels; }
+    Index operandBytes() const
+    {
+        return static_cast<Index>(sizeOf(m_isNarrow ? DType::BF16 : DType::F32));
+    }
 
     void chooseTiles();
     ConvWindow windowOf(Index index) const;
@@ -66,7 +72,8 @@ private:
         return *m_found[static_cast<std::size_t>(window * 2 + (slice == m_slices - 1 ? 1 : 0))];
     }
     void runPiece(Stream& stream, Index piece, int slot, const SlotMemory& memory,
-                  const float* operand, const CpuPackedConv& packed, const Tensor& result) const;
+                  const std::byte* operand, const CpuPackedConv& packed,
+                  const Tensor& result) const;
     void finish(Stream& stream, Index image, const ConvWindow& window, Index slice, float* product,
                 float* spare, const Tensor& result) const;
 
@@ -74,6 +81,7 @@ private:
     ConvPass m_pass;
     const ConvProblem& m_p;
     const Conv2dOptions& m_options;
+    bool m_isNarrow;
     ConvPlans m_plans;
     Index m_windowRows = 0, m_windows = 0;
     Index m_sliceChannels = 0, m_slices = 0;
@@ -125,6 +133,7 @@ std::shared_ptr<CpuPackedConv> WindowedConv::pack(Stream& stream, const Tensor& 
 {
     auto packed = std::make_shared<CpuPackedConv>();
     packed->problem = m_p;
+    packed->isNarrow = m_isNarrow;
     for (const bool last : {false, true}) {
         const Index channels = sliceChannels(last ? m_slices - 1 : 0);
         const auto plan = m_plans.find(m_pass, shapeOf(windowOf(0), channels), {}, nullptr);
@@ -252,7 +261,7 @@ void WindowedConv::finish(Stream& stream, Index image, const ConvWindow& window,
 }
 
 void WindowedConv::runPiece(Stream& stream, Index piece, int slot, const SlotMemory& memory,
-                            const float* operand, const CpuPackedConv& packed,
+                            const std::byte* operand, const CpuPackedConv& packed,
                             const Tensor& result) const
 {
     const Index slice = piece % m_slices, windowIndex = piece / m_slices % m_windows;
@@ -270,7 +279,7 @@ void WindowedConv::runPiece(Stream& stream, Index piece, int slot, const SlotMem
         product = at(*m_options.preActivation, resultAt);
 
     std::array<void*, Plan::kMostArguments> pointers = {
-        const_cast<float*>(operand + operandAt),
+        const_cast<std::byte*>(operand + operandAt * operandBytes()),
         packed.data + static_cast<std::size_t>(slice) * packed.sliceBytes, product};
     std::size_t count = 3;
     if (m_extras.bias)
@@ -297,8 +306,10 @@ bool WindowedConv::run(Stream& stream, const Tensor& operand, const Tensor& weig
     if (!packed || !findPlans(*packed))
         return false;
     std::shared_ptr<void> copy;
-    const float* images = asNhwcFloats(m_dense, stream, operand, m_p,
-                                       operandHeight() * operandWidth(), operandChannels(), copy);
+    const void* images =
+        m_isNarrow ? operand.data()
+                   : asNhwcFloats(m_dense, stream, operand, m_p, operandHeight() * operandWidth(),
+                                  operandChannels(), copy);
     const std::size_t tileElements =
         m_target == Target::Slot
             ? static_cast<std::size_t>(m_windowRows * resultWidth() * m_sliceChannels) *
@@ -309,9 +320,32 @@ bool WindowedConv::run(Stream& stream, const Tensor& operand, const Tensor& weig
     const Index tasks = std::min(pieces, m_dense.piecesOf(m_p.flops()));
     m_dense.forPieces(tasks, [&](Index task, int slot) {
         for (Index piece = task * pieces / tasks; piece < (task + 1) * pieces / tasks; ++piece)
-            runPiece(stream, piece, slot, memory, images, *packed, result);
+            runPiece(stream, piece, slot, memory, static_cast<const std::byte*>(images), *packed,
+                     result);
     });
     return true;
+}
+
+/// Whether oneDNN may multiply the operands as they are instead of F32 copies of them.
+bool canBeNarrow(const CpuDenseMath& dense, const ConvProblem& p)
+{
+    return p.type == DType::BF16 && p.layout == ImageLayout::Nhwc && dense.multipliesBf16();
+}
+
+/// By windows, in BF16 where that is fast; false where oneDNN has nothing fast.
+bool runWindowed(CpuDenseMath& dense, Stream& stream, ConvPass pass, const ConvProblem& p,
+                 const Tensor& operand, const Tensor& weight, const Tensor& result,
+                 const Conv2dOptions& options)
+{
+    const auto* packed =
+        pass == ConvPass::Forward ? dynamic_cast<const CpuPackedConv*>(options.packed) : nullptr;
+    for (const bool isNarrow : {true, false}) {
+        if ((isNarrow && !canBeNarrow(dense, p)) || (packed && packed->isNarrow != isNarrow))
+            continue;
+        if (WindowedConv(dense, pass, p, options, isNarrow).run(stream, operand, weight, result))
+            return true;
+    }
+    return false;
 }
 
 void checkPacked(const ConvProblem& p, const Conv2dOptions& options)
@@ -327,7 +361,8 @@ void checkPacked(const ConvProblem& p, const Conv2dOptions& options)
         fits = q.images == p.images && q.channels == p.channels && q.height == p.height &&
                q.width == p.width && q.outChannels == p.outChannels &&
                q.kernelHeight == p.kernelHeight && q.kernelWidth == p.kernelWidth &&
-               q.stride == p.stride && q.padding == p.padding && q.layout == p.layout;
+               q.stride == p.stride && q.padding == p.padding && q.layout == p.layout &&
+               q.type == p.type;
     }
     if (!fits)
         throw ContractError(fmt::format("conv2d: the weights were packed for other images than "
@@ -348,7 +383,7 @@ void CpuDenseMath::conv2d(Stream& stream, const Tensor& x, const Tensor& w, cons
     if (y.size() == 0)
         return;
     if (p.isPointwise() || p.channels == 0 || !ConvPlans::serves(p) ||
-        !WindowedConv(*this, ConvPass::Forward, p, options).run(stream, x, w, y))
+        !runWindowed(*this, stream, ConvPass::Forward, p, x, w, y, options))
         unfoldedConv(*this, stream, p, x, w, y, options);
 }
 
@@ -363,8 +398,7 @@ void CpuDenseMath::conv2dBackwardData(Stream& stream, const Tensor& gradY, const
     ConvProblem operands = p;
     operands.type = gradY.dtype();
     if (p.isPointwise() || p.outChannels == 0 || !ConvPlans::serves(operands) ||
-        !WindowedConv(*this, ConvPass::BackwardData, operands, options)
-             .run(stream, gradY, w, gradX))
+        !runWindowed(*this, stream, ConvPass::BackwardData, operands, gradY, w, gradX, options))
         unfoldedConvBackwardData(*this, stream, operands, gradY, w, gradX);
 }
 
@@ -383,7 +417,14 @@ std::shared_ptr<const PackedWeight> CpuDenseMath::packConv2d(Stream& stream, con
                           p.images * p.pixels());
     if (p.isPointwise() || p.weights() == 0 || elementCount(yShape) == 0 || !ConvPlans::serves(p))
         return nullptr;
-    return WindowedConv(*this, ConvPass::Forward, p, options).pack(stream, weight, true);
+    for (const bool isNarrow : {true, false}) {
+        if (isNarrow && !canBeNarrow(*this, p))
+            continue;
+        if (auto packed = WindowedConv(*this, ConvPass::Forward, p, options, isNarrow)
+                              .pack(stream, weight, true))
+            return packed;
+    }
+    return nullptr;
 }
 
 } // namespace vergence

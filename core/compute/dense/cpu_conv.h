@@ -7,7 +7,8 @@ namespace vergence {
 /// Weights of a convolution in oneDNN's own order, one slice of channels after another.
 class CpuPackedConv final : public PackedWeight {
 public:
-    ConvProblem problem; ///< that they were packed for
+    ConvProblem problem;   ///< that they were packed for
+    bool isNarrow = false; ///< they are BF16, else F32
     dnnl::memory::desc layout, lastLayout;
     std::shared_ptr<void> owned; ///< keeps the memory where it came from the workspace
     Tensor memory;               ///< U8, where it is the packed weight's own
@@ -39,7 +40,13 @@ enum class ConvPass { Forward, BackwardData, BackwardWeight };
 /// Builds and caches oneDNN's convolutions.
 class ConvPlans {
 public:
-    ConvPlans(CpuDenseMath& dense, const ConvProblem& problem) : m_dense(dense), m_p(problem) {}
+    /// `isNarrow`: operands and weights are BF16 and the result F32, else all are F32.
+    ConvPlans(CpuDenseMath& dense, const ConvProblem& problem, bool isNarrow = false)
+        : m_dense(dense),
+          m_p(problem),
+          m_operandType(isNarrow ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32)
+    {
+    }
 
     struct Extras {
         bool bias = false, sum = false, addend = false;
@@ -67,6 +74,7 @@ private:
 
     CpuDenseMath& m_dense;
     const ConvProblem& m_p;
+    dnnl::memory::data_type m_operandType;
 };
 
 /// The images of `tensor` as F32 with channels innermost: itself, or a copy in `memory`.
