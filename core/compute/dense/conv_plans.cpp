@@ -68,6 +68,11 @@ ConvWindow backwardWindow(const ConvProblem& p, Index first, Index rows)
     return window;
 }
 
+bool canBeNarrow(const CpuDenseMath& dense, const ConvProblem& p)
+{
+    return p.type == DType::BF16 && p.layout == ImageLayout::Nhwc && dense.multipliesBf16();
+}
+
 bool ConvPlans::serves(const ConvProblem& p)
 {
     const Index smallest = std::min(p.kernelHeight, p.kernelWidth);
@@ -83,9 +88,10 @@ std::shared_ptr<const Plan> ConvPlans::make(ConvPass pass, const ConvShape& s, E
     const auto yType = pass == ConvPass::Forward ? kF32 : m_operandType;
     const memory::desc x({s.images, s.channels, s.rowsX, m_p.width}, xType, nhwc);
     const memory::desc y({s.images, s.outChannels, s.rowsY, m_p.outWidth}, yType, nhwc);
-    const memory::desc anyWeights({s.outChannels, s.channels, m_p.kernelHeight, m_p.kernelWidth},
-                                  m_operandType, memory::format_tag::any);
-    const memory::desc w = weights ? *weights : anyWeights;
+    const memory::dims kernels = {s.outChannels, s.channels, m_p.kernelHeight, m_p.kernelWidth};
+    const auto wType = pass == ConvPass::BackwardWeight ? kF32 : m_operandType;
+    const memory::desc w =
+        weights ? *weights : memory::desc(kernels, wType, memory::format_tag::any);
     const memory::desc bias({s.outChannels}, kF32, memory::format_tag::a);
     const memory::dims strides = {m_p.stride, m_p.stride};
     const Index right = (m_p.outWidth - 1) * m_p.stride + m_p.kernelWidth - m_p.width - m_p.padding;
@@ -126,11 +132,11 @@ std::shared_ptr<const Plan> ConvPlans::make(ConvPass pass, const ConvShape& s, E
     }
     // The forward convolution that the derivative belongs to, all in the operands' type.
     const memory::desc hintX({s.images, s.channels, s.rowsX, m_p.width}, m_operandType, nhwc);
+    const memory::desc hintW(kernels, m_operandType, memory::format_tag::any);
     const memory::desc hintY({s.images, s.outChannels, s.rowsY, m_p.outWidth}, m_operandType, nhwc);
-    const convolution_forward::primitive_desc hint({dnnl::prop_kind::forward_training, direct,
-                                                    hintX, anyWeights, hintY, strides, before,
-                                                    after},
-                                                   cpuEngine());
+    const convolution_forward::primitive_desc hint(
+        {dnnl::prop_kind::forward_training, direct, hintX, hintW, hintY, strides, before, after},
+        cpuEngine());
     if (pass == ConvPass::BackwardData) {
         const dnnl::convolution_backward_data::primitive_desc found(
             {direct, x, w, y, strides, before, after}, attributes, cpuEngine(), hint);

@@ -326,12 +326,6 @@ bool WindowedConv::run(Stream& stream, const Tensor& operand, const Tensor& weig
     return true;
 }
 
-/// Whether oneDNN may multiply the operands as they are instead of F32 copies of them.
-bool canBeNarrow(const CpuDenseMath& dense, const ConvProblem& p)
-{
-    return p.type == DType::BF16 && p.layout == ImageLayout::Nhwc && dense.multipliesBf16();
-}
-
 /// By windows, in BF16 where that is fast; false where oneDNN has nothing fast.
 bool runWindowed(CpuDenseMath& dense, Stream& stream, ConvPass pass, const ConvProblem& p,
                  const Tensor& operand, const Tensor& weight, const Tensor& result,

@@ -37,6 +37,9 @@ struct ConvShape {
 
 enum class ConvPass { Forward, BackwardData, BackwardWeight };
 
+/// Whether oneDNN may multiply BF16 operands as they are instead of F32 copies of them.
+bool canBeNarrow(const CpuDenseMath& dense, const ConvProblem& problem);
+
 /// Builds and caches oneDNN's convolutions.
 class ConvPlans {
 public:

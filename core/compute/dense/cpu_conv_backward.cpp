@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 
 #include "core/compute/dense/cpu_conv.h"
 #include "core/compute/dense/tile_kernels.h"
@@ -20,10 +21,12 @@ constexpr Index kLeastPixels = 1024;
 /// depend on the shape alone, and slices of output channels.
 class WeightGradient {
 public:
-    WeightGradient(CpuDenseMath& dense, const ConvProblem& problem)
+    /// `isNarrow`: BF16 operands are multiplied as such, see canBeNarrow(); otherwise in F32.
+    WeightGradient(CpuDenseMath& dense, const ConvProblem& problem, bool isNarrow)
         : m_dense(dense),
           m_p(problem),
-          m_plans(dense, m_p)
+          m_isNarrow(isNarrow),
+          m_plans(dense, m_p, isNarrow)
     {
         chooseTiles();
     }
@@ -46,13 +49,18 @@ private:
         return std::min(m_sliceChannels, m_p.outChannels - slice * m_sliceChannels);
     }
     bool findPlans(bool accumulate);
-    void runPiece(Stream& stream, Index piece, int slot, const SlotMemory& memory, const float* x,
-                  const float* gradY, float* target) const;
+    void runPiece(Stream& stream, Index piece, int slot, const SlotMemory& memory,
+                  const std::byte* x, const std::byte* gradY, float* target) const;
+    /// Some neighbouring channels of [pixels, Cout], dense in themselves.
+    void copyChannels(Stream& stream, const std::byte* from, Index pixels, Index channels,
+                      std::byte* to) const;
+    std::size_t operandBytes() const { return m_isNarrow ? sizeof(BFloat16) : sizeof(float); }
     void addParts(Stream& stream, const float* parts, const Tensor& gradW, bool accumulate) const;
     Index partPixels() const { return m_partImages * m_windowRows * m_p.outWidth; }
 
     CpuDenseMath& m_dense;
     const ConvProblem& m_p;
+    bool m_isNarrow;
     ConvPlans m_plans;
     Index m_partImages = 1;                ///< images of a part
     Index m_windowRows = 0, m_windows = 1; ///< of y in a part, where an image has several
@@ -130,9 +138,25 @@ bool WeightGradient::findPlans(bool accumulate)
     return true;
 }
 
-void WeightGradient::runPiece(Stream& stream, Index piece, int slot, const SlotMemory& memory,
-                              const float* x, const float* gradY, float* target) const
+void WeightGradient::copyChannels(Stream& stream, const std::byte* from, Index pixels,
+                                  Index channels, std::byte* to) const
 {
+    if (!m_isNarrow) {
+        copyTile(stream, {from, m_p.outChannels, DType::F32, pixels, channels,
+                          reinterpret_cast<float*>(to), channels, false});
+        return;
+    }
+    const auto run = static_cast<std::size_t>(channels) * sizeof(BFloat16);
+    for (Index pixel = 0; pixel < pixels; ++pixel)
+        std::memcpy(to + static_cast<std::size_t>(pixel) * run,
+                    from + static_cast<std::size_t>(pixel * m_p.outChannels) * sizeof(BFloat16),
+                    run);
+}
+
+void WeightGradient::runPiece(Stream& stream, Index piece, int slot, const SlotMemory& memory,
+                              const std::byte* x, const std::byte* gradY, float* target) const
+{
+    const auto bytes = static_cast<Index>(operandBytes());
     const Index slice = piece % m_slices, index = piece / m_slices;
     const bool isLast = slice == m_slices - 1;
     const Part part = partOf(index);
@@ -140,16 +164,15 @@ void WeightGradient::runPiece(Stream& stream, Index piece, int slot, const SlotM
     const Index firstPixel = part.image * m_p.outPixels() + part.window.firstOut * m_p.outWidth;
     const Index pixels = part.images * part.window.rowsOut * m_p.outWidth;
     float* packed = memory.tile(slot);
-    const float* y = gradY + firstPixel * m_p.outChannels;
+    const std::byte* y = gradY + firstPixel * m_p.outChannels * bytes;
     if (m_slices > 1) {
-        float* narrow = packed + m_packedBytes / sizeof(float);
-        copyTile(stream, {y + firstChannel, m_p.outChannels, DType::F32, pixels, channels, narrow,
-                          channels, false});
-        y = narrow;
+        auto* slices = reinterpret_cast<std::byte*>(packed) + m_packedBytes;
+        copyChannels(stream, y + firstChannel * bytes, pixels, channels, slices);
+        y = slices;
     }
-    const float* image =
-        x + (part.image * m_p.height + part.window.firstIn) * m_p.width * m_p.channels;
-    void* const pointers[] = {const_cast<float*>(image), packed, const_cast<float*>(y)};
+    const std::byte* image =
+        x + (part.image * m_p.height + part.window.firstIn) * m_p.width * m_p.channels * bytes;
+    void* const pointers[] = {const_cast<std::byte*>(image), packed, const_cast<std::byte*>(y)};
     m_found[static_cast<std::size_t>(index * 2 + (isLast ? 1 : 0))]->run(pointers,
                                                                          memory.scratch(slot));
     const Index row = m_p.taps() * m_p.channels;
@@ -183,10 +206,15 @@ bool WeightGradient::run(Stream& stream, const Tensor& x, const Tensor& gradY, c
     if (!findPlans(isDirect && accumulate))
         return false;
     std::shared_ptr<void> copies[3];
-    const float* images =
-        asNhwcFloats(m_dense, stream, x, m_p, m_p.pixels(), m_p.channels, copies[0]);
-    const float* gradients =
-        asNhwcFloats(m_dense, stream, gradY, m_p, m_p.outPixels(), m_p.outChannels, copies[1]);
+    const auto operand = [&](const Tensor& tensor, Index pixels, Index channels,
+                             std::shared_ptr<void>& copy) {
+        const void* data = m_isNarrow
+                               ? tensor.data()
+                               : asNhwcFloats(m_dense, stream, tensor, m_p, pixels, channels, copy);
+        return static_cast<const std::byte*>(data);
+    };
+    const std::byte* images = operand(x, m_p.pixels(), m_p.channels, copies[0]);
+    const std::byte* gradients = operand(gradY, m_p.outPixels(), m_p.outChannels, copies[1]);
     float* target = static_cast<float*>(gradW.data());
     if (!isDirect) {
         copies[2] = m_dense.workspace(stream, static_cast<std::size_t>(m_parts * m_p.weights()) *
@@ -194,7 +222,8 @@ bool WeightGradient::run(Stream& stream, const Tensor& x, const Tensor& gradY, c
         target = static_cast<float*>(copies[2].get());
     }
     const std::size_t narrowBytes =
-        m_slices > 1 ? static_cast<std::size_t>(partPixels() * m_sliceChannels) * sizeof(float) : 0;
+        m_slices > 1 ? static_cast<std::size_t>(partPixels() * m_sliceChannels) * operandBytes()
+                     : 0;
     const Index pieces = m_parts * m_slices;
     const SlotMemory memory(m_dense, stream, pieces, m_scratchBytes, m_packedBytes + narrowBytes);
     m_dense.forPieces(pieces, [&](Index piece, int slot) {
@@ -223,7 +252,9 @@ void CpuDenseMath::conv2dBackwardWeight(Stream& stream, const Tensor& x, const T
         return;
     }
     if (p.isPointwise() || !ConvPlans::serves(p) ||
-        !WeightGradient(*this, p).run(stream, x, gradY, gradW, accumulate))
+        !((canBeNarrow(*this, p) &&
+           WeightGradient(*this, p, true).run(stream, x, gradY, gradW, accumulate)) ||
+          WeightGradient(*this, p, false).run(stream, x, gradY, gradW, accumulate)))
         unfoldedConvBackwardWeight(*this, stream, p, x, gradY, gradW, accumulate);
 }
 

@@ -340,15 +340,18 @@ private Q_SLOTS:
 
     void manyThreadsGiveTheSameBits()
     {
-        for (Setup s : cutGeometries()) {
-            s.residual = true;
-            const Outcome reference = computed(makeCpuDevice(1), s);
-            for (const int threads : {1, 2, 16}) {
-                const Outcome got = computed(makeCpuDevice(threads), s);
-                QVERIFY2(got.y == reference.y, s.name().c_str());
-                QVERIFY2(got.gradX == reference.gradX, s.name().c_str());
-                QVERIFY2(got.gradW == reference.gradW, s.name().c_str());
-                QVERIFY2(got.gradBias == reference.gradBias, s.name().c_str());
+        for (const DType type : {DType::F32, DType::BF16}) {
+            for (Setup s : cutGeometries()) {
+                s.residual = true;
+                s.type = type;
+                const Outcome reference = computed(makeCpuDevice(1), s);
+                for (const int threads : {1, 2, 16}) {
+                    const Outcome got = computed(makeCpuDevice(threads), s);
+                    QVERIFY2(got.y == reference.y, s.name().c_str());
+                    QVERIFY2(got.gradX == reference.gradX, s.name().c_str());
+                    QVERIFY2(got.gradW == reference.gradW, s.name().c_str());
+                    QVERIFY2(got.gradBias == reference.gradBias, s.name().c_str());
+                }
             }
         }
     }
