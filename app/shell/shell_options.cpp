@@ -27,7 +27,8 @@ std::optional<int> parseShellOptions(int argc, char** argv, ShellOptions& option
     app.set_version_flag("--version,-V", std::string("vergence-studio ") + VERGENCE_VERSION);
     app.add_option("--runs-dir", runs, "Folder that holds the run folders")->type_name("DIR");
     app.add_option("--plugin-path", plugins, "Further folder with plugins; may be repeated")
-        ->type_name("DIR");
+        ->type_name("DIR")
+        ->allow_extra_args(false); // files may follow
     app.add_flag("--safe-mode", options.isSafeMode, "Open no plugin");
     app.add_option("--settings-dir", settings, "Folder of settings.ini")->type_name("DIR");
     app.add_flag("--clean", options.isClean, "Start with default settings and keep none");
