@@ -29,7 +29,9 @@ public:
                const QModelIndex& index) const override
     {
         const QString detail = index.data(kDetailRole).toString();
-        const int room = option.rect.width() * 3 / 5;
+        const QString name = index.data(Qt::DisplayRole).toString();
+        const int room =
+            option.rect.width() - option.fontMetrics.horizontalAdvance(name) - 2 * kGap;
         const QString shown = option.fontMetrics.elidedText(detail, Qt::ElideRight, room);
         QStyledItemDelegate::paint(painter, option, index);
         const bool isSelected = option.state & QStyle::State_Selected;

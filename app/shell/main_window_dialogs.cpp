@@ -99,8 +99,9 @@ void MainWindow::exportRun(const QString& id)
         return;
     m_setup->strip().setStage(StageStrip::Stage::Export);
     RunView* view = m_tabs->find(id);
+    const bool hasPicture = view != nullptr && view->pump().framesShown() > 0;
     auto* dialog =
-        new ExportDialog(run->folder, view == nullptr ? QImage() : view->panel().grabView(), this);
+        new ExportDialog(run->folder, hasPicture ? view->panel().grabView() : QImage(), this);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     connect(dialog, &ExportDialog::exported, this,
             [this](const QString& path) { say(tr("Exported: %1").arg(path)); });

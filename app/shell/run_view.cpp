@@ -101,7 +101,7 @@ void RunView::showMessage()
     if (run->state == RunState::Starting)
         m_panel->setMessage(stateText(*run));
     else if (isLive(run->state))
-        m_panel->setMessage(tr("The first picture comes with the next step."));
+        m_panel->setMessage(tr("No picture yet. The charts show the numbers as they come."));
     else if (m_session.client().isConnected())
         m_panel->setMessage(tr("Loading the result…"));
     else
