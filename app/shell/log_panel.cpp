@@ -137,7 +137,7 @@ void LogPanel::fitRows()
     const auto width = [&metrics](const QString& text) { return metrics.horizontalAdvance(text); };
     m_view->setColumnWidth(LogModel::Time, width("00:00:00.000") + 20);
     m_view->setColumnWidth(LogModel::Level, width("warning") + 20);
-    m_view->setColumnWidth(LogModel::Source, width("light_field") + 20);
+    m_view->setColumnWidth(LogModel::Source, width(QString(12, u'n')) + 20);
 }
 
 void LogPanel::changeEvent(QEvent* event)

@@ -49,7 +49,7 @@ public:
     /// The run that actions, log, inspector and status bar are about; empty for none.
     QString currentRun() const { return m_current; }
 
-    void startDemo();
+    void startDemo(const QString& plugin = {}); ///< empty: the first that has a demo
     /// Starts what the setup holds, unless it has errors; id of the run, empty where nothing was
     /// started.
     QString startDraft();

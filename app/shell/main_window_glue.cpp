@@ -72,7 +72,7 @@ void MainWindow::connectPanels()
             &QAction::trigger);
     connect(m_start, &StartPage::devicesRequested, this,
             [this] { m_docks->reveal("devicesDock"); });
-    connect(m_runsPanel, &RunsPanel::demoRequested, this, &MainWindow::startDemo);
+    connect(m_runsPanel, &RunsPanel::demoRequested, this, [this] { startDemo(); });
     connect(m_runsPanel, &RunsPanel::currentChanged, this, &MainWindow::setCurrent);
     connect(m_runsPanel, &RunsPanel::actionRequested, this,
             [this](const QStringList& ids, RunAction action) { perform(action, ids); });

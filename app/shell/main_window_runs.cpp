@@ -48,16 +48,16 @@ QString MainWindow::launch(const std::function<QString()>& start)
     }
 }
 
-void MainWindow::startDemo()
+void MainWindow::startDemo(const QString& plugin)
 {
-    const PluginInfo* plugin = m_catalog.demoPlugin();
-    if (plugin == nullptr) {
+    const auto demos = m_catalog.demoPlugins();
+    if (plugin.isEmpty() && demos.empty()) {
         say(tr("No plugin with a demo is ready."));
         return;
     }
     releaseForm();
     m_docks->apply("Train");
-    m_setup->choose(plugin->id(), "demo");
+    m_setup->choose(plugin.isEmpty() ? demos.front()->id() : plugin, "demo");
     startDraft();
 }
 

@@ -1,5 +1,7 @@
 #include "app/shell/probe_catalog.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "core/base/log.h"
 
@@ -101,17 +103,26 @@ const PluginInfo* ProbeCatalog::find(const QString& id) const
     return nullptr;
 }
 
-const PluginInfo* ProbeCatalog::demoPlugin() const
+std::vector<const PluginInfo*> ProbeCatalog::demoPlugins() const
 {
-    const PluginInfo* chosen = nullptr;
-    for (const PluginInfo& plugin : m_plugins) {
-        const bool isReady = plugin.isUsable() && plugin.descriptor.state == PluginState::Ready;
-        if (!isReady || plugin.preset("demo") == nullptr)
-            continue;
-        if (chosen == nullptr || plugin.id() == QLatin1String("light_field"))
-            chosen = &plugin;
-    }
-    return chosen;
+    std::vector<const PluginInfo*> demos;
+    for (const PluginInfo& plugin : m_plugins)
+        if (plugin.isUsable() && plugin.descriptor.state == PluginState::Ready &&
+            plugin.preset("demo") != nullptr)
+            demos.push_back(&plugin);
+    std::ranges::stable_sort(demos, {}, [this](const PluginInfo* plugin) {
+        return std::pair(isFromFurtherFolder(*plugin), plugin->id());
+    });
+    return demos;
+}
+
+bool ProbeCatalog::isFromFurtherFolder(const PluginInfo& plugin) const
+{
+    const auto folder = plugin.descriptor.path.parent_path();
+    return std::ranges::any_of(m_search.extraFolders, [&](const std::filesystem::path& further) {
+        std::error_code ignored;
+        return std::filesystem::equivalent(folder, further, ignored);
+    });
 }
 
 void ProbeCatalog::setEnabled(const QString& id, bool enabled)

@@ -28,8 +28,9 @@ public:
     const std::vector<PluginInfo>& plugins() const { return m_plugins; }
     const PluginInfo*
     find(const QString& id) const; ///< the usable one; null where unknown or refused
-    /// The plugin whose preset "demo" the start page offers; null where none is ready.
-    const PluginInfo* demoPlugin() const;
+    /// Plugins that are ready and have a preset "demo": those that come with the program, then
+    /// those of further folders.
+    std::vector<const PluginInfo*> demoPlugins() const;
     const PluginSearch& search() const { return m_search; }
 
     void setEnabled(const QString& id, bool enabled);
@@ -41,6 +42,7 @@ Q_SIGNALS:
 
 private:
     void take(const std::vector<PluginInfo>& plugins);
+    bool isFromFurtherFolder(const PluginInfo& plugin) const;
 
     PluginSearch m_search;
     QString m_executable;

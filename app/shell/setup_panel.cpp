@@ -60,10 +60,10 @@ void SetupPanel::takeCatalog()
     m_plugins->setEnabled(!isEmpty);
     if (isEmpty)
         return;
-    if (m_plugin.isEmpty() || m_catalog.find(m_plugin) == nullptr)
-        choose(m_catalog.demoPlugin() ? m_catalog.demoPlugin()->id()
-                                      : m_plugins->itemData(0).toString(),
-               {});
+    if (m_plugin.isEmpty() || m_catalog.find(m_plugin) == nullptr) {
+        const auto demos = m_catalog.demoPlugins();
+        choose(demos.empty() ? m_plugins->itemData(0).toString() : demos.front()->id(), {});
+    }
     m_plugins->setCurrentIndex(m_plugins->findData(m_plugin));
 }
 

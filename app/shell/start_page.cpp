@@ -14,7 +14,7 @@ namespace vergence {
 
 namespace {
 
-constexpr int kRecentRuns = 6;
+constexpr int kRecentRuns = 4;
 constexpr int kColumnWidth = 720;
 
 QLabel* sectionTitle(const QString& text, QWidget* parent)
@@ -83,7 +83,7 @@ QWidget* StartPage::makeButtons()
     auto* box = new QWidget(this);
     auto* column = new QVBoxLayout(box);
     column->setContentsMargins(0, 8, 0, 8);
-    m_demo = new QPushButton(tr("Run the demo – 30 s, works on this computer's CPU"), box);
+    m_demo = new QPushButton(box);
     m_demo->setObjectName("demoButton");
     m_demo->setDefault(true);
     m_demo->setAutoDefault(true);
@@ -102,13 +102,16 @@ QWidget* StartPage::makeButtons()
     row->addWidget(newRun);
     row->addWidget(open);
     row->addStretch();
+    m_furtherDemos = new QVBoxLayout;
     column->addWidget(m_demo);
+    column->addLayout(m_furtherDemos);
     column->addWidget(m_demoNote);
     column->addLayout(row);
     auto* hint = new QLabel(tr("… or drop a configuration file or run folder anywhere."), box);
     hint->setWordWrap(true);
     column->addWidget(hint);
-    connect(m_demo, &QPushButton::clicked, this, &StartPage::demoRequested);
+    connect(m_demo, &QPushButton::clicked, this,
+            [this] { Q_EMIT demoRequested(m_demoPlugins.value(0)); });
     connect(newRun, &QPushButton::clicked, this, &StartPage::newRunRequested);
     connect(open, &QPushButton::clicked, this, &StartPage::openRequested);
     return box;
@@ -140,8 +143,11 @@ QWidget* StartPage::makeFacts()
 void StartPage::changeEvent(QEvent* event)
 {
     QWidget::changeEvent(event);
-    if (event->type() == QEvent::PaletteChange && m_demo != nullptr)
-        m_demo->setIcon(tintedIcon("start", palette()));
+    if (event->type() != QEvent::PaletteChange || m_furtherDemos == nullptr)
+        return;
+    m_demo->setIcon(tintedIcon("start", palette()));
+    for (int i = 0; i < m_furtherDemos->count(); ++i)
+        static_cast<QPushButton*>(m_furtherDemos->itemAt(i)->widget())->setIcon(m_demo->icon());
 }
 
 void StartPage::setComputer(const QString& text)
@@ -169,12 +175,42 @@ void StartPage::showPlugins()
         text +=
             "  <a href=\"plugins\">" + (needs + refused > 0 ? tr("why?") : tr("Details")) + "</a>";
     m_plugins->setText(text);
-    const bool hasDemo = m_catalog.demoPlugin() != nullptr;
-    m_demo->setEnabled(hasDemo);
-    m_demoNote->setVisible(!hasDemo);
-    m_demoNote->setText(m_catalog.isComplete()
+    showDemos();
+}
+
+/// One button for each lab that has a demo; the first is the large one.
+void StartPage::showDemos()
+{
+    const auto demos = m_catalog.demoPlugins();
+    QStringList plugins;
+    for (const PluginInfo* plugin : demos)
+        plugins << plugin->id();
+    const bool isAlone = demos.size() < 2;
+    m_demo->setText(isAlone ? tr("Run the demo – 30 s, works on this computer's CPU")
+                            : tr("Run the demo: %1").arg(demos.front()->title()));
+    m_demo->setEnabled(!demos.empty());
+    const QString hint = tr("Each demo needs no GPU and ends within about a minute.");
+    m_demoNote->setVisible(demos.empty() || !isAlone);
+    m_demoNote->setText(!demos.empty() ? hint
+                        : m_catalog.isComplete()
                             ? tr("No plugin with a demo is ready; the plugin line below says why.")
                             : tr("The button is ready as soon as the plugins have answered."));
+    if (plugins == m_demoPlugins)
+        return;
+    m_demoPlugins = plugins;
+    while (QLayoutItem* item = m_furtherDemos->takeAt(0)) {
+        item->widget()->deleteLater();
+        delete item;
+    }
+    for (std::size_t i = 1; i < demos.size(); ++i) {
+        auto* button = new QPushButton(tr("Run the demo: %1").arg(demos[i]->title()), this);
+        button->setObjectName("demoButton/" + demos[i]->id());
+        button->setIcon(tintedIcon("start", palette()));
+        button->setMinimumHeight(36);
+        connect(button, &QPushButton::clicked, this,
+                [this, id = demos[i]->id()] { Q_EMIT demoRequested(id); });
+        m_furtherDemos->addWidget(button);
+    }
 }
 
 void StartPage::showRecent()

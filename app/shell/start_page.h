@@ -21,7 +21,7 @@ public:
     QPushButton* demoButton() const { return m_demo; }
 
 Q_SIGNALS:
-    void demoRequested();
+    void demoRequested(const QString& plugin);
     void newRunRequested();
     void openRequested();
     void runRequested(const QString& id);
@@ -35,11 +35,14 @@ private:
     QWidget* makeButtons();
     QWidget* makeFacts();
     void showPlugins();
+    void showDemos();
     void showRecent();
 
     ProbeCatalog& m_catalog;
     RunListModel& m_runs;
     QPushButton* m_demo = nullptr;
+    QVBoxLayout* m_furtherDemos = nullptr;
+    QStringList m_demoPlugins; ///< whose buttons there are
     QLabel *m_computer = nullptr, *m_plugins = nullptr, *m_recent = nullptr, *m_demoNote = nullptr;
 };
 

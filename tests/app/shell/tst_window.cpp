@@ -50,6 +50,33 @@ private Q_SLOTS:
         gui.window().docks().apply("Train");
         gui.restart();
     }
+    void everyLabWithADemoHasAButton()
+    {
+        GuiHarness gui;
+        QVERIFY(gui.waitForPlugins());
+        const auto text = [&](const QString& name) {
+            const auto* button = gui.find<QAbstractButton>(name);
+            return button == nullptr ? QString() : button->text();
+        };
+        QTRY_VERIFY(text("demoButton").contains("Light-field")); // it comes with the program
+        QVERIFY(text("demoButton/heat").contains("Heat", Qt::CaseInsensitive));
+        QTRY_VERIFY(gui.find<QAbstractButton>("demoButton/heat")->isVisible());
+        gui.click("demoButton/heat");
+        QCOMPARE(gui.window().setup().plugin(), QString("heat"));
+        const QString run = gui.window().currentRun();
+        QVERIFY(!run.isEmpty());
+        QVERIFY(gui.waitState(run, RunState::Completed, 60'000));
+    }
+    void filesMayFollowAFolderOfPlugins()
+    {
+        const char* const words[] = {
+            "vergence-studio", "--plugin-path", "/a", "--plugin-path", "/b", "run.toml"};
+        ShellOptions options;
+        QVERIFY(!parseShellOptions(static_cast<int>(std::size(words)), const_cast<char**>(words),
+                                   options));
+        QCOMPARE(options.pluginFolders, QStringList({"/a", "/b"}));
+        QCOMPARE(options.files, QStringList("run.toml"));
+    }
     void everyPaneIsReachedByKey()
     {
         GuiHarness gui;
