@@ -32,8 +32,17 @@ struct Cloud {
     Matrix passes;         ///< [K · T, D], trial by trial, pre-norm
 };
 
+/// Shape of every cloud of Exp 0b: trials [0, K'), at the largest T.
+struct GeometryTrials {
+    int trials = 0, passes = 0;
+    /// "trace_pre", "offdiag_l1_ratio_post", "angular_var", … → [K', N].
+    std::map<std::string, Matrix> values;
+    Matrix eigenvaluesPre, eigenvaluesPost; ///< [K' · N, 10], trial by trial, largest first
+};
+
 /// Everything measured of one model so far. What is not known yet is NaN.
 struct ModelStudy {
+    std::string label; ///< key, with a suffix where a model is measured in several ways
     TowerShape tower;
     std::string placement; ///< preset, for people
     std::vector<Site> sites;
@@ -49,10 +58,13 @@ struct ModelStudy {
     Matrix means;         ///< [N, D] mean over all passes of all trials
     Matrix variances;     ///< [N, D] mean over trials of Var_d at the largest T
     std::vector<Cloud> clouds;
+    std::optional<GeometryTrials> geometry;
     std::optional<Ambiguity> ambiguity;
     std::vector<DegradedScores> degraded;
-    std::vector<std::string> warnings; ///< dead site, drift, fallback to bf16, …
-    double seconds = 0, flop = 0;      ///< of stochastic passes
+    std::vector<std::string> warnings;             ///< dead site, drift, fallback to bf16, …
+    std::map<std::string, std::string> preprocess; ///< filter, size, crop, as used
+    std::vector<std::string> experiments;          ///< what this model was measured for
+    double seconds = 0, flop = 0;                  ///< of stochastic passes
 };
 
 /// A study as views, reports and exports see it: filled while the run goes on, or read back from a

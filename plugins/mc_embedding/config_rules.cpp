@@ -1,0 +1,200 @@
+#include "plugins/mc_embedding/config_rules.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "plugins/mc_embedding/compute/model_zoo.h"
+#include "plugins/mc_embedding/io/preprocess.h"
+#include "plugins/mc_embedding/study/score_kinds.h"
+#include "plugins/mc_embedding/study/variants.h"
+
+namespace vergence::mc_embedding {
+
+namespace {
+
+using C = McEmbeddingConfig;
+using Issues = std::vector<ConfigIssue>;
+
+ConfigIssue issue(IssueSeverity severity, std::string key, std::string sentence)
+{
+    ConfigIssue result;
+    result.severity = severity;
+    result.key = std::move(key);
+    result.sentence = std::move(sentence);
+    return result;
+}
+
+ConfigIssue error(std::string key, std::string sentence)
+{
+    return issue(IssueSeverity::Error, std::move(key), std::move(sentence));
+}
+
+ConfigIssue warning(std::string key, std::string sentence)
+{
+    return issue(IssueSeverity::Warning, std::move(key), std::move(sentence));
+}
+
+bool contains(const std::vector<std::string>& list, const std::string& name)
+{
+    return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+/// Each entry of a list that is not among the known ones, and each that stands there twice.
+Issues checkNames(const std::string& key, const std::vector<std::string>& given,
+                  const std::vector<std::string>& known)
+{
+    Issues issues;
+    std::set<std::string> seen;
+    for (const std::string& name : given) {
+        if (!contains(known, name))
+            issues.push_back(error(key, fmt::format("{} does not know `{}`; there are {}.", key,
+                                                    name, fmt::join(known, ", "))));
+        else if (!seen.insert(name).second)
+            issues.push_back(error(key, fmt::format("{} names `{}` twice.", key, name)));
+    }
+    return issues;
+}
+
+Issues checkLists(const C& c)
+{
+    std::vector<std::string> models, scores;
+    for (const TowerShape& tower : modelZoo())
+        models.push_back(tower.key);
+    for (const ScoreKind& kind : scoreKinds())
+        scores.push_back(kind.name);
+    Issues issues = checkNames("models", c.models, models);
+    const auto append = [&](Issues more) { issues.insert(issues.end(), more.begin(), more.end()); };
+    append(checkNames("experiment", c.experiment, experimentNames()));
+    append(checkNames("metrics", c.metrics, scores));
+    append(checkNames("extra_sites", c.extraSites, extraSiteNames()));
+    append(checkNames("compare_activations", c.compareActivations,
+                      {"canonical", "quick", "erf", "tanh"}));
+    for (const std::string& name : c.degradations) {
+        if (!isDegradation(name) || name == "none")
+            issues.push_back(
+                error("degradations",
+                      fmt::format("degradations does not know `{}`; write blur5 (radius), down4 "
+                                  "(factor), jpeg40 (quality) or occlude0.1 (share).",
+                                  name)));
+    }
+    for (const std::string& text : c.templates) {
+        if (text.find("{}") == std::string::npos)
+            issues.push_back(
+                error("templates",
+                      fmt::format("The template \"{}\" has no {{}} for the class name.", text)));
+    }
+    return issues;
+}
+
+Issues checkPasses(const C& c)
+{
+    Issues issues;
+    for (std::size_t i = 1; i < c.passes.size(); ++i) {
+        if (c.passes[i] <= c.passes[i - 1])
+            issues.push_back(error("passes", fmt::format("passes must ascend ({} comes after {}).",
+                                                         c.passes[i], c.passes[i - 1])));
+    }
+    const bool needsTrials = c.runs("exp0") || c.runs("exp4") || c.runs("exp1") || c.runs("exp3");
+    if (c.trials < 2 && needsTrials)
+        issues.push_back(warning("trials", "One trial says nothing of repeatability; exp0, exp1, "
+                                           "exp3 and exp4 need at least 2."));
+    if (c.runs("exp1") && c.compareP.size() < 2)
+        issues.push_back(
+            error("compare_p", "exp1 compares drop probabilities: name at least 2 in compare_p."));
+    if (c.runs("exp3") && c.comparePlacements.size() < 2)
+        issues.push_back(error("compare_placements",
+                               "exp3 compares placements: name at least 2 in compare_placements."));
+    if (c.runs("exp4") && c.models.size() < 2)
+        issues.push_back(
+            warning("models", "exp4 compares models; with one model its comparison is empty."));
+    if (c.exp5Count > 0 && !c.runs("exp5"))
+        issues.push_back(warning("exp5_count", "exp5_count has no effect without exp5."));
+    return issues;
+}
+
+Issues checkPerturbation(const C& c)
+{
+    Issues issues;
+    const bool isDepth = c.kind == "stochastic_depth";
+    const auto& placements =
+        c.comparePlacements.empty() ? std::vector{c.placement} : c.comparePlacements;
+    for (const std::string& placement : placements) {
+        if ((placement == "stochastic_depth") != isDepth)
+            issues.push_back(error("kind", "kind = \"stochastic_depth\" and the placement "
+                                           "stochastic_depth belong together."));
+    }
+    const bool usesSites = contains(placements, "sites");
+    if (usesSites && c.sites.empty())
+        issues.push_back(error("sites", "The placement sites needs a list of sites."));
+    if (!usesSites && !c.sites.empty())
+        issues.push_back(
+            error("sites", "sites is only used with placement = \"sites\"; empty it or set that."));
+    const bool masks = c.kind == "dropout" || isDepth;
+    if (masks && c.p == 0 && c.compareP.empty())
+        issues.push_back(warning("p", "p = 0 masks nothing: all scores will be 0."));
+    if (!masks && c.magnitude == 0)
+        issues.push_back(warning("magnitude", "magnitude = 0 changes nothing."));
+    if (!issues.empty())
+        return issues;
+    try {
+        for (const Variant& variant : variantsOf(c)) {
+            for (const std::string& model : c.models) {
+                if (const auto tower = towerShape(model))
+                    liveSites(*tower, variant.placement);
+            }
+        }
+    } catch (const ContractError& failure) {
+        issues.push_back(error(c.comparePlacements.empty() ? "placement" : "compare_placements",
+                               failure.what()));
+    }
+    return issues;
+}
+
+Issues checkFolders(const C& c)
+{
+    Issues issues;
+    std::error_code code;
+    const auto needsFolder = [&](const char* key, const std::filesystem::path& path) {
+        if (!path.empty() && !std::filesystem::is_directory(path, code))
+            issues.push_back(
+                error(key, fmt::format("{} is not a folder: {}.", key, path.string())));
+    };
+    const auto needsFile = [&](const char* key, const std::filesystem::path& path) {
+        if (!path.empty() && !std::filesystem::is_regular_file(path, code))
+            issues.push_back(error(key, fmt::format("{} is not a file: {}.", key, path.string())));
+    };
+    needsFolder("folder", c.folder);
+    needsFile("manifest", c.manifest);
+    needsFile("class_map", c.classMap);
+    needsFolder("text_features", c.textFeatures);
+    needsFolder("reuse_from", c.reuseFrom);
+    if (c.folder.empty() && c.manifest.empty() && !paintsImages(c))
+        issues.push_back(error("folder", "folder must name a folder of pictures, or manifest a "
+                                         "list; only the demo models paint their own."));
+    if (c.sampling == "manifest" && c.manifest.empty())
+        issues.push_back(error("manifest", "sampling = \"manifest\" needs a manifest."));
+    for (const std::string& model : c.models) {
+        const std::filesystem::path folder = c.folderOf(model);
+        const std::string key = "folder_" + model;
+        needsFolder(key.c_str(), folder);
+        if (folder.empty() && !isDemoModel(model) && !c.allowRandom && towerShape(model))
+            issues.push_back(warning(
+                key, fmt::format("{} has no folder of weights and will be left out.", model)));
+    }
+    return issues;
+}
+
+} // namespace
+
+void addRules(SchemaBuilder<McEmbeddingConfig>& builder)
+{
+    builder.rule("names", checkLists);
+    builder.rule("study", checkPasses);
+    builder.rule("perturbation", checkPerturbation);
+    builder.rule("folders", checkFolders);
+}
+
+} // namespace vergence::mc_embedding

@@ -1,0 +1,327 @@
+#include "plugins/mc_embedding/mc_embedding_config.h"
+
+#include <algorithm>
+#include <array>
+
+#include "plugins/mc_embedding/compute/sites.h"
+#include "plugins/mc_embedding/config_rules.h"
+
+namespace vergence::mc_embedding {
+
+namespace {
+
+using C = McEmbeddingConfig;
+using Builder = SchemaBuilder<McEmbeddingConfig>;
+
+struct WeightFolder {
+    const char* key;
+    std::filesystem::path C::*member;
+};
+constexpr std::array kWeightFolders{
+    WeightFolder{"clip_b32", &C::folderClipB32},
+    WeightFolder{"clip_l14", &C::folderClipL14},
+    WeightFolder{"siglip2_b16", &C::folderSiglip2B16},
+    WeightFolder{"siglip2_so400m", &C::folderSiglip2So400m},
+    WeightFolder{"siglip2_so400m_p16", &C::folderSiglip2So400mP16},
+    WeightFolder{"siglip2_g16", &C::folderSiglip2G16},
+};
+
+void addGeneral(Builder& b)
+{
+    b.group("general");
+    b.add("experiment", &C::experiment)
+        .title("Experiments")
+        .count(1, 16)
+        .help("What is worked out from the measurements: exp0 (repeatability), exp0b (shape of the "
+              "cloud), exp4 (models side by side), exp5 (against zero-shot ambiguity), phase1 (all "
+              "of these), exp1 (over p), exp3 (over placements), degradation, conformal, "
+              "mnist_grid. Passes that several need are run once.");
+    b.add("seed", &C::seed).help("Seed of masks, sampling, demo weights and demo images.");
+    b.add("mask_identity", &C::maskIdentity)
+        .choices({"content", "index"})
+        .advanced()
+        .help("What a mask belongs to: the content of the image file, so that masks do not depend "
+              "on which other images are there, or its place in the list.");
+}
+
+void addModels(Builder& b)
+{
+    b.group("models");
+    b.add("models", &C::models)
+        .count(1, 16)
+        .help("Image encoders: clip_b32, clip_l14, siglip2_b16, siglip2_so400m, "
+              "siglip2_so400m_p16, siglip2_g16; and with made-up weights tiny_clip, tiny_siglip, "
+              "toy_linear.");
+    for (const WeightFolder& folder : kWeightFolders)
+        b.add("folder_" + std::string(folder.key), folder.member)
+            .title("Weights of " + std::string(folder.key))
+            .help("Folder with its weights (safetensors) in the Transformers or open_clip layout. "
+                  "Without it the model is left out.");
+    b.add("allow_random", &C::allowRandom)
+        .advanced()
+        .help("Give models without a folder random weights, to measure time; their scores mean "
+              "nothing.");
+    b.add("precision", &C::precision)
+        .choices({"auto", "fp32", "fp16", "bf16"})
+        .help("Of matrix products; sums, norms, softmax and statistics are wider. auto: fp16 on "
+              "CUDA, fp32 on the CPU. Where fp16 overflows, the model starts anew in bf16.");
+    b.add("activation", &C::activation)
+        .choices({"canonical", "quick", "erf", "tanh"})
+        .advanced()
+        .help("Activation of the MLPs in place of the one the model was trained with; erf gives "
+              "the published CLIP numbers, which used the wrong one.");
+}
+
+void addImages(Builder& b)
+{
+    b.group("images");
+    b.add("folder", &C::folder)
+        .title("Image folder")
+        .help("Folder of JPEG, PNG, BMP or WebP pictures; subfolders are classes. Demo models "
+              "paint their own pictures where neither folder nor manifest is given.");
+    b.add("manifest", &C::manifest)
+        .title("Image list")
+        .help("JSON with \"paths\", one path per line, or path<TAB>label; relative to the folder.");
+    b.add("count", &C::count)
+        .title("Images N")
+        .range(1, 1'000'000)
+        .help("Images to draw; fewer are taken, with a warning, where there are fewer.");
+    b.add("sampling", &C::sampling)
+        .choices({"stratified", "uniform", "manifest"})
+        .help("How they are drawn: in turn from every subfolder, uniformly, or in the list's "
+              "order.");
+    b.group("preprocess");
+    b.add("filter", &C::filter)
+        .choices({"per_model", "bicubic", "bilinear"})
+        .advanced()
+        .help("Resampling; per_model: bicubic for CLIP, bilinear for SigLIP 2.");
+    b.add("crop", &C::crop)
+        .choices({"torch", "floor"})
+        .advanced()
+        .help("Rounding of odd margins of CLIP's centre crop; floor is that of Transformers.");
+    b.add("exif", &C::exif)
+        .advanced()
+        .help("Turn pictures as their EXIF orientation says; the original did not.");
+}
+
+void addPerturbation(Builder& b)
+{
+    b.group("dropout");
+    b.add("p", &C::p)
+        .title("Drop probability p")
+        .range(0, 0.9)
+        .help("Share of the values that a mask sets to 0; what is left is scaled by 1/(1 − p).");
+    b.add("placement", &C::placement)
+        .choices(placementPresets())
+        .help("Which values are masked. all_linear: outputs of all linear layers of blocks and "
+              "head. mlp_only and siglip_transformers are what the published numbers really used.");
+    b.add("blocks", &C::blocks)
+        .range(0, 100)
+        .advanced()
+        .help("Only these blocks, counted from 0; the head of SigLIP counts as one more. Empty: "
+              "all.");
+    b.add("sites", &C::sites)
+        .range(0, 65535)
+        .visibleIf("placement=sites")
+        .help("Exactly these sites, 16 · block + code; codes: 0 q, 1 k, 2 v, 3 out, 4 fc1, 5 fc2.");
+    b.add("extra_sites", &C::extraSites)
+        .advanced()
+        .help("Sites beside those of the placement: patch_embedding, final_projection, "
+              "position_add, attention_probabilities, after_activation, block_output.");
+    b.group("perturbation");
+    b.add("kind", &C::kind)
+        .choices({"dropout", "gaussian", "scale", "stochastic_depth"})
+        .help("What happens at a site: a dropout mask, noise in units of the value's own spread, "
+              "random scaling, or whole branches skipped (with the placement stochastic_depth).");
+    b.add("magnitude", &C::magnitude)
+        .range(0, 10)
+        .visibleIf("kind=gaussian|scale")
+        .help("Strength of noise or scaling.");
+}
+
+void addStudy(Builder& b)
+{
+    b.group("study");
+    b.add("trials", &C::trials)
+        .title("Trials K")
+        .range(1, 65535)
+        .help("Repetitions of the whole estimate, from which repeatability follows.");
+    b.add("passes", &C::passes)
+        .title("Passes T")
+        .range(2, 65535)
+        .count(1, 16)
+        .help("Passes of a trial, ascending; smaller ones are the beginnings of the largest and "
+              "cost nothing.");
+    b.add("metrics", &C::metrics)
+        .count(1, 32)
+        .help("Scores per image and trial: trace_pre, trace_post, weighted_trace, topk_trace, "
+              "trace_sum, angular_var, angular_msq, circular_variance, tangent_trace, anisotropy, "
+              "effective_rank, logdet_pseudo, logdet_eps, offdiag_l1_sum, offdiag_l1_ratio, "
+              "offdiag_fro_ratio, norm_var, max_dim_var, top_eigenvalue.");
+    b.add("variance", &C::variance)
+        .choices({"unbiased", "biased"})
+        .advanced()
+        .help("Divide by T − 1, or by T as the published numbers do.");
+    b.add("geometry_trials", &C::geometryTrials)
+        .range(1, 65535)
+        .advanced()
+        .help("Exp 0b looks at the first so many trials.");
+    b.add("exp5_count", &C::exp5Count)
+        .range(0, 1'000'000)
+        .advanced()
+        .help("Images for exp5 beside other experiments; 0: the same images and trials.");
+    b.add("exp5_trials", &C::exp5Trials)
+        .range(1, 65535)
+        .advanced()
+        .help("Trials for exp5 where exp5_count is not 0.");
+    b.add("reuse_from", &C::reuseFrom)
+        .advanced()
+        .help("Folder of an earlier run: what it measured under the same settings is taken over, "
+              "with fewer images, trials or passes too.");
+    b.group("compare");
+    b.add("compare_placements", &C::comparePlacements)
+        .advanced()
+        .help("Measure each model once per placement of this list; \"+\" adds extra sites: "
+              "\"block_output+final_projection\". Empty: only `placement`.");
+    b.add("compare_activations", &C::compareActivations)
+        .advanced()
+        .help("Measure each model once per activation of this list.");
+    b.add("compare_p", &C::compareP)
+        .range(0, 0.9)
+        .advanced()
+        .help("Measure each model once per drop probability of this list; exp1 uses it.");
+    b.add("compare_blocks", &C::compareBlocks)
+        .range(0, 100)
+        .advanced()
+        .help("Measure each model once per block of this list, masks in that block alone.");
+    b.group("degradation");
+    b.add("degradations", &C::degradations)
+        .count(1, 16)
+        .help("Degraded copies for the experiment degradation, under the masks of the clean "
+              "image: blurN (radius), downN (factor), jpegN (quality), occludeX (share).");
+}
+
+void addJudgement(Builder& b)
+{
+    b.group("labels");
+    b.add("class_map", &C::classMap)
+        .help("JSON object or TSV from folder name to class name; needed where folder names are "
+              "WordNet ids.");
+    b.add("templates", &C::templates)
+        .count(1, 100)
+        .help("Prompts, {} stands for the class. The first gives margin and entropy, all together "
+              "prompt sensitivity.");
+    b.add("clean", &C::clean)
+        .choices({"canonicalize", "lower"})
+        .advanced()
+        .help("How SigLIP prompts are cleaned: punctuation dropped and lower case, or lower case "
+              "only.");
+    b.add("text_features", &C::textFeatures)
+        .advanced()
+        .help("Folder with prompt features made elsewhere, <model>.npy beside <model>.txt or "
+              "<model>.safetensors, in place of the model's own text tower.");
+    b.add("quantile", &C::quantile)
+        .range(0.001, 0.499)
+        .advanced()
+        .help("Share of images that count as ambiguous: lowest margin, highest entropy.");
+    b.group("statistics");
+    b.add("bootstrap", &C::bootstrap)
+        .range(0, 100'000)
+        .advanced()
+        .help("Resamples of bootstrap intervals; 0: none.");
+    b.add("alpha", &C::alpha)
+        .range(0.001, 0.499)
+        .advanced()
+        .help("Intervals hold with probability 1 − alpha.");
+}
+
+void addEngine(Builder& b)
+{
+    b.group("batch");
+    b.add("batch_images", &C::batchImages)
+        .range(0, 4096)
+        .advanced()
+        .help("Images of a chunk; 0 chooses. Results do not depend on it.");
+    b.add("batch_passes", &C::batchPasses)
+        .range(0, 65535)
+        .advanced()
+        .help("Passes computed at once; 0 chooses. Results do not depend on it.");
+    b.group("cache");
+    b.add("cache_folder", &C::cacheFolder)
+        .advanced()
+        .help("Where preprocessed pictures and text features are kept; empty: the user's cache.");
+    b.group("preview");
+    b.add("preview_seconds", &C::previewSeconds)
+        .range(0.1, 3600)
+        .unit("s")
+        .live()
+        .advanced()
+        .help("At least so long between two drawings of the views while the run is going on.");
+}
+
+Builder builder()
+{
+    Builder b("mc_embedding");
+    addGeneral(b);
+    addModels(b);
+    addImages(b);
+    addPerturbation(b);
+    addStudy(b);
+    addJudgement(b);
+    addEngine(b);
+    addRules(b);
+    return b;
+}
+
+} // namespace
+
+std::filesystem::path McEmbeddingConfig::folderOf(const std::string& model) const
+{
+    for (const WeightFolder& known : kWeightFolders) {
+        if (model == known.key)
+            return this->*known.member;
+    }
+    return {};
+}
+
+bool McEmbeddingConfig::runs(const std::string& experimentName) const
+{
+    const auto lists = [&](const char* name) {
+        return std::find(experiment.begin(), experiment.end(), name) != experiment.end();
+    };
+    static const std::array kPhase1{"exp0", "exp0b", "exp4", "exp5"};
+    const bool isPhase1 =
+        std::find(kPhase1.begin(), kPhase1.end(), experimentName) != kPhase1.end();
+    return lists(experimentName.c_str()) || (isPhase1 && lists("phase1"));
+}
+
+ConfigSchema mcEmbeddingSchema()
+{
+    return builder().build();
+}
+
+McEmbeddingConfig readMcEmbeddingConfig(const Config& config)
+{
+    return builder().read(config);
+}
+
+const std::vector<std::string>& experimentNames()
+{
+    static const std::vector<std::string> kNames{"exp0",      "exp0b",     "exp4", "exp5",
+                                                 "phase1",    "exp1",      "exp3", "degradation",
+                                                 "conformal", "mnist_grid"};
+    return kNames;
+}
+
+bool isDemoModel(const std::string& key)
+{
+    return key == "tiny_clip" || key == "tiny_siglip" || key == "toy_linear";
+}
+
+bool paintsImages(const McEmbeddingConfig& config)
+{
+    return config.folder.empty() && config.manifest.empty() &&
+           std::all_of(config.models.begin(), config.models.end(), isDemoModel);
+}
+
+} // namespace vergence::mc_embedding

@@ -1,0 +1,410 @@
+#include "plugins/mc_embedding/study/model_session.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "plugins/mc_embedding/study/assembly.h"
+#include "plugins/mc_embedding/study/live_report.h"
+#include "plugins/mc_embedding/study/score_kinds.h"
+
+namespace vergence::mc_embedding {
+
+namespace {
+
+constexpr double kCloudBytes = 64e6; // of kept passes per model, as doubles on the host
+
+std::string precisionText(DType compute)
+{
+    const char* products = compute == DType::F16    ? "fp16"
+                           : compute == DType::BF16 ? "bf16"
+                                                    : "fp32";
+    return fmt::format("{}/fp32/fp64", products);
+}
+
+/// Whether a stored chunk is just what is wanted, so that nothing need be computed.
+bool satisfies(const ChunkResult& chunk, const MeasurementPlan& plan)
+{
+    if (chunk.trials != plan.trials || chunk.passes != plan.passes ||
+        chunk.geometryTrials != plan.geometryTrials ||
+        (wantsWeightedScores(plan) && chunk.variances.empty()))
+        return false;
+    return std::all_of(plan.scores.begin(), plan.scores.end(), [&](const std::string& name) {
+        return scoreKind(name)->source == ScoreKind::Source::Weighted ||
+               chunk.scores.contains(name);
+    });
+}
+
+} // namespace
+
+ModelSession::ModelSession(RunContext& context, Parts parts)
+    : m_p(std::move(parts)),
+      m_device(context.device()->isCpu() ? "CPU" : context.device()->info().name)
+{
+    loadModel(context);
+    describe(context);
+    m_batch = chosenBatch(m_p.config, m_vision.encoder->tower(), context.device()->isCpu(),
+                          m_p.plan.measurements.front().passes.back());
+}
+
+void ModelSession::loadModel(RunContext& context)
+{
+    const McEmbeddingConfig& c = m_p.config;
+    VisionModelOptions options;
+    options.compute = m_p.compute;
+    options.activation = m_p.plan.variant.activation;
+    options.demoSeed = c.seed;
+    options.encoder.compute = m_p.compute;
+    m_vision = loadVisionModel(context.stream(), context.device(), m_p.plan.model,
+                               c.folderOf(m_p.plan.model), options);
+    if (c.filter != "per_model")
+        m_vision.preprocess.filter = c.filter == "bicubic" ? Filter::Bicubic : Filter::Bilinear;
+    m_vision.preprocess.floorsCrop = c.crop == "floor";
+    m_vision.preprocess.rotatesByExif = c.exif;
+    Encoder& encoder = *m_vision.encoder;
+    encoder.setPerturbation(liveSites(encoder.tower(), m_p.plan.variant.placement),
+                            perturbationOf(c, m_p.plan.variant.p));
+}
+
+/// The model's entry in the state, before the first pass.
+void ModelSession::describe(RunContext& context)
+{
+    auto& models = m_p.state.models;
+    const auto found = std::find_if(models.begin(), models.end(), [&](const ModelStudy& study) {
+        return study.label == m_p.plan.label;
+    });
+    m_study = static_cast<std::size_t>(found - models.begin());
+    if (found == models.end())
+        models.emplace_back();
+    ModelStudy fresh;
+    const Preprocess& how = m_vision.preprocess;
+    fresh.label = m_p.plan.label;
+    fresh.tower = m_vision.encoder->tower();
+    fresh.placement = m_p.plan.variant.placement.preset;
+    fresh.sites = m_vision.encoder->sites();
+    fresh.p = m_p.plan.variant.p;
+    fresh.variance = m_p.config.variance;
+    fresh.activation = m_p.plan.variant.activation;
+    fresh.precision = precisionText(m_p.compute);
+    fresh.weightsSha256 = m_vision.weightsSha256;
+    fresh.weightsSource = m_vision.source;
+    fresh.warnings = m_vision.notes;
+    fresh.experiments = m_p.plan.experiments;
+    fresh.preprocess = {{"size", std::to_string(how.size)},
+                        {"geometry", how.stretches ? "stretch" : "short side, centre crop"},
+                        {"crop", how.floorsCrop ? "floor" : "torch"},
+                        {"filter", how.filter == Filter::Bicubic ? "bicubic" : "bilinear"},
+                        {"exif", how.rotatesByExif ? "turned" : "ignored"}};
+    study() = std::move(fresh);
+    Index elements = 0;
+    for (const Site& site : study().sites)
+        elements += site.elements();
+    context.note("sites/" + m_p.plan.label,
+                 {{"live", study().sites.size()}, {"elements_per_pass", elements}});
+    log("mc_embedding")
+        .info("{}: {}, {} live sites with {} values a pass, {:.3g} GFLOP a pass.", m_p.plan.label,
+              m_vision.source, study().sites.size(), elements, m_vision.encoder->passFlop() * 1e-9);
+}
+
+ModelStudy& ModelSession::study()
+{
+    return m_p.state.models[m_study];
+}
+
+std::size_t ModelSession::images() const
+{
+    return std::min(static_cast<std::size_t>(current().images), m_p.source.images().images.size());
+}
+
+double ModelSession::flopOf(const MeasurementPlan& plan, std::size_t count) const
+{
+    const double passes = static_cast<double>(plan.trials) * plan.passes.back();
+    return static_cast<double>(count) * passes * m_vision.encoder->tower().flop();
+}
+
+std::map<std::string, std::string> ModelSession::facts() const
+{
+    const std::string& label = m_p.plan.label;
+    return {{"weights of " + label, m_vision.weightsSha256},
+            {"preprocessing of " + label, m_vision.preprocess.fingerprint()},
+            {"precision of " + label, precisionText(m_p.compute)}};
+}
+
+/// Of everything that a score depends on, images apart. Trials, passes and batch sizes are not
+/// among it: a mask is a function of trial and pass.
+std::string ModelSession::fingerprint() const
+{
+    const McEmbeddingConfig& c = m_p.config;
+    std::string sites;
+    for (const Site& site : m_vision.encoder->sites())
+        sites += fmt::format("{} ", site.number);
+    const TowerShape& tower = m_vision.encoder->tower();
+    return sha256Hex(fmt::format(
+        "mc-embedding/1 model={} activation={} weights={} preprocess={} degradation={} seed={} "
+        "kind={} p={:.17g} magnitude={:.17g} sites={} precision={} variance={} device={}",
+        tower.key, static_cast<int>(tower.activation), m_vision.weightsSha256,
+        m_vision.preprocess.fingerprint(), current().degradation, c.seed, c.kind,
+        m_p.plan.variant.p, c.magnitude, sites, precisionText(m_p.compute), c.variance, m_device));
+}
+
+bool ModelSession::ready(RunContext& context)
+{
+    if (m_isReady)
+        return true;
+    if (!m_p.source.open(context, m_vision.preprocess, current().degradation))
+        return false;
+    m_p.state.images = m_p.source.images();
+    probeSites(context);
+    if (isClean())
+        prepareStudy(study(), current(), images());
+    openStore(context);
+    m_isReady = true;
+    return true;
+}
+
+void ModelSession::probeSites(RunContext& context)
+{
+    if (m_isProbed)
+        return;
+    m_isProbed = true;
+    const bool masks =
+        m_p.plan.variant.p > 0 || m_p.config.kind == "gaussian" || m_p.config.kind == "scale";
+    if (!masks)
+        return;
+    const Tensor first = m_p.source.pixels(context.stream(), context.device(), 0, 1);
+    const std::vector<Site> dead = deadSites(context.stream(), *m_vision.encoder, first);
+    if (dead.empty())
+        return;
+    std::vector<std::string> names;
+    for (const Site& site : dead)
+        names.push_back(siteName(site.number, m_vision.encoder->tower()));
+    throw NumericsError(fmt::format("Masks change nothing at {} of {} sites of {}: {}. This is a "
+                                    "fault of the model or its weights, not a finding.",
+                                    dead.size(), m_vision.encoder->sites().size(), m_p.plan.label,
+                                    fmt::join(names, ", ")));
+}
+
+void ModelSession::openStore(RunContext&)
+{
+    const std::filesystem::path sub = std::filesystem::path(m_p.plan.label) / current().degradation;
+    std::vector<std::filesystem::path> others;
+    if (!m_p.config.reuseFrom.empty())
+        others.push_back(m_p.config.reuseFrom / "checkpoints" / "chunks" / sub);
+    std::vector<std::string> keys = m_p.source.keys();
+    keys.resize(images());
+    m_store = std::make_unique<ChunkStore>(m_p.chunks / sub, std::move(others), fingerprint(),
+                                           std::move(keys));
+}
+
+/// Images whose passes are kept: all where they fit, else some in equal distances.
+std::vector<std::size_t> ModelSession::cloudsOf(std::size_t first, std::size_t count) const
+{
+    std::vector<std::size_t> kept;
+    if (!current().keepsClouds)
+        return kept;
+    const double bytes = 8.0 * current().trials * current().passes.back() *
+                         static_cast<double>(m_vision.encoder->tower().feature);
+    const double share = std::min(1.0, kCloudBytes / (bytes * static_cast<double>(images())));
+    for (std::size_t i = 0; i < count; ++i) {
+        const double at = static_cast<double>(first + i);
+        if (std::floor((at + 1) * share) > std::floor(at * share))
+            kept.push_back(i);
+    }
+    return kept;
+}
+
+void ModelSession::startChunk(RunContext& context, std::size_t count)
+{
+    const Tensor pixels = m_p.source.pixels(context.stream(), context.device(), m_first, count);
+    m_chunk = std::make_unique<ChunkMeasurement>(
+        context.stream(), *m_vision.encoder, pixels,
+        ChunkMeasurement::Images{m_first, m_p.source.maskIds(m_first, count),
+                                 cloudsOf(m_first, count)},
+        current(), m_p.config.variance == "biased");
+    m_chunkImages = count;
+}
+
+/// A chunk that is there already. True where it was complete and nothing is left to compute.
+bool ModelSession::takeStored(RunContext& context)
+{
+    auto stored = m_store->find(m_first, images() - m_first);
+    if (!stored)
+        return false;
+    if (satisfies(*stored, current())) {
+        m_p.meter.skip(flopOf(current(), stored->images));
+        completeChunk(context, *stored, false);
+        return true;
+    }
+    startChunk(context, stored->images);
+    if (!m_chunk->adopt(*stored))
+        m_chunk.reset();
+    return false;
+}
+
+void ModelSession::beginChunk(RunContext& context)
+{
+    if (!m_chunk)
+        startChunk(context, std::min(static_cast<std::size_t>(m_batch.images), images() - m_first));
+}
+
+ModelSession::Outcome ModelSession::step(RunContext& context)
+{
+    if (!ready(context))
+        return Outcome::Interrupted;
+    if (!m_chunk && takeStored(context))
+        return isDone() ? Outcome::Done : Outcome::Continue;
+    try {
+        beginChunk(context);
+        if (!m_chunk->isDone() && !runBlock(context))
+            return Outcome::Interrupted;
+    } catch (const DeviceError& failure) {
+        if (failure.exitCode() != ExitCode::OutOfMemory)
+            throw;
+        shrinkBatch(context, failure.what());
+        return Outcome::Interrupted;
+    }
+    if (m_chunk->isDone())
+        completeChunk(context, m_chunk->result(), true);
+    return isDone() ? Outcome::Done : Outcome::Continue;
+}
+
+bool ModelSession::runBlock(RunContext& context)
+{
+    if (context.stopRequested())
+        return false;
+    const double start = steadySeconds();
+    const int passes = m_chunk->runBlock(context.stream(), m_batch.passes);
+    context.stream().synchronize();
+    const double seconds = steadySeconds() - start;
+    const double passImages = static_cast<double>(passes) * static_cast<double>(m_chunkImages);
+    m_p.meter.add(passImages * m_vision.encoder->tower().flop(), passImages, seconds);
+    study().seconds += seconds;
+    study().flop += passImages * m_vision.encoder->passFlop();
+    return true;
+}
+
+/// Half the passes, then half the images. Results do not depend on it.
+void ModelSession::shrinkBatch(RunContext& context, const std::string& reason)
+{
+    m_chunk.reset();
+    if (m_batch.passes > 1)
+        m_batch.passes /= 2;
+    else if (m_batch.images > 1)
+        m_batch.images /= 2;
+    else
+        throw DeviceError(fmt::format("{} does not fit into the memory of the device: {}",
+                                      m_p.plan.label, reason),
+                          ExitCode::OutOfMemory);
+    context.warn("W-MEMORY", fmt::format("{} goes on with {} images and {} passes at once for "
+                                         "want of memory.",
+                                         m_p.plan.label, m_batch.images, m_batch.passes));
+}
+
+void ModelSession::completeChunk(RunContext& context, const ChunkResult& result, bool isNew)
+{
+    if (isNew)
+        m_store->write(result); // first: a full disk pauses, and the step is repeated
+    if (isClean())
+        addChunk(study(), result);
+    else
+        addDegradedChunk(study(), current(), result);
+    m_chunk.reset();
+    m_first += result.images;
+    const bool isLast = m_first >= images();
+    if (isClean())
+        reportProgress(context, study(), result.images, isLast);
+    if (isLast)
+        completeMeasurement(context);
+}
+
+void ModelSession::completeMeasurement(RunContext& context)
+{
+    if (isClean() && wantsWeightedScores(current())) {
+        WeightedScores weighted(study(), current());
+        for (std::size_t first = 0; first < images();) {
+            const auto chunk = m_store->find(first, images() - first);
+            if (!chunk || chunk->variances.empty())
+                throw InputError(fmt::format("A file of the chunk at image {} of {} has vanished "
+                                             "from {}.",
+                                             first, m_p.plan.label, m_p.chunks.string()));
+            weighted.add(*chunk);
+            first += chunk->images;
+        }
+    }
+    if (isClean() && m_p.plan.judges)
+        judge(context);
+    reportTables(context, m_p.state);
+    ++m_measurement;
+    m_first = 0;
+    m_isReady = false;
+}
+
+void ModelSession::judge(RunContext&) {}
+
+void ModelSession::skipTo(RunContext& context, std::size_t measurement, std::size_t first)
+{
+    bool goesOn = ready(context);
+    while (goesOn && !isDone() && std::pair(m_measurement, m_first) < std::pair(measurement, first))
+        goesOn = takeStored(context) && (isDone() || ready(context));
+}
+
+std::int64_t ModelSession::blocksLeft() const
+{
+    std::int64_t blocks = 0;
+    for (std::size_t i = m_measurement; i < m_p.plan.measurements.size(); ++i) {
+        const MeasurementPlan& plan = m_p.plan.measurements[i];
+        const std::size_t total =
+            std::min(static_cast<std::size_t>(plan.images), m_p.source.images().images.size());
+        std::size_t left = total - (i == m_measurement ? std::min(total, m_first) : 0);
+        if (i == m_measurement && m_chunk) {
+            const std::int64_t perBlock = std::max(1, m_batch.passes);
+            blocks += (m_chunk->passesLeft() + perBlock - 1) / perBlock;
+            left -= std::min(left, m_chunkImages);
+        }
+        blocks += blocksOf(plan, m_batch, left);
+    }
+    return blocks;
+}
+
+void ModelSession::save(Stream& stream, std::vector<HostTensor>& tensors,
+                        nlohmann::json& state) const
+{
+    state["measurement"] = m_measurement;
+    state["first"] = m_first;
+    const ModelStudy& own = m_p.state.models[m_study];
+    state["seconds"] = own.seconds;
+    state["flop"] = own.flop;
+    if (m_chunk && !m_chunk->isDone()) {
+        state["chunk_images"] = m_chunkImages;
+        state["scores"] = current().scores;
+        m_chunk->save(stream, tensors, state["chunk"]);
+    }
+}
+
+void ModelSession::load(RunContext& context, const std::vector<HostTensor>& tensors,
+                        const nlohmann::json& state)
+{
+    study().seconds = state.at("seconds").get<double>();
+    study().flop = state.at("flop").get<double>();
+    if (!state.contains("chunk") || isDone() || m_chunk || !ready(context) ||
+        state.at("measurement") != m_measurement || state.at("first") != m_first)
+        return;
+    const nlohmann::json& chunk = state.at("chunk");
+    const auto layout = nlohmann::json::parse(chunk.at("layout").get<std::string>());
+    const auto count = state.at("chunk_images").get<std::size_t>();
+    const bool isSame = layout.at("trials") == current().trials &&
+                        layout.at("passes") == current().passes &&
+                        layout.at("geometry_trials") == current().geometryTrials &&
+                        state.at("scores") == current().scores && m_first + count <= images();
+    if (!isSame)
+        return;
+    startChunk(context, count);
+    m_chunk->load(context.stream(), tensors, chunk);
+}
+
+} // namespace vergence::mc_embedding

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "core/run/run_context.h"
+#include "plugins/mc_embedding/models/vision_model.h"
+#include "plugins/mc_embedding/study/chunk_measurement.h"
+#include "plugins/mc_embedding/study/image_source.h"
+#include "plugins/mc_embedding/study/study_state.h"
+#include "plugins/mc_embedding/study/work_meter.h"
+
+namespace vergence::mc_embedding {
+
+/// One model with its weights, on its way through the measurements of its plan, chunk by chunk.
+class ModelSession {
+public:
+    struct Parts {
+        const McEmbeddingConfig& config;
+        const ModelPlan& plan;
+        ImageSource& source;
+        StudyState& state; ///< gets the model's study, unless it has one of this label
+        WorkMeter& meter;
+        std::filesystem::path chunks; ///< folder for the files of finished chunks
+        DType compute = DType::F32;
+    };
+    /// Reads weights. Throws InputError where there are none of this model.
+    ModelSession(RunContext& context, Parts parts);
+
+    enum class Outcome { Interrupted, Continue, Done };
+    /// One block of passes, or one stored chunk. Throws FeatureOverflow, and DeviceError for want
+    /// of memory where not even one pass of one image fits.
+    Outcome step(RunContext& context);
+    /// Opens the pictures and takes over stored chunks up to a place, or as far as there are any.
+    void skipTo(RunContext& context, std::size_t measurement, std::size_t first);
+
+    const ModelPlan& plan() const { return m_p.plan; }
+    bool isDone() const { return m_measurement >= m_p.plan.measurements.size(); }
+    std::size_t measurement() const { return m_measurement; }
+    std::size_t firstImage() const { return m_first; }
+    std::int64_t blocksLeft() const;
+    /// What the numbers of this model depend on besides the configuration.
+    std::map<std::string, std::string> facts() const;
+
+    /// Position within a chunk, for a checkpoint.
+    void save(Stream& stream, std::vector<HostTensor>& tensors, nlohmann::json& state) const;
+    /// Continues within that chunk where this session stands before it and measures it in the same
+    /// way; else nothing happens.
+    void load(RunContext& context, const std::vector<HostTensor>& tensors,
+              const nlohmann::json& state);
+
+private:
+    const MeasurementPlan& current() const { return m_p.plan.measurements[m_measurement]; }
+    bool isClean() const { return m_measurement == 0; }
+    std::size_t images() const;
+    ModelStudy& study();
+
+    void loadModel(RunContext& context);
+    void describe(RunContext& context);
+    bool ready(RunContext& context);
+    void probeSites(RunContext& context);
+    void openStore(RunContext& context);
+    std::string fingerprint() const;
+    std::vector<std::size_t> cloudsOf(std::size_t first, std::size_t count) const;
+    void startChunk(RunContext& context, std::size_t count);
+    bool takeStored(RunContext& context);
+    void beginChunk(RunContext& context);
+    bool runBlock(RunContext& context);
+    void shrinkBatch(RunContext& context, const std::string& reason);
+    void completeChunk(RunContext& context, const ChunkResult& result, bool isNew);
+    void completeMeasurement(RunContext& context);
+    void judge(RunContext& context);
+    double flopOf(const MeasurementPlan& plan, std::size_t count) const;
+
+    Parts m_p;
+    std::string m_device; ///< what bits depend on
+    VisionModel m_vision;
+    std::size_t m_study = 0; ///< in the state
+    std::unique_ptr<ChunkStore> m_store;
+    std::unique_ptr<ChunkMeasurement> m_chunk;
+    std::size_t m_chunkImages = 0;
+    std::size_t m_measurement = 0, m_first = 0;
+    BatchSize m_batch;
+    bool m_isReady = false, m_isProbed = false;
+};
+
+} // namespace vergence::mc_embedding

@@ -1,0 +1,163 @@
+#include "plugins/mc_embedding/study/plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace vergence::mc_embedding {
+
+namespace {
+
+void addOnce(std::vector<std::string>& list, const std::string& name)
+{
+    if (std::find(list.begin(), list.end(), name) == list.end())
+        list.push_back(name);
+}
+
+/// What the experiments read beside the configured scores.
+std::vector<std::string> scoresOf(const McEmbeddingConfig& config)
+{
+    std::vector<std::string> scores{"trace_pre", "trace_post"};
+    for (const std::string& name : config.metrics)
+        addOnce(scores, name);
+    if (config.runs("exp4"))
+        addOnce(scores, "angular_var");
+    if (config.runs("mnist_grid")) {
+        for (const char* name : {"trace_sum", "logdet_eps", "offdiag_l1_sum"})
+            addOnce(scores, name);
+    }
+    return scores;
+}
+
+bool runsAny(const McEmbeddingConfig& config, std::initializer_list<const char*> names)
+{
+    return std::any_of(names.begin(), names.end(),
+                       [&](const char* name) { return config.runs(name); });
+}
+
+std::vector<std::string> listed(const McEmbeddingConfig& config,
+                                std::initializer_list<const char*> names)
+{
+    std::vector<std::string> experiments;
+    for (const char* name : names) {
+        if (config.runs(name))
+            experiments.emplace_back(name);
+    }
+    return experiments;
+}
+
+MeasurementPlan cleanMeasurement(const McEmbeddingConfig& config)
+{
+    MeasurementPlan plan;
+    plan.images = config.count;
+    plan.trials = config.trials;
+    plan.passes = config.passes;
+    plan.scores = scoresOf(config);
+    plan.keepsClouds = true;
+    if (config.runs("exp0b"))
+        plan.geometryTrials = std::min(config.geometryTrials, config.trials);
+    return plan;
+}
+
+ModelPlan sharedPlan(const McEmbeddingConfig& config, const std::string& model,
+                     const Variant& variant, bool judgesHere)
+{
+    ModelPlan plan;
+    plan.model = model;
+    plan.label = model + variant.suffix;
+    plan.variant = variant;
+    plan.experiments =
+        listed(config, {"exp0", "exp0b", "exp4", "exp1", "exp3", "mnist_grid", "degradation"});
+    plan.measurements.push_back(cleanMeasurement(config));
+    if (judgesHere) {
+        plan.judges = true;
+        for (const std::string& name : listed(config, {"exp5", "conformal"}))
+            plan.experiments.push_back(name);
+    }
+    if (config.runs("degradation")) {
+        for (const std::string& degradation : config.degradations) {
+            MeasurementPlan copy = cleanMeasurement(config);
+            copy.degradation = degradation;
+            copy.scores = {"trace_pre"};
+            copy.geometryTrials = 0;
+            copy.keepsClouds = false;
+            plan.measurements.push_back(copy);
+        }
+    }
+    return plan;
+}
+
+/// exp5 with images and trials of its own.
+ModelPlan ambiguityPlan(const McEmbeddingConfig& config, const std::string& model,
+                        const Variant& variant, bool isAlone)
+{
+    ModelPlan plan;
+    plan.model = model;
+    plan.label = model + variant.suffix + (isAlone ? "" : "-exp5");
+    plan.variant = variant;
+    plan.experiments = listed(config, {"exp5", "conformal"});
+    plan.judges = true;
+    MeasurementPlan measurement = cleanMeasurement(config);
+    measurement.images = config.exp5Count;
+    measurement.trials = config.exp5Trials;
+    measurement.geometryTrials = 0;
+    measurement.passes = {config.passes.back()};
+    measurement.keepsClouds = false;
+    plan.measurements.push_back(measurement);
+    return plan;
+}
+
+} // namespace
+
+StudyPlan makePlan(const McEmbeddingConfig& config)
+{
+    const bool repeats =
+        runsAny(config, {"exp0", "exp0b", "exp4", "exp1", "exp3", "mnist_grid", "degradation"});
+    const bool judges = runsAny(config, {"exp5", "conformal"});
+    const bool judgesApart = judges && config.exp5Count > 0;
+    StudyPlan plan;
+    for (const std::string& model : config.models) {
+        for (const Variant& variant : variantsOf(config)) {
+            if (repeats || !judgesApart)
+                plan.models.push_back(sharedPlan(config, model, variant, judges && !judgesApart));
+            if (judgesApart)
+                plan.models.push_back(ambiguityPlan(config, model, variant, !repeats));
+        }
+    }
+    for (const ModelPlan& model : plan.models) {
+        for (const MeasurementPlan& measurement : model.measurements)
+            plan.images = std::max(plan.images, measurement.images);
+    }
+    return plan;
+}
+
+BatchSize chosenBatch(const McEmbeddingConfig& config, const TowerShape& tower, bool isCpu,
+                      int mostPasses)
+{
+    // A tenth of a second at what two cores and what a large card reach; at most the sequences of
+    // section 10.5. toy_linear has no tower but costs about this much.
+    const double flop = std::max(tower.flop(), 1e6);
+    const double budget = isCpu ? 4e9 : 4e13;
+    const double sequences = std::clamp(budget / flop, 1.0, isCpu ? 256.0 : 2048.0);
+    BatchSize size;
+    size.images = static_cast<int>(std::clamp(std::sqrt(sequences), 1.0, 16.0));
+    if (config.batchImages > 0)
+        size.images = config.batchImages;
+    size.passes = std::clamp(static_cast<int>(sequences / size.images), 1, mostPasses);
+    if (config.batchPasses > 0)
+        size.passes = std::min(config.batchPasses, mostPasses);
+    return size;
+}
+
+std::int64_t blocksOf(const MeasurementPlan& plan, const BatchSize& batch, std::size_t images)
+{
+    std::int64_t perTrial = 0;
+    int reached = 0;
+    for (const int t : plan.passes) {
+        perTrial += (t - reached + batch.passes - 1) / batch.passes;
+        reached = t;
+    }
+    const auto chunk = static_cast<std::size_t>(batch.images);
+    return static_cast<std::int64_t>((images + chunk - 1) / chunk) * plan.trials * perTrial;
+}
+
+} // namespace vergence::mc_embedding

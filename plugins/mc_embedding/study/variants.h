@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plugins/mc_embedding/compute/perturbation.h"
+#include "plugins/mc_embedding/compute/sites.h"
+#include "plugins/mc_embedding/mc_embedding_config.h"
+
+namespace vergence::mc_embedding {
+
+/// One way of measuring a model: what the lists of the group `compare` vary.
+struct Variant {
+    std::string suffix; ///< "" or "-mlp_only-erf"; for labels and folders
+    std::string activation;
+    double p = 0.01;
+    Placement placement;
+};
+
+/// The product of the lists, or the one setting where they are empty. Throws ContractError for an
+/// extra site that does not exist.
+std::vector<Variant> variantsOf(const McEmbeddingConfig& config);
+Perturbation perturbationOf(const McEmbeddingConfig& config, double p);
+/// Names of `extra_sites`.
+const std::vector<std::string>& extraSiteNames();
+
+} // namespace vergence::mc_embedding
