@@ -29,6 +29,7 @@ public:
     /// Those that can be used, in drawn order; complete after the first open().
     const ImageSet& images() const { return m_usable; }
     const std::vector<SkippedImage>& skipped() const { return m_skipped; }
+    const std::filesystem::path& cacheFolder() const { return m_cacheFolder; }
     /// One line per image: what its masks and pixels depend on.
     std::vector<std::string> keys() const;
 

@@ -9,6 +9,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "plugins/mc_embedding/study/ambiguity.h"
 #include "plugins/mc_embedding/study/assembly.h"
 #include "plugins/mc_embedding/study/live_report.h"
 #include "plugins/mc_embedding/study/score_kinds.h"
@@ -48,7 +49,8 @@ ModelSession::ModelSession(RunContext& context, Parts parts)
 {
     loadModel(context);
     describe(context);
-    m_batch = chosenBatch(m_p.config, m_vision.encoder->tower(), context.device()->isCpu(),
+    const Encoder& encoder = *m_vision.encoder;
+    m_batch = chosenBatch(m_p.config, encoder.tower(), context.device()->isCpu(),
                           m_p.plan.measurements.front().passes.back());
 }
 
@@ -344,7 +346,46 @@ void ModelSession::completeMeasurement(RunContext& context)
     m_isReady = false;
 }
 
-void ModelSession::judge(RunContext&) {}
+/// The text side for exp5: features made elsewhere, the model's own tower, or the demo's.
+std::unique_ptr<TextModel> ModelSession::textModel(RunContext& context) const
+{
+    const std::string& key = m_p.plan.model;
+    const std::filesystem::path& made = m_p.config.textFeatures;
+    if (!made.empty()) {
+        const std::filesystem::path npy = made / (key + ".npy");
+        return importedTextModel(std::filesystem::exists(npy) ? npy
+                                                              : made / (key + ".safetensors"));
+    }
+    const std::filesystem::path folder = m_p.config.folderOf(key);
+    if (folder.empty())
+        return demoTextModel(key, static_cast<std::size_t>(m_vision.encoder->tower().feature),
+                             m_p.config.seed);
+    return loadTextModel(context.stream(), context.device(), key, folder,
+                         m_p.source.cacheFolder() / "text");
+}
+
+/// Zero-shot judgement by the features without masks. Want of class names or of a text tower is no
+/// reason to lose what was measured.
+void ModelSession::judge(RunContext& context)
+{
+    try {
+        ImageSet set = m_p.source.images();
+        set.images.resize(images());
+        const ClassMap map =
+            m_p.config.classMap.empty() ? ClassMap{} : readClassMap(m_p.config.classMap);
+        const StudyClasses classes = studyClasses(set, map);
+        const auto text = textModel(context);
+        study().ambiguity = computeAmbiguity(context.stream(), *text, study().deterministic,
+                                             classes, {m_p.config.templates, m_p.config.clean});
+        for (const auto& notes : {classes.notes, text->notes()})
+            study().warnings.insert(study().warnings.end(), notes.begin(), notes.end());
+    } catch (const InputError& failure) {
+        const std::string sentence =
+            fmt::format("{} has no part in exp5: {}", m_p.plan.label, failure.what());
+        study().warnings.push_back(sentence);
+        context.warn("W-EXP5/" + m_p.plan.label, sentence);
+    }
+}
 
 void ModelSession::skipTo(RunContext& context, std::size_t measurement, std::size_t first)
 {

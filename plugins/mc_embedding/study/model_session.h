@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/run/run_context.h"
+#include "plugins/mc_embedding/models/text_model.h"
 #include "plugins/mc_embedding/models/vision_model.h"
 #include "plugins/mc_embedding/study/chunk_measurement.h"
 #include "plugins/mc_embedding/study/image_source.h"
@@ -72,6 +73,7 @@ private:
     void completeChunk(RunContext& context, const ChunkResult& result, bool isNew);
     void completeMeasurement(RunContext& context);
     void judge(RunContext& context);
+    std::unique_ptr<TextModel> textModel(RunContext& context) const;
     double flopOf(const MeasurementPlan& plan, std::size_t count) const;
 
     Parts m_p;

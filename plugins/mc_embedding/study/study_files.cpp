@@ -1,12 +1,14 @@
 #include "plugins/mc_embedding/study/study_files.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
 #include "core/artifact/json_text.h"
 #include "core/artifact/npz_archive.h"
 #include "core/base/error.h"
+#include "plugins/mc_embedding/study/ambiguity.h"
 #include "plugins/mc_embedding/study/geometry.h"
 #include "plugins/mc_embedding/study/image_table.h"
 #include "plugins/mc_embedding/study/study_record.h"
@@ -118,6 +120,43 @@ void writeExp4(ArtifactStore& artifacts, const StudyState& state)
     }
 }
 
+double settingOr(const StudyState& state, const std::string& key, double otherwise)
+{
+    const auto found = state.settings.find(key);
+    return found == state.settings.end() ? otherwise : std::strtod(found->second.c_str(), nullptr);
+}
+
+void writeExp5(ArtifactStore& artifacts, const StudyState& state)
+{
+    const bool isAsked = std::any_of(
+        state.experiments.begin(), state.experiments.end(), [](const std::string& name) {
+            return name == "exp5" || name == "phase1" || name == "conformal";
+        });
+    if (!isAsked)
+        return;
+    Exp5Options options;
+    options.quantile = settingOr(state, "quantile", options.quantile);
+    options.resamples = static_cast<int>(settingOr(state, "bootstrap", options.resamples));
+    options.alpha = settingOr(state, "alpha", options.alpha);
+    options.seed = state.seed;
+    Studies judged;
+    for (const ModelStudy& study : state.models) {
+        if (isComplete(study) && study.ambiguity)
+            judged.push_back(&study);
+    }
+    for (const ModelStudy* study : judged) {
+        const std::string folder = "study/exp5/" + study->label + "/";
+        writeJson(artifacts, folder + "exp5_summary.json", exp5Summary(*study, options),
+                  "Exp 5 of " + study->label);
+        const std::string name = folder + "exp5_" + study->label + ".npz";
+        writeExp5Arrays(artifacts.pathFor(name), *study, state.images, options);
+        artifacts.add(name, "ambiguity", "Exp 5 arrays of " + study->label);
+    }
+    if (!judged.empty())
+        writeJson(artifacts, "study/exp5/exp5_overall_summary.json", exp5Overall(state, options),
+                  "Exp 5");
+}
+
 void writeComparisons(ArtifactStore& artifacts, const StudyState& state)
 {
     for (const char* experiment : {"exp1", "exp3"}) {
@@ -147,6 +186,7 @@ void writeStudy(ArtifactStore& artifacts, const StudyState& state)
     writeExp0(artifacts, state);
     writeExp0b(artifacts, state);
     writeExp4(artifacts, state);
+    writeExp5(artifacts, state);
     writeComparisons(artifacts, state);
     for (const ModelStudy& study : state.models) {
         if (study.imagesDone > 0)

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "plugins/mc_embedding/statistics/cloud.h"
+#include "plugins/mc_embedding/statistics/figure_json.h"
 #include "plugins/mc_embedding/statistics/ranks.h"
 #include "plugins/mc_embedding/study/figures_json.h"
 #include "plugins/mc_embedding/study/geometry.h"
@@ -136,16 +137,16 @@ json exp0Summary(const StudyState& state, const ModelStudy& study)
         for (const auto& [space, score] :
              {std::pair("pre_norm", "trace_pre"), std::pair("post_norm", "trace_post")}) {
             const Reliability r = reliabilityOf(study, score, t);
-            cell[space] = toJson(r);
+            cell[space] = reliabilityJson(r);
             for (const int factor : {2, 4})
-                put(cell[space], fmt::format("predicted_icc_at_{}T", factor),
-                    r.icc.exists() ? Figure(predictedIcc(r.icc.value, study.passes[t],
-                                                         factor * study.passes[t]))
-                                   : r.icc);
+                setFigure(cell[space], fmt::format("predicted_icc_at_{}T", factor),
+                          r.icc.exists() ? Figure(predictedIcc(r.icc.value, study.passes[t],
+                                                               factor * study.passes[t]))
+                                         : r.icc);
         }
         for (const auto& [name, values] : study.scores) {
             if (name != "trace_pre" && name != "trace_post")
-                cell["other_scores"][name] = toJson(reliabilityOf(study, name, t));
+                cell["other_scores"][name] = reliabilityJson(reliabilityOf(study, name, t));
         }
     }
     return summary;
@@ -163,7 +164,8 @@ json exp0bSummary(const ModelStudy& study)
         summary["angular"][name] = toJson(spreadOf(geometryMeans(geometry, name)));
     json& correlations = summary["correlations"];
     const auto correlate = [&](const char* name, const char* a, const char* b) {
-        put(correlations, name, spearman(geometryMeans(geometry, a), geometryMeans(geometry, b)));
+        setFigure(correlations, name,
+                  spearman(geometryMeans(geometry, a), geometryMeans(geometry, b)));
     };
     correlate("trace_pre_trace_post", "trace_pre", "trace_post");
     correlate("trace_pre_angular_var", "trace_pre", "angular_var");
@@ -183,20 +185,20 @@ json exp4Summary(const std::vector<const ModelStudy*>& studies)
         result = header(*study, "exp4_recipe");
         const Reliability trace = reliabilityOf(*study, "trace_pre", t),
                           angular = reliabilityOf(*study, "angular_var", t);
-        result["trace_pre"] = toJson(trace);
-        result["angular_var"] = toJson(angular);
-        put(result, "trace_mean", trace.mean);
-        put(result, "angular_mean", angular.mean);
+        result["trace_pre"] = reliabilityJson(trace);
+        result["angular_var"] = reliabilityJson(angular);
+        setFigure(result, "trace_mean", trace.mean);
+        setFigure(result, "angular_mean", angular.mean);
         if (study == studies.front())
             continue;
         const ModelStudy& first = *studies.front();
         const Reliability other = reliabilityOf(first, "trace_pre", first.passes.size() - 1);
         json& delta = summary["comparison"][study->label + " minus " + first.label];
-        put(delta, "trace_mean", difference(trace.mean, other.mean));
-        put(delta, "snr", difference(trace.snr, other.snr));
-        put(delta, "icc", difference(trace.icc, other.icc));
-        put(delta, "pairwise_spearman_median",
-            difference(trace.spearmanMedian, other.spearmanMedian));
+        setFigure(delta, "trace_mean", difference(trace.mean, other.mean));
+        setFigure(delta, "snr", difference(trace.snr, other.snr));
+        setFigure(delta, "icc", difference(trace.icc, other.icc));
+        setFigure(delta, "pairwise_spearman_median",
+                  difference(trace.spearmanMedian, other.spearmanMedian));
     }
     summary["cross_model_spearman"] = crossSpearman(studies, "trace_pre");
     summary["cross_model_spearman_angular"] = crossSpearman(studies, "angular_var");
@@ -217,7 +219,7 @@ json degradationSummary(const ModelStudy& study)
                     {"mean_clean", outcome.meanClean},
                     {"mean_degraded", outcome.meanDegraded},
                     {"passes", outcome.fractionHigher >= kDegradationGate}};
-            put(cell, "wilcoxon_p", outcome.wilcoxonP);
+            setFigure(cell, "wilcoxon_p", outcome.wilcoxonP);
         }
     }
     return summary;
@@ -229,7 +231,8 @@ json comparisonSummary(const std::string& experiment, const std::vector<const Mo
     for (const ModelStudy* study : studies) {
         json& result = summary["results"][study->label];
         result = header(*study, experiment.c_str());
-        result["trace_pre"] = toJson(reliabilityOf(*study, "trace_pre", study->passes.size() - 1));
+        result["trace_pre"] =
+            reliabilityJson(reliabilityOf(*study, "trace_pre", study->passes.size() - 1));
     }
     summary["cross_spearman"] = crossSpearman(studies, "trace_pre");
     return summary;

@@ -1,0 +1,186 @@
+#include <algorithm>
+#include <filesystem>
+
+#include <QTest>
+
+#include "core/base/file.h"
+#include "plugins/mc_embedding/mc_embedding_config.h"
+#include "plugins/mc_embedding/study/plan.h"
+
+using namespace vergence;
+using namespace vergence::mc_embedding;
+
+namespace {
+
+ConfigBuilder::Result built(const std::vector<std::string>& assignments)
+{
+    ConfigBuilder builder(mcEmbeddingSchema());
+    for (const auto& assignment : assignments)
+        builder.addAssignment(assignment);
+    return builder.build();
+}
+
+McEmbeddingConfig demo()
+{
+    McEmbeddingConfig config;
+    config.models = {"tiny_clip", "tiny_siglip"};
+    config.experiment = {"exp0"};
+    return config;
+}
+
+} // namespace
+
+/// Schema, rules and plan of the MC embedding study.
+class TestMcConfig : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void contradictionsAreTold_data()
+    {
+        QTest::addColumn<QStringList>("assignments");
+        QTest::addColumn<QString>("key");
+        const QString demoModel = "models=[\"tiny_clip\"]";
+        QTest::newRow("unknown model") << QStringList{"models=[\"clip_x\"]"} << "models";
+        QTest::newRow("model twice")
+            << QStringList{"models=[\"tiny_clip\", \"tiny_clip\"]"} << "models";
+        QTest::newRow("unknown experiment")
+            << QStringList{demoModel, "experiment=[\"exp99\"]"} << "experiment";
+        QTest::newRow("unknown score") << QStringList{demoModel, "metrics=[\"size\"]"} << "metrics";
+        QTest::newRow("passes descend") << QStringList{demoModel, "passes=[16, 4]"} << "passes";
+        QTest::newRow("no pictures") << QStringList{"models=[\"clip_b32\"]"} << "folder";
+        QTest::newRow("folder is not there")
+            << QStringList{demoModel, "folder=/no/such/folder"} << "folder";
+        QTest::newRow("list without a file")
+            << QStringList{demoModel, "sampling=manifest"} << "manifest";
+        QTest::newRow("weights are not there")
+            << QStringList{"models=[\"clip_b32\"]", "folder_clip_b32=/no/such/folder"}
+            << "folder_clip_b32";
+        QTest::newRow("sites without the placement")
+            << QStringList{demoModel, "sites=[4]"} << "sites";
+        QTest::newRow("placement without sites")
+            << QStringList{demoModel, "placement=sites"} << "sites";
+        QTest::newRow("branches without coins")
+            << QStringList{demoModel, "kind=stochastic_depth"} << "kind";
+        QTest::newRow("block that is not there")
+            << QStringList{demoModel, "blocks=[77]"} << "placement";
+        QTest::newRow("unknown degradation")
+            << QStringList{demoModel, "degradations=[\"melt\"]"} << "degradations";
+        QTest::newRow("template without a place")
+            << QStringList{demoModel, "templates=[\"a photo\"]"} << "templates";
+        QTest::newRow("exp1 without rates")
+            << QStringList{demoModel, "experiment=[\"exp1\"]"} << "compare_p";
+    }
+    void contradictionsAreTold()
+    {
+        QFETCH(QStringList, assignments);
+        QFETCH(QString, key);
+        std::vector<std::string> list;
+        for (const QString& assignment : assignments)
+            list.push_back(assignment.toStdString());
+        const auto result = built(list);
+        QVERIFY(!result.config);
+        const bool isTold =
+            std::any_of(result.issues.begin(), result.issues.end(), [&](const ConfigIssue& issue) {
+                return issue.severity == IssueSeverity::Error && issue.key == key.toStdString();
+            });
+        QVERIFY2(isTold, result.issues.front().text().c_str());
+    }
+
+    void modelWithoutWeightsIsAWarning()
+    {
+        const auto result = built(
+            {"models=[\"clip_b32\", \"tiny_clip\"]", std::string("folder=") + VERGENCE_SOURCE_DIR});
+        QVERIFY(result.config);
+        QCOMPARE(result.issues.size(), std::size_t(1));
+        QVERIFY(result.issues.front().severity == IssueSeverity::Warning);
+        QCOMPARE(result.issues.front().key, std::string("folder_clip_b32"));
+    }
+
+    void everyFieldHasHelp()
+    {
+        for (const Field& field : mcEmbeddingSchema().fields())
+            QVERIFY2(field.help.size() > 20 && field.help.ends_with("."), field.key.c_str());
+    }
+
+    void presetsAreValidOncePicturesAreNamed()
+    {
+        const std::filesystem::path folder =
+            std::filesystem::path(VERGENCE_SOURCE_DIR) / "resources/presets/mc_embedding";
+        int count = 0;
+        for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+            const std::string text = readFile(entry.path());
+            QVERIFY(text.starts_with("# title: "));
+            QVERIFY(text.find("\n# summary: ") != std::string::npos);
+            ConfigBuilder builder(mcEmbeddingSchema());
+            builder.addToml(text, entry.path().filename().string());
+            const bool isDemo = entry.path().stem() == "demo";
+            if (!isDemo) {
+                QVERIFY2(!builder.build().config, entry.path().c_str());
+                QVERIFY(text.find("Needs") != std::string::npos);
+                builder.addAssignment(std::string("folder=") + VERGENCE_SOURCE_DIR);
+            }
+            const auto result = builder.build();
+            for (const auto& issue : result.issues)
+                QVERIFY2(issue.severity != IssueSeverity::Error, issue.text().c_str());
+            QVERIFY(!makePlan(readMcEmbeddingConfig(*result.config)).models.empty());
+            ++count;
+        }
+        QCOMPARE(count, 13);
+    }
+
+    void experimentsShareTheirPasses()
+    {
+        McEmbeddingConfig config = demo();
+        config.experiment = {"exp0", "exp0b", "exp4", "degradation"};
+        config.degradations = {"blur5", "down4"};
+        const StudyPlan plan = makePlan(config);
+        QCOMPARE(plan.models.size(), std::size_t(2));
+        const ModelPlan& model = plan.models.front();
+        QCOMPARE(model.measurements.size(), std::size_t(3));
+        QCOMPARE(model.measurements[0].degradation, std::string("none"));
+        QCOMPARE(model.measurements[0].geometryTrials, 5);
+        const auto& scores = model.measurements[0].scores;
+        QVERIFY(std::find(scores.begin(), scores.end(), "angular_var") != scores.end());
+        QCOMPARE(model.measurements[2].scores, std::vector<std::string>{"trace_pre"});
+    }
+
+    void phase1MeasuresExp5OnImagesOfItsOwn()
+    {
+        McEmbeddingConfig config = demo();
+        config.experiment = {"phase1"};
+        config.models = {"tiny_clip"};
+        config.exp5Count = 5000;
+        const StudyPlan plan = makePlan(config);
+        QCOMPARE(plan.models.size(), std::size_t(2));
+        QCOMPARE(plan.models[1].label, std::string("tiny_clip-exp5"));
+        QVERIFY(!plan.models[0].judges && plan.models[1].judges);
+        QCOMPARE(plan.models[1].measurements.front().images, 5000);
+        QCOMPARE(plan.models[1].measurements.front().trials, 1);
+        QCOMPARE(plan.models[1].measurements.front().passes, std::vector<int>{64});
+        QCOMPARE(plan.images, 5000);
+    }
+
+    void variantsAreTheProductOfTheLists()
+    {
+        McEmbeddingConfig config = demo();
+        config.comparePlacements = {"all_linear", "block_output+final_projection"};
+        config.compareP = {0.01, 0.1};
+        const auto variants = variantsOf(config);
+        QCOMPARE(variants.size(), std::size_t(4));
+        QCOMPARE(variants[3].suffix, std::string("-block_output+final_projection-p0.1"));
+        QCOMPARE(variants[3].p, 0.1);
+        QVERIFY(variants[3].placement.finalProjection && !variants[0].placement.finalProjection);
+    }
+
+    void blocksEndAtTheListedPasses()
+    {
+        MeasurementPlan plan;
+        plan.trials = 2;
+        plan.passes = {4, 16};
+        QCOMPARE(blocksOf(plan, {4, 8}, 8), std::int64_t(2 * 2 * (1 + 2)));
+        QCOMPARE(blocksOf(plan, {4, 3}, 5), std::int64_t(2 * 2 * (2 + 4)));
+    }
+};
+
+QTEST_GUILESS_MAIN(TestMcConfig)
+#include "tst_mc_config.moc"
