@@ -1,6 +1,7 @@
 #include "plugins/mc_embedding/study/plan.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace vergence::mc_embedding {
@@ -137,14 +138,16 @@ BatchSize chosenBatch(const McEmbeddingConfig& config, const TowerShape& tower, 
     // section 10.5. toy_linear has no tower but costs about this much.
     const double flop = std::max(tower.flop(), 1e6);
     const double budget = isCpu ? 4e9 : 4e13;
+    // Powers of two: whole tiles of products, and even shares of the passes.
+    const auto power = [](double value) {
+        return static_cast<int>(std::bit_floor(static_cast<unsigned>(std::max(value, 1.0))));
+    };
     const double sequences = std::clamp(budget / flop, 1.0, isCpu ? 256.0 : 2048.0);
     BatchSize size;
-    size.images = static_cast<int>(std::clamp(std::sqrt(sequences), 1.0, 16.0));
-    if (config.batchImages > 0)
-        size.images = config.batchImages;
-    size.passes = std::clamp(static_cast<int>(sequences / size.images), 1, mostPasses);
-    if (config.batchPasses > 0)
-        size.passes = std::min(config.batchPasses, mostPasses);
+    size.images =
+        config.batchImages > 0 ? config.batchImages : std::min(power(std::sqrt(sequences)), 16);
+    size.passes = config.batchPasses > 0 ? config.batchPasses : power(sequences / size.images);
+    size.passes = std::min(size.passes, mostPasses);
     return size;
 }
 
