@@ -18,9 +18,8 @@ namespace {
 
 /// Keys that every score depends on; a run that goes on must have them as it had.
 constexpr const char* kDecisiveKeys[] = {
-    "seed",     "mask_identity", "precision",   "activation", "folder",    "manifest",
-    "sampling", "filter",        "crop",        "exif",       "p",         "placement",
-    "blocks",   "sites",         "extra_sites", "kind",       "magnitude", "variance"};
+    "seed",      "mask_identity", "precision", "activation",  "filter", "crop",      "exif",    "p",
+    "placement", "blocks",        "sites",     "extra_sites", "kind",   "magnitude", "variance"};
 
 std::filesystem::path cacheFolderOf(const McEmbeddingConfig& config)
 {
@@ -63,12 +62,15 @@ void McEmbeddingRun::prepare(RunContext& context)
                                                  "painted");
     m_source->list(context, m_plan.images);
     context.phase(2, 3, "reading weights");
-    if (!openSession(context) && !context.stopRequested()) {
+    const bool isOpen = openSession(context);
+    if (!isOpen && !context.stopRequested()) {
         std::string reasons;
         for (const auto& [key, reason] : m_state.skippedModels)
             reasons += fmt::format("\n{}: {}", key, reason);
         throw InputError("No model can be measured." + reasons);
     }
+    if (isOpen)
+        m_session->open(context);
 }
 
 bool McEmbeddingRun::hasWeights(const std::string& model) const
@@ -166,6 +168,7 @@ void McEmbeddingRun::restartInBf16(RunContext& context, const std::string& reaso
     if (m_wide.contains(label) || computeType(m_config, m_isCpu) != DType::F16)
         throw NumericsError(reason);
     m_wide.insert(label);
+    m_earlierFacts.erase("precision of " + label);
     m_session.reset();
     context.warn("W-BF16/" + label,
                  fmt::format("{} starts anew in bf16, its values are too large for fp16. {}", label,
@@ -283,7 +286,7 @@ void McEmbeddingRun::load(RunContext& context, const Checkpoint& checkpoint)
             isChecked = true;
             if (saved != nullptr)
                 m_session->load(context, checkpoint.tensors, *saved);
-            if (saved != nullptr || !m_session->isDone())
+            if (!m_session->isDone())
                 break;
             closeSession();
         }

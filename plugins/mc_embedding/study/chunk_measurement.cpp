@@ -202,13 +202,16 @@ void ChunkMeasurement::keepPasses(Stream& stream, const Tensor& features)
 void ChunkMeasurement::takeScores(Stream& stream, std::size_t passIndex)
 {
     const Moments::Snapshot snapshot = m_moments.snapshot(stream);
+    // The traces themselves would hide it: a NaN is clamped to 0 there.
+    if (!std::all_of(snapshot.sum.begin(), snapshot.sum.end(),
+                     [](double value) { return std::isfinite(value); }))
+        throw FeatureOverflow(fmt::format("Features of images {} to {} are not finite in trial {} "
+                                          "within {} passes.",
+                                          m_images.first, m_images.first + m_result.images - 1,
+                                          m_trial, m_pass));
     const std::vector<double> pre = snapshot.trace(false, m_biased),
                               post = snapshot.trace(true, m_biased);
     for (std::size_t i = 0; i < m_result.images; ++i) {
-        if (!std::isfinite(pre[i]))
-            throw FeatureOverflow(
-                fmt::format("Features of image {} are not finite in trial {} after {} passes.",
-                            m_images.first + i, m_trial, m_pass));
         const std::size_t at = scoreAt(passIndex, i);
         const auto put = [&](const char* name, double value) {
             if (const auto found = m_result.scores.find(name); found != m_result.scores.end())

@@ -79,6 +79,7 @@ bool ImageSource::fill(RunContext& context, PixelCache& cache, const std::string
         if (done % 64 == 0 || done == total)
             context.phase(3, 3, fmt::format("{}, {} of {}", what, done, total));
     });
+    context.phase(3, 3, "measuring");
     return cache.isComplete();
 }
 

@@ -154,7 +154,7 @@ std::string ModelSession::fingerprint() const
         m_p.plan.variant.p, c.magnitude, sites, precisionText(m_p.compute), c.variance, m_device));
 }
 
-bool ModelSession::ready(RunContext& context)
+bool ModelSession::open(RunContext& context)
 {
     if (m_isReady)
         return true;
@@ -256,7 +256,7 @@ void ModelSession::beginChunk(RunContext& context)
 
 ModelSession::Outcome ModelSession::step(RunContext& context)
 {
-    if (!ready(context))
+    if (!open(context))
         return Outcome::Interrupted;
     if (!m_chunk && takeStored(context))
         return isDone() ? Outcome::Done : Outcome::Continue;
@@ -389,9 +389,9 @@ void ModelSession::judge(RunContext& context)
 
 void ModelSession::skipTo(RunContext& context, std::size_t measurement, std::size_t first)
 {
-    bool goesOn = ready(context);
+    bool goesOn = open(context);
     while (goesOn && !isDone() && std::pair(m_measurement, m_first) < std::pair(measurement, first))
-        goesOn = takeStored(context) && (isDone() || ready(context));
+        goesOn = takeStored(context) && (isDone() || open(context));
 }
 
 std::int64_t ModelSession::blocksLeft() const
@@ -432,7 +432,7 @@ void ModelSession::load(RunContext& context, const std::vector<HostTensor>& tens
 {
     study().seconds = state.at("seconds").get<double>();
     study().flop = state.at("flop").get<double>();
-    if (!state.contains("chunk") || isDone() || m_chunk || !ready(context) ||
+    if (!state.contains("chunk") || isDone() || m_chunk || !open(context) ||
         state.at("measurement") != m_measurement || state.at("first") != m_first)
         return;
     const nlohmann::json& chunk = state.at("chunk");

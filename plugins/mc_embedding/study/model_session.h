@@ -30,6 +30,9 @@ public:
     /// Reads weights. Throws InputError where there are none of this model.
     ModelSession(RunContext& context, Parts parts);
 
+    /// Decodes the pictures of the current measurement, looks for dead sites. False where a stop
+    /// was requested meanwhile.
+    bool open(RunContext& context);
     enum class Outcome { Interrupted, Continue, Done };
     /// One block of passes, or one stored chunk. Throws FeatureOverflow, and DeviceError for want
     /// of memory where not even one pass of one image fits.
@@ -60,7 +63,6 @@ private:
 
     void loadModel(RunContext& context);
     void describe(RunContext& context);
-    bool ready(RunContext& context);
     void probeSites(RunContext& context);
     void openStore(RunContext& context);
     std::string fingerprint() const;
