@@ -59,8 +59,10 @@ bool ImageSource::open(RunContext& context, const Preprocess& how, const std::st
     auto& cache = m_caches[key];
     if (!cache)
         cache = PixelCache::open(m_cacheFolder, m_drawn, how, degradation, m_config.seed);
-    if (!cache->isComplete() && !fill(context, *cache, degradation))
+    // Once per run even where the file is complete: sources that changed are read again.
+    if (!m_filled.contains(key) && !fill(context, *cache, degradation))
         return false;
+    m_filled.insert(key);
     settle(context, *cache);
     m_current = cache.get();
     if (degradation == "none")

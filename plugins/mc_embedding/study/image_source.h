@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 
 #include "core/compute/tensor.h"
 #include "core/run/run_context.h"
@@ -50,6 +51,7 @@ private:
     std::vector<std::size_t> m_places; ///< of usable pictures among the drawn ones
     std::vector<SkippedImage> m_skipped;
     std::map<std::string, std::unique_ptr<PixelCache>> m_caches;
+    std::set<std::string> m_filled; ///< keys of caches that are complete
     const PixelCache* m_current = nullptr;
     const PixelCache* m_clean = nullptr;
     bool m_isSettled = false;

@@ -37,7 +37,8 @@ void reportProgress(RunContext& context, const ModelStudy& study, std::size_t ad
         return;
     const auto& traces = study.scores.at("trace_pre");
     for (std::size_t t = 0; t < study.passes.size(); ++t) {
-        const Reliability r = reliability(firstColumns(traces[t], done), study.passes[t]);
+        const Reliability r =
+            reliability(firstColumns(traces[t], done), study.passes[t], study.alpha);
         const std::string ending = fmt::format("/{}/T{}", study.label, study.passes[t]);
         recordFigure(context, "icc" + ending, r.icc, done);
         recordFigure(context, "spearman" + ending, r.spearmanMedian, done);
@@ -65,8 +66,8 @@ void reportTables(RunContext& context, const StudyState& state)
         for (std::size_t t = 0; t < study.passes.size(); ++t) {
             for (const char* space : {"pre", "post"}) {
                 const Matrix& scores = study.scores.at(std::string("trace_") + space)[t];
-                const Reliability r =
-                    reliability(firstColumns(scores, study.imagesDone), study.passes[t]);
+                const Reliability r = reliability(firstColumns(scores, study.imagesDone),
+                                                  study.passes[t], study.alpha);
                 rows.push_back({study.label, study.passes[t], space, cell(r.mean),
                                 cell(r.spearmanMedian), cell(r.snr), cell(r.icc), cell(r.iccLow),
                                 cell(r.iccHigh), cell(passesForIcc(r, kIccGate)), r.status});

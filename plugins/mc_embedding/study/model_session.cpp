@@ -91,6 +91,7 @@ void ModelSession::describe(RunContext& context)
     fresh.sites = m_vision.encoder->sites();
     fresh.p = m_p.plan.variant.p;
     fresh.variance = m_p.config.variance;
+    fresh.alpha = m_p.config.alpha;
     fresh.activation = m_p.plan.variant.activation;
     fresh.precision = precisionText(m_p.compute);
     fresh.weightsSha256 = m_vision.weightsSha256;

@@ -158,6 +158,7 @@ json modelJson(const ModelStudy& study)
                 {"sites", sites},
                 {"p", study.p},
                 {"variance", study.variance},
+                {"alpha", study.alpha},
                 {"activation", study.activation},
                 {"precision", study.precision},
                 {"weights_sha256", study.weightsSha256},
@@ -195,6 +196,7 @@ void readHeader(ModelStudy& study, const json& model)
             {site.at(0).get<int>(), site.at(1).get<Index>(), site.at(2).get<Index>()});
     study.p = model.at("p").get<double>();
     study.variance = model.at("variance").get<std::string>();
+    study.alpha = model.at("alpha").get<double>();
     study.activation = model.at("activation").get<std::string>();
     study.precision = model.at("precision").get<std::string>();
     study.weightsSha256 = model.at("weights_sha256").get<std::string>();

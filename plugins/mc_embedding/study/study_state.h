@@ -48,6 +48,7 @@ struct ModelStudy {
     std::vector<Site> sites;
     double p = 0;
     std::string variance = "unbiased";
+    double alpha = 0.05; ///< intervals hold with probability 1 − alpha
     std::string activation, precision, weightsSha256, weightsSource;
     int trials = 0;
     std::vector<int> passes;    ///< T list, ascending

@@ -47,7 +47,7 @@ json header(const ModelStudy& study, const char* experiment)
 
 Reliability reliabilityOf(const ModelStudy& study, const std::string& score, std::size_t t)
 {
-    return reliability(study.scores.at(score)[t], study.passes[t]);
+    return reliability(study.scores.at(score)[t], study.passes[t], study.alpha);
 }
 
 /// Rank correlation of the trial means of every two studies, raw and without their noise.
