@@ -98,7 +98,8 @@ private Q_SLOTS:
 
     void everyFieldHasHelp()
     {
-        for (const Field& field : mcEmbeddingSchema().fields())
+        const ConfigSchema schema = mcEmbeddingSchema();
+        for (const Field& field : schema.fields())
             QVERIFY2(field.help.size() > 20 && field.help.ends_with("."), field.key.c_str());
     }
 
