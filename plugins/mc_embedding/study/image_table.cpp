@@ -54,7 +54,8 @@ std::string imageTable(const StudyState& state, const ModelStudy& study)
     for (std::size_t t = 0; t < study.passes.size(); ++t) {
         for (const char* space : {"pre", "post"}) {
             const Matrix& scores = study.scores.at(std::string("trace_") + space)[t];
-            const std::vector<double> means = trialMeans(scores), errors = trialErrors(scores);
+            const std::vector<double> means = meansOverTrials(scores),
+                                      errors = errorsOverTrials(scores);
             for (std::size_t i = 0; i < study.imagesDone; ++i) {
                 const StudyImage& image = state.images.images[i];
                 text += fmt::format("{},{},{},{},{},{},{},{},{}", field(image.path),

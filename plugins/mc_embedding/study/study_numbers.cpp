@@ -24,7 +24,7 @@ Matrix firstRows(const Matrix& matrix, std::size_t count)
     return part;
 }
 
-std::vector<double> trialMeans(const Matrix& scores)
+std::vector<double> meansOverTrials(const Matrix& scores)
 {
     std::vector<double> means(scores.columns, 0.0);
     for (std::size_t i = 0; i < scores.columns; ++i) {
@@ -34,9 +34,9 @@ std::vector<double> trialMeans(const Matrix& scores)
     return means;
 }
 
-std::vector<double> trialErrors(const Matrix& scores)
+std::vector<double> errorsOverTrials(const Matrix& scores)
 {
-    const std::vector<double> means = trialMeans(scores);
+    const std::vector<double> means = meansOverTrials(scores);
     const double k = static_cast<double>(scores.rows);
     std::vector<double> errors(scores.columns, std::numeric_limits<double>::quiet_NaN());
     if (scores.rows < 2)
@@ -53,8 +53,8 @@ std::vector<double> trialErrors(const Matrix& scores)
 DegradationOutcome degradationOutcome(const ModelStudy& study, const DegradedScores& degraded,
                                       std::size_t passIndex)
 {
-    const std::vector<double> clean = trialMeans(study.scores.at("trace_pre")[passIndex]);
-    const std::vector<double> worse = trialMeans(degraded.trace[passIndex]);
+    const std::vector<double> clean = meansOverTrials(study.scores.at("trace_pre")[passIndex]);
+    const std::vector<double> worse = meansOverTrials(degraded.trace[passIndex]);
     DegradationOutcome outcome;
     std::vector<double> differences;
     for (std::size_t i = 0; i < std::min(clean.size(), worse.size()); ++i) {

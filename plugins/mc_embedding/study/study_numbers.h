@@ -12,9 +12,9 @@ Matrix firstColumns(const Matrix& matrix, std::size_t count);
 /// The first `count` rows.
 Matrix firstRows(const Matrix& matrix, std::size_t count);
 /// Mean over trials of every image; [K, N] → N.
-std::vector<double> trialMeans(const Matrix& scores);
+std::vector<double> meansOverTrials(const Matrix& scores);
 /// Standard error of that mean; NaN with one trial.
-std::vector<double> trialErrors(const Matrix& scores);
+std::vector<double> errorsOverTrials(const Matrix& scores);
 
 /// Passed where at least so many images score higher when degraded.
 inline constexpr double kDegradationGate = 0.75;

@@ -59,8 +59,8 @@ json crossSpearman(const std::vector<const ModelStudy*>& studies, const std::str
         json rawRow = json::array(), cleanRow = json::array();
         for (const ModelStudy* b : studies) {
             const std::size_t ta = a->passes.size() - 1, tb = b->passes.size() - 1;
-            const Figure rho =
-                spearman(trialMeans(a->scores.at(score)[ta]), trialMeans(b->scores.at(score)[tb]));
+            const Figure rho = spearman(meansOverTrials(a->scores.at(score)[ta]),
+                                        meansOverTrials(b->scores.at(score)[tb]));
             rawRow.push_back(numberOrNull(rho.value));
             const Figure corrected = rho.exists()
                                          ? disattenuated(rho.value, reliabilityOf(*a, score, ta),
@@ -84,7 +84,7 @@ Figure difference(const Figure& a, const Figure& b)
 std::vector<double> geometryMeans(const GeometryTrials& geometry, const std::string& name)
 {
     const auto found = geometry.values.find(name);
-    return found == geometry.values.end() ? std::vector<double>() : trialMeans(found->second);
+    return found == geometry.values.end() ? std::vector<double>() : meansOverTrials(found->second);
 }
 
 json spaceGeometry(const ModelStudy& study, const std::string& space, const Matrix& spectra)
@@ -247,7 +247,7 @@ json mnistSummary(const std::vector<const ModelStudy*>& studies)
         for (const char* name : {"trace_sum", "logdet_eps", "offdiag_l1_sum"}) {
             const auto found = study->scores.find(name);
             if (found != study->scores.end())
-                result[name] = toJson(spreadOf(trialMeans(found->second.back())));
+                result[name] = toJson(spreadOf(meansOverTrials(found->second.back())));
         }
     }
     return summary;

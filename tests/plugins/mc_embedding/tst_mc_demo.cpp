@@ -96,7 +96,7 @@ private Q_SLOTS:
         const ModelStudy& study = m_study.models[2];
         QCOMPARE(study.tower.key, std::string("toy_linear"));
         const double p = maskedShare(study.p), t = study.passes.back(), k = study.trials;
-        const std::vector<double> traces = trialMeans(study.scores.at("trace_pre").back());
+        const std::vector<double> traces = meansOverTrials(study.scores.at("trace_pre").back());
         double most = 0;
         for (std::size_t i = 0; i < study.imagesDone; ++i) {
             double expected = 0, variance = 0;

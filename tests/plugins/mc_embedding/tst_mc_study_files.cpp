@@ -123,8 +123,8 @@ private Q_SLOTS:
     {
         Matrix scores(3, 1);
         scores.values = {1, 2, 3};
-        QCOMPARE(trialMeans(scores)[0], 2.0);
-        QVERIFY(std::abs(trialErrors(scores)[0] - std::sqrt(1.0 / 3)) < 1e-15);
+        QCOMPARE(meansOverTrials(scores)[0], 2.0);
+        QVERIFY(std::abs(errorsOverTrials(scores)[0] - std::sqrt(1.0 / 3)) < 1e-15);
     }
 
     void meterTellsRateAndTimeLeft()
