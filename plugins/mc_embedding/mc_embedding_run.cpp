@@ -325,8 +325,10 @@ void McEmbeddingRun::finish(RunContext& context)
     for (const SkippedImage& skipped : m_source->skipped())
         m_state.skippedImages.push_back(skipped.path + ": " + skipped.reason);
     writeStudy(context.artifacts(), m_state);
-    writeReport(context.artifacts(), m_state,
-                [this](std::size_t image) { return m_source->thumbnail(image); });
+    // Charts take a while: a run that is stopped ends at once and draws them when it is complete.
+    if (isDone())
+        writeReport(context.artifacts(), m_state,
+                    [this](std::size_t image) { return m_source->thumbnail(image); });
     reportTables(context, m_state);
     publish(context, true);
 }
