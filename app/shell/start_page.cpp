@@ -52,7 +52,7 @@ StartPage::StartPage(ProbeCatalog& catalog, RunListModel& runs, QWidget* parent)
     title->setFont(large);
     auto* question = new QLabel(tr("What would you like to do?"), content);
     auto* column = new QVBoxLayout(content);
-    column->setSpacing(10);
+    column->setSpacing(6);
     column->addStretch(1);
     column->addWidget(title);
     column->addWidget(question);
@@ -127,10 +127,10 @@ QWidget* StartPage::makeFacts()
     m_plugins = textLine("pluginLine", box);
     column->addWidget(sectionTitle(tr("Recent runs"), box));
     column->addWidget(m_recent);
-    column->addSpacing(8);
+    column->addSpacing(4);
     column->addWidget(sectionTitle(tr("This computer"), box));
     column->addWidget(m_computer);
-    column->addSpacing(8);
+    column->addSpacing(4);
     column->addWidget(sectionTitle(tr("Plugins"), box));
     column->addWidget(m_plugins);
     m_computer->setText(tr("Looking…"));
