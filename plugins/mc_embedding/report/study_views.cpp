@@ -18,6 +18,8 @@ constexpr std::size_t kStreamsPerCall = 4; ///< redrawn for new data while the s
 constexpr std::size_t kGalleryPage = 24;
 constexpr int kTile = 128; ///< side of a thumbnail, px
 constexpr int kViewResamples = 60;
+/// A list, because a slider takes a row of the window.
+constexpr std::array<double, 7> kElevations{-60, -30, 0, 20, 45, 70, 90};
 
 /// One chart stream: what it shows, and what is missing while it shows nothing.
 struct ChartStream {
@@ -181,9 +183,10 @@ std::vector<ViewControl> StudyViews::controls(const StudyState& state) const
     choice("passes", "T", passes, look.pass, "Passes of a trial.");
     choice("gallery_order", "Gallery", galleryOrders(), m_choice.order, "Order of the pictures.");
     const std::size_t pages = (state.images.images.size() + kGalleryPage - 1) / kGalleryPage;
-    if (pages > 1)
-        slider("gallery_page", "Page", "", 1, static_cast<double>(pages),
-               static_cast<double>(m_choice.page + 1), "Page of the gallery.");
+    std::vector<std::string> numbers;
+    for (std::size_t page = 1; page <= pages; ++page)
+        numbers.push_back(std::to_string(page));
+    choice("gallery_page", "Page", numbers, m_choice.page, "Page of the gallery.");
     choice("cloud_image", "Cloud of", clouds, m_choice.cloud, "Images whose passes were kept.");
     choice("cloud_basis", "Axes", {"shape of clouds", "image means"}, m_choice.isPooled ? 0 : 1,
            "Principal axes of the deviations, or of the places of images.");
@@ -196,7 +199,10 @@ std::vector<ViewControl> StudyViews::controls(const StudyState& state) const
                m_choice.shownPasses > 0 ? m_choice.shownPasses : most,
                "The first passes of every trial; play to see the cloud grow.");
     slider("cloud_azimuth", "Azimuth", "°", -180, 180, m_choice.azimuth, "Turns the cloud.");
-    slider("cloud_elevation", "Elevation", "°", -90, 90, m_choice.elevation, "Tilts the cloud.");
+    std::vector<std::string> tilts;
+    for (const double tilt : kElevations)
+        tilts.push_back(fmt::format("{:g}°", tilt));
+    choice("cloud_elevation", "Elevation", tilts, m_choice.elevation, "Tilts the cloud.");
     return controls;
 }
 
@@ -342,7 +348,8 @@ void StudyViews::publishCloud(RunContext& context, const StudyState& state, bool
     CloudStyle style{.passes = static_cast<int>(m_choice.shownPasses),
                      .is3d = is3d,
                      .azimuthDegrees = m_choice.azimuth,
-                     .elevationDegrees = m_choice.elevation,
+                     .elevationDegrees =
+                         kElevations[std::min(m_choice.elevation, kElevations.size() - 1)],
                      .colour = m_choice.colour};
     const Plot plot = cloudPlot(state, look, m_projection, style);
     context.frames().publishDiagram(stream, layOut(plot).toJson(), context.step());
@@ -420,8 +427,7 @@ void StudyViews::apply(const ViewInput& input, const StudyState& state)
     if (const auto value = input.scalar("passes"); value && *value >= 0)
         m_choice.pass = static_cast<std::size_t>(*value);
     index("gallery_order", m_choice.order);
-    if (const auto value = input.scalar("gallery_page"); value && *value >= 1)
-        m_choice.page = static_cast<std::size_t>(*value) - 1;
+    index("gallery_page", m_choice.page);
     if (m_choice.order != before.order)
         m_choice.page = 0;
     std::size_t basis = m_choice.isPooled ? 0 : 1, space = m_choice.isTangent ? 1 : 0,
@@ -435,7 +441,7 @@ void StudyViews::apply(const ViewInput& input, const StudyState& state)
     number("cloud_passes", m_choice.shownPasses);
     m_choice.shownPasses = std::round(m_choice.shownPasses);
     number("cloud_azimuth", m_choice.azimuth);
-    number("cloud_elevation", m_choice.elevation);
+    index("cloud_elevation", m_choice.elevation);
     if (m_choice.model != before.model)
         m_choice.cloud = 0;
     // The control and the click name the same choice; the click counts when it is the newer news.

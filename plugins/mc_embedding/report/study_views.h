@@ -42,7 +42,8 @@ private:
         std::size_t cloud = 0;           ///< 0: all kept; else one of them
         CloudStyle::Colour colour = CloudStyle::Colour::Trial;
         bool isPooled = true, isTangent = false;
-        double shownPasses = 0, azimuth = 30, elevation = 20; ///< 0 passes: all
+        double shownPasses = 0, azimuth = 30; ///< 0 passes: all
+        std::size_t elevation = 3;            ///< into a list of angles
         std::size_t order = 0, page = 0;
         bool operator==(const Choice&) const = default;
     };

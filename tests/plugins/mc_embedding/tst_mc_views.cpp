@@ -121,6 +121,7 @@ private Q_SLOTS:
             return m_published->streams();
         };
         QCOMPARE(changedBy("cloud_azimuth", 77), (std::set<std::string>{"cloud_3d"}));
+        QCOMPARE(changedBy("cloud_elevation", 5), (std::set<std::string>{"cloud_3d"}));
         QCOMPARE(changedBy("cloud_passes", 5), (std::set<std::string>{"cloud", "cloud_3d"}));
         QCOMPARE(changedBy("gallery_order", 1), (std::set<std::string>{"gallery"}));
         const auto byModel = changedBy("model", 1);
@@ -146,7 +147,7 @@ private Q_SLOTS:
             QVERIFY(score > 0 && score <= last);
             last = score;
         }
-        m_views->apply(inputOf("gallery_page", {5}), state);
+        m_views->apply(inputOf("gallery_page", {4}), state);
         m_views->publish(*m_context, state);
         QVERIFY(m_context->frames().newest("gallery").info.sequence > frame.info.sequence);
     }
