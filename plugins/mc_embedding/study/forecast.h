@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plugins/mc_embedding/compute/model_zoo.h"
+
+namespace vergence::mc_embedding {
+
+/// Forwards of one encoder that a study needs.
+struct Workload {
+    TowerShape tower;
+    double images = 0, trials = 0, passes = 0; ///< N, K, largest T (nested: smaller T are prefixes)
+
+    double forwards() const { return images * trials * passes; }
+    double flop() const { return forwards() * tower.flop(); }
+};
+double totalFlop(const std::vector<Workload>& workloads);
+
+/// What a processor reaches in products of 16 bits with sums of 32 (section 11.2).
+struct DeviceProfile {
+    std::string name;
+    double peak = 0;    ///< dense FLOP/s
+    double share = 0.5; ///< of the peak that the engine is designed to reach on a large encoder
+};
+const std::vector<DeviceProfile>& deviceProfiles();
+
+/// Share of the peak for one encoder: short sequences and narrow layers reach less than
+/// so400m does. Specification, section 18.
+double expectedShare(const TowerShape& tower, const DeviceProfile& device);
+/// Lower bound (100 % of the peak) and expectation in seconds.
+double boundSeconds(const std::vector<Workload>& workloads, const DeviceProfile& device);
+double expectedSeconds(const std::vector<Workload>& workloads, const DeviceProfile& device);
+
+/// "2.29e17 FLOP, 0.96 M forwards: 6.7 min expected on H200 (bound 3.9 min), …"
+std::string forecastSentence(const std::vector<Workload>& workloads);
+
+} // namespace vergence::mc_embedding
