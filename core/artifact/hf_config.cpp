@@ -126,9 +126,9 @@ struct TowerDefaults {
     Index patchSize = 0, vocabularySize = 0, longestText = 0;
 };
 
-TowerConfig towerOf(const HfConfig& config, const TowerDefaults& defaults)
+HfTower towerOf(const HfConfig& config, const TowerDefaults& defaults)
 {
-    TowerConfig tower;
+    HfTower tower;
     tower.hiddenSize = config.whole("hidden_size", defaults.hiddenSize);
     tower.intermediateSize = config.whole("intermediate_size", defaults.intermediateSize);
     tower.layers = config.whole("num_hidden_layers", defaults.layers);
@@ -139,18 +139,18 @@ TowerConfig towerOf(const HfConfig& config, const TowerDefaults& defaults)
     return tower;
 }
 
-TowerConfig imageTower(const HfConfig& config, const TowerDefaults& defaults)
+HfTower imageTower(const HfConfig& config, const TowerDefaults& defaults)
 {
-    TowerConfig tower = towerOf(config, defaults);
+    HfTower tower = towerOf(config, defaults);
     tower.patchSize = config.whole("patch_size", defaults.patchSize);
     tower.imageSize = config.whole("image_size", 224, tower.patchSize);
     tower.channels = config.whole("num_channels", 3);
     return tower;
 }
 
-TowerConfig textTower(const HfConfig& config, const TowerDefaults& defaults)
+HfTower textTower(const HfConfig& config, const TowerDefaults& defaults)
 {
-    TowerConfig tower = towerOf(config, defaults);
+    HfTower tower = towerOf(config, defaults);
     tower.vocabularySize = config.whole("vocab_size", defaults.vocabularySize);
     tower.longestText = config.whole("max_position_embeddings", defaults.longestText);
     tower.beginToken = config.token("bos_token_id");
@@ -161,9 +161,9 @@ TowerConfig textTower(const HfConfig& config, const TowerDefaults& defaults)
 
 } // namespace
 
-LlamaConfig llamaConfig(const HfConfig& config)
+HfLlama llamaConfig(const HfConfig& config)
 {
-    LlamaConfig c;
+    HfLlama c;
     c.hiddenSize = config.whole("hidden_size");
     c.intermediateSize = config.whole("intermediate_size");
     c.layers = config.whole("num_hidden_layers");
@@ -186,9 +186,9 @@ LlamaConfig llamaConfig(const HfConfig& config)
     return c;
 }
 
-DinoConfig dinoConfig(const HfConfig& config)
+HfDino dinoConfig(const HfConfig& config)
 {
-    DinoConfig c;
+    HfDino c;
     if (config.flag("use_swiglu_ffn", false))
         config.complain("`use_swiglu_ffn` is true, and only the plain MLP is supported");
     c.hiddenSize = config.whole("hidden_size");
@@ -211,14 +211,14 @@ DinoConfig dinoConfig(const HfConfig& config)
     return c;
 }
 
-ClipConfig clipConfig(const HfConfig& config)
+HfClip clipConfig(const HfConfig& config)
 {
     const std::string type = config.text("model_type");
     const bool isSiglip = type.starts_with("siglip");
     if (!isSiglip && !type.starts_with("clip"))
         config.complain(fmt::format("`model_type` is {}; clip, siglip or siglip2 is needed", type));
     const bool isImageAlone = type.ends_with("vision_model");
-    ClipConfig c;
+    HfClip c;
     c.isSiglip = isSiglip;
     const TowerDefaults image =
         isSiglip ? TowerDefaults{768, 3072, 12, 12, 1e-6, "gelu_pytorch_tanh", 16}

@@ -41,7 +41,7 @@ private:
 };
 
 /// Llama family.
-struct LlamaConfig {
+struct HfLlama {
     Index hiddenSize = 0, intermediateSize = 0, layers = 0, heads = 0, keyHeads = 0, headSize = 0;
     Index vocabularySize = 0, longestContext = 0;
     double ropeTheta = 10000, epsilon = 1e-6;
@@ -49,10 +49,10 @@ struct LlamaConfig {
     std::optional<Index> beginToken, endToken, padToken;
 };
 /// Throws InputError also where heads do not divide evenly or RoPE is scaled.
-LlamaConfig llamaConfig(const HfConfig& config);
+HfLlama llamaConfig(const HfConfig& config);
 
 /// DINOv2, with or without registers.
-struct DinoConfig {
+struct HfDino {
     Index hiddenSize = 0, mlpSize = 0, layers = 0, heads = 0;
     Index imageSize = 0, patchSize = 0, channels = 3, registers = 0;
     double epsilon = 1e-6, layerScale = 1;
@@ -60,10 +60,10 @@ struct DinoConfig {
     std::string activation = "gelu";
 };
 /// Throws InputError where use_swiglu_ffn is true.
-DinoConfig dinoConfig(const HfConfig& config);
+HfDino dinoConfig(const HfConfig& config);
 
 /// Image or text tower of CLIP and SigLIP.
-struct TowerConfig {
+struct HfTower {
     Index hiddenSize = 0, intermediateSize = 0, layers = 0, heads = 0;
     double epsilon = 1e-5;
     std::string activation; ///< quick_gelu, gelu, gelu_pytorch_tanh
@@ -73,14 +73,14 @@ struct TowerConfig {
     Index vocabularySize = 0, longestText = 0;
     std::optional<Index> beginToken, endToken, padToken;
 };
-struct ClipConfig {
+struct HfClip {
     bool isSiglip = false;
-    TowerConfig image;
-    std::optional<TowerConfig> text;
+    HfTower image;
+    std::optional<HfTower> text;
     Index projectionSize = 0; ///< D; for SigLIP the width of the image tower
 };
 /// model_type clip, siglip or siglip2 (or their vision models alone); keys that the ecosystem
 /// leaves out where they hold the default of the model class are filled in.
-ClipConfig clipConfig(const HfConfig& config);
+HfClip clipConfig(const HfConfig& config);
 
 } // namespace vergence

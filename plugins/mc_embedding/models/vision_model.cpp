@@ -64,7 +64,7 @@ private:
 void compareTransformers(const std::filesystem::path& path, const TowerShape& tower,
                          std::vector<std::string>& notes)
 {
-    const ClipConfig config = clipConfig(HfConfig::read(path));
+    const HfClip config = clipConfig(HfConfig::read(path));
     Conflicts conflicts(path.filename().string(), notes);
     const auto& said = config.image;
     conflicts.compare("hidden_size", said.hiddenSize, tower.width);

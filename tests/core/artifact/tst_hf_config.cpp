@@ -29,7 +29,7 @@ class TestHfConfig : public QObject {
 private Q_SLOTS:
     void llamaIsRead()
     {
-        const LlamaConfig c = llamaConfig(configOf(kLlama));
+        const HfLlama c = llamaConfig(configOf(kLlama));
         QCOMPARE(c.hiddenSize, 576);
         QCOMPARE(c.headSize, 64);
         QCOMPARE(c.keyHeads, 3);
@@ -40,7 +40,7 @@ private Q_SLOTS:
 
     void dinoIsRead()
     {
-        const DinoConfig c = dinoConfig(configOf(R"({"model_type": "dinov2_with_registers",
+        const HfDino c = dinoConfig(configOf(R"({"model_type": "dinov2_with_registers",
             "hidden_size": 384, "num_hidden_layers": 12, "num_attention_heads": 6, "mlp_ratio": 4,
             "image_size": 518, "patch_size": 14, "layer_norm_eps": 1e-06})"));
         QCOMPARE(c.mlpSize, 1536);
@@ -51,7 +51,7 @@ private Q_SLOTS:
 
     void clipFillsInWhatIsLeftOut()
     {
-        const ClipConfig clip = clipConfig(
+        const HfClip clip = clipConfig(
             configOf(R"({"model_type": "clip", "projection_dim": 512, "vision_config": {},
                          "text_config": {"eos_token_id": 49407}})"));
         QCOMPARE(clip.image.patchSize, 32);
@@ -59,7 +59,7 @@ private Q_SLOTS:
         QCOMPARE(clip.text->longestText, 77);
         QCOMPARE(clip.text->heads, 8);
         QVERIFY(clip.text->endToken == 49407);
-        const ClipConfig siglip =
+        const HfClip siglip =
             clipConfig(configOf(R"({"model_type": "siglip", "vision_config": {"hidden_size": 1152,
                          "num_attention_heads": 16, "image_size": 384, "patch_size": 14}})"));
         QVERIFY(siglip.isSiglip && !siglip.text);
