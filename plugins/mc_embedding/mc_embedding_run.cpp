@@ -9,6 +9,7 @@
 #include "core/base/log.h"
 #include "core/plugin/plugin_registry.h"
 #include "plugins/mc_embedding/report/study_report.h"
+#include "plugins/mc_embedding/study/forecast.h"
 #include "plugins/mc_embedding/study/live_report.h"
 #include "plugins/mc_embedding/study/study_files.h"
 
@@ -50,6 +51,7 @@ void McEmbeddingRun::prepare(RunContext& context)
     context.phase(1, 3, "listing images");
     m_isCpu = context.device()->isCpu();
     m_plan = makePlan(m_config);
+    log("mc_embedding").info("{}", forecastSentence(workloadsOf(m_plan)));
     m_state.seed = m_config.seed;
     m_state.device = context.device()->info().name;
     for (const Field& field : context.config().schema().fields()) {

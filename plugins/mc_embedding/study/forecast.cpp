@@ -6,6 +6,16 @@
 
 namespace vergence::mc_embedding {
 
+std::vector<Workload> workloadsOf(const StudyPlan& plan)
+{
+    std::vector<Workload> workloads;
+    for (const ModelPlan& model : plan.models)
+        for (const MeasurementPlan& measurement : model.measurements)
+            workloads.push_back({*towerShape(model.model), double(measurement.images),
+                                 double(measurement.trials), double(measurement.passes.back())});
+    return workloads;
+}
+
 double totalFlop(const std::vector<Workload>& workloads)
 {
     double sum = 0;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "plugins/mc_embedding/compute/model_zoo.h"
+#include "plugins/mc_embedding/study/plan.h"
 
 namespace vergence::mc_embedding {
 
@@ -15,6 +16,8 @@ struct Workload {
     double forwards() const { return images * trials * passes; }
     double flop() const { return forwards() * tower.flop(); }
 };
+/// What a plan asks of each encoder, degraded copies included.
+std::vector<Workload> workloadsOf(const StudyPlan& plan);
 double totalFlop(const std::vector<Workload>& workloads);
 
 /// What a processor reaches in products of 16 bits with sums of 32 (section 11.2).

@@ -70,6 +70,18 @@ private slots:
         QVERIFY(expectedSeconds(exp5(), device("RTX 5000 Ada, 16 GB")) <= 240);
     }
 
+    void plansOfThePresetsAskForThatWork()
+    {
+        McEmbeddingConfig first; // the defaults are those of exp0_seed
+        QCOMPARE(totalFlop(workloadsOf(makePlan(first))), totalFlop(exp0()));
+
+        McEmbeddingConfig all = first;
+        all.experiment = {"phase1"};
+        all.exp5Count = 5000;
+        // 0b and 4 add nothing to Exp 0; Exp 5 measures clip_b32 and siglip2_b16 (section 11.1).
+        QVERIFY(isNear(totalFlop(workloadsOf(makePlan(all))), 2.43e17, 0.005));
+    }
+
     void sentenceNamesEveryDevice()
     {
         const std::string text = forecastSentence(exp0());
