@@ -28,14 +28,26 @@ class TestMcDemo : public test::CliBench {
     std::filesystem::path m_run;
     StudyState m_study;
 
+    /// Longer than other commands may take.
+    test::Outcome patiently(const QStringList& arguments)
+    {
+        const auto process = start(arguments);
+        test::Outcome outcome;
+        if (process->waitForFinished(400'000) && process->exitStatus() == QProcess::NormalExit)
+            outcome.code = process->exitCode();
+        outcome.out = QString::fromUtf8(process->readAllStandardOutput());
+        outcome.err = QString::fromUtf8(process->readAllStandardError());
+        return outcome;
+    }
+
 private Q_SLOTS:
     void initTestCase()
     {
         makeHome();
         const double start = steadySeconds();
         const test::Outcome outcome =
-            vergence({"run", "mc_embedding", "--preset", "demo", "--device", "cpu", "--zip",
-                      "--run-dir", path("demo")});
+            patiently({"run", "mc_embedding", "--preset", "demo", "--device", "cpu", "--zip",
+                       "--run-dir", path("demo")});
         qInfo("The demo took %.1f s.", steadySeconds() - start);
         QVERIFY2(outcome.code == 0, qPrintable(outcome.err));
         m_run = path("demo").toStdString();
@@ -134,7 +146,7 @@ private Q_SLOTS:
                                     "--checkpoint-every",
                                     "1",
                                     "--run-dir"};
-        const test::Outcome whole = vergence(arguments + QStringList{path("whole")});
+        const test::Outcome whole = patiently(arguments + QStringList{path("whole")});
         QVERIFY2(whole.code == 0, qPrintable(whole.err));
         const RunFolder folder{path("killed").toStdString()};
         auto process = start(arguments + QStringList{path("killed")});
@@ -144,7 +156,7 @@ private Q_SLOTS:
         QCOMPARE(process->state(), QProcess::Running);
         process->kill();
         process->waitForFinished();
-        const test::Outcome rest = vergence({"run", path("killed"), "--resume"});
+        const test::Outcome rest = patiently({"run", path("killed"), "--resume"});
         QVERIFY2(rest.code == 0, qPrintable(rest.err));
         const StudyState a = readStudy(path("whole").toStdString()), b = readStudy(folder.root);
         for (const char* score : {"trace_pre", "trace_post", "weighted_trace"}) {
@@ -174,18 +186,18 @@ private Q_SLOTS:
         QVERIFY(count >= 10);
         const QString manifest = written("fox.tsv", list);
         const test::Outcome outcome =
-            vergence({"run",       "mc_embedding",
-                      "--device",  "cpu",
-                      "--set",     "models=[\"tiny_clip\", \"tiny_siglip\"]",
-                      "--set",     "experiment=[\"exp0\", \"exp5\"]",
-                      "--set",     "p=0.05",
-                      "--set",     "trials=4",
-                      "--set",     "passes=[4, 16]",
-                      "--set",     "manifest=" + manifest,
-                      "--set",     "folder=" + QString::fromStdString(folder.string()),
-                      "--set",     QString("count=%1").arg(count),
-                      "--set",     "sampling=manifest",
-                      "--run-dir", path("fox")});
+            patiently({"run",       "mc_embedding",
+                       "--device",  "cpu",
+                       "--set",     "models=[\"tiny_clip\", \"tiny_siglip\"]",
+                       "--set",     "experiment=[\"exp0\", \"exp5\"]",
+                       "--set",     "p=0.05",
+                       "--set",     "trials=4",
+                       "--set",     "passes=[4, 16]",
+                       "--set",     "manifest=" + manifest,
+                       "--set",     "folder=" + QString::fromStdString(folder.string()),
+                       "--set",     QString("count=%1").arg(count),
+                       "--set",     "sampling=manifest",
+                       "--run-dir", path("fox")});
         QVERIFY2(outcome.code == 0, qPrintable(outcome.err));
         const StudyState study = readStudy(path("fox").toStdString());
         QCOMPARE(study.images.images.size(), static_cast<std::size_t>(count));
