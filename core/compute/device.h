@@ -84,9 +84,8 @@ protected:
     DeviceInfo m_info;
 };
 
-/// The CPU of this computer. `threads` = 0 takes what the process may use. Kernels give the same
-/// bits for every count; products may differ in the last bits between counts
-/// (core/compute/dense.h).
+/// The CPU of this computer. `threads` = 0 takes what the process may use; results do not depend on
+/// it.
 std::shared_ptr<Device> makeCpuDevice(int threads = 0);
 
 } // namespace vergence
