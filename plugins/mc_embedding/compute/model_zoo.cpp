@@ -112,4 +112,13 @@ std::optional<TowerShape> towerShape(const std::string& key)
     return found == zoo.end() ? std::nullopt : std::optional(*found);
 }
 
+Index sequencesPerTile(const TowerShape& tower, bool isCpu)
+{
+    const Index wanted = isCpu ? 256 : 4096; // rows of a product that are worth a call
+    Index sequences = 1;
+    while (sequences * tower.tokens() < wanted)
+        sequences *= 2;
+    return sequences;
+}
+
 } // namespace vergence::mc_embedding

@@ -38,4 +38,8 @@ const std::vector<TowerShape>& modelZoo();
 /// Nothing where the key is unknown.
 std::optional<TowerShape> towerShape(const std::string& key);
 
+/// Sequences (an image in a pass) that an encoder's products take at once, a power of two; fewer
+/// cost as much.
+Index sequencesPerTile(const TowerShape& tower, bool isCpu);
+
 } // namespace vergence::mc_embedding

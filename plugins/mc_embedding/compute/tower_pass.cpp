@@ -6,19 +6,8 @@ namespace vergence::mc_embedding {
 
 namespace {
 
-/// Rows of a product that are worth a call.
-constexpr Index kRowsOnCpu = 256, kRowsOnCuda = 4096;
 /// Products over few rows may be computed another way, in other bits.
 constexpr Index kLeastTailRows = 32;
-
-Index sequencesPerTile(const TowerShape& tower, const Device& device)
-{
-    const Index wanted = device.isCpu() ? kRowsOnCpu : kRowsOnCuda;
-    Index sequences = 1;
-    while (sequences * tower.tokens() < wanted)
-        sequences *= 2;
-    return sequences;
-}
 
 /// The first rows of a matrix under another number of columns.
 Tensor reshapedStart(const Tensor& matrix, Shape shape)
@@ -35,7 +24,7 @@ TowerPass::TowerPass(Stream& stream, std::shared_ptr<Device> device, const Tower
       m_tower(tower),
       m_weights(weights),
       m_options(options),
-      m_sequences(sequencesPerTile(tower, *m_device))
+      m_sequences(sequencesPerTile(tower, m_device->isCpu()))
 {
     allocate(stream);
 }

@@ -134,15 +134,17 @@ StudyPlan makePlan(const McEmbeddingConfig& config)
 BatchSize chosenBatch(const McEmbeddingConfig& config, const TowerShape& tower, bool isCpu,
                       int mostPasses)
 {
-    // A tenth of a second at what two cores and what a large card reach; at most the sequences of
-    // section 10.5. toy_linear has no tower but costs about this much.
+    // A tenth of a second at what two cores and what a large card reach, but whole tiles; at most
+    // the sequences of section 10.5. toy_linear has no tower but costs about this much.
     const double flop = std::max(tower.flop(), 1e6);
     const double budget = isCpu ? 4e9 : 4e13;
     // Powers of two: whole tiles of products, and even shares of the passes.
     const auto power = [](double value) {
         return static_cast<int>(std::bit_floor(static_cast<unsigned>(std::max(value, 1.0))));
     };
-    const double sequences = std::clamp(budget / flop, 1.0, isCpu ? 256.0 : 2048.0);
+    const auto least = static_cast<double>(sequencesPerTile(tower, isCpu));
+    const double sequences =
+        std::max(std::clamp(budget / flop, 1.0, isCpu ? 256.0 : 2048.0), least);
     BatchSize size;
     size.images =
         config.batchImages > 0 ? config.batchImages : std::min(power(std::sqrt(sequences)), 16);

@@ -40,7 +40,8 @@ struct StudyPlan {
 StudyPlan makePlan(const McEmbeddingConfig& config);
 
 /// Images of a chunk and passes at once: from the work of one pass of one image, so that one block
-/// takes a tenth of a second on this kind of device.
+/// takes a tenth of a second on this kind of device, or a whole tile of products where that is
+/// more.
 struct BatchSize {
     int images = 1, passes = 1;
 };

@@ -35,6 +35,16 @@ class TestMcConfig : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
+    void batchesAreWholeTiles()
+    {
+        for (const TowerShape& tower : modelZoo())
+            for (const bool isCpu : {true, false}) {
+                const BatchSize size = chosenBatch(McEmbeddingConfig{}, tower, isCpu, 64);
+                const Index sequences = Index{size.images} * size.passes;
+                QVERIFY2(sequences % sequencesPerTile(tower, isCpu) == 0, tower.key.c_str());
+            }
+    }
+
     void contradictionsAreTold_data()
     {
         QTest::addColumn<QStringList>("assignments");

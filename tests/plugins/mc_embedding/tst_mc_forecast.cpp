@@ -1,5 +1,6 @@
 #include <QTest>
 
+#include "plugins/mc_embedding/mc_embedding_config.h"
 #include "plugins/mc_embedding/study/forecast.h"
 #include "tests/support/numbers.h"
 
@@ -41,7 +42,7 @@ bool isNear(double value, double printed, double relative)
 /// Sections 11.1 and 11.2 of the specification.
 class TestForecast : public QObject {
     Q_OBJECT
-private slots:
+private Q_SLOTS:
     void workIsThatOfTheTable()
     {
         // Printed with three digits.
