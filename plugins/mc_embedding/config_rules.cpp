@@ -112,6 +112,9 @@ Issues checkPasses(const C& c)
             warning("models", "exp4 compares models; with one model its comparison is empty."));
     if (c.exp5Count > 0 && !c.runs("exp5"))
         issues.push_back(warning("exp5_count", "exp5_count has no effect without exp5."));
+    for (const std::string& model : c.exp5Models)
+        if (std::find(c.models.begin(), c.models.end(), model) == c.models.end())
+            issues.push_back(error("exp5_models", model + " is not among the models."));
     return issues;
 }
 

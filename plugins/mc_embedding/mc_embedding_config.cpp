@@ -174,6 +174,9 @@ void addStudy(Builder& b)
         .range(1, 65535)
         .advanced()
         .help("Trials for exp5 where exp5_count is not 0.");
+    b.add("exp5_models", &C::exp5Models)
+        .advanced()
+        .help("Which of the models exp5 judges; empty: all.");
     b.add("reuse_from", &C::reuseFrom)
         .advanced()
         .help("Folder of an earlier run: what it measured under the same settings is taken over, "

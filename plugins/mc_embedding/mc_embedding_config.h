@@ -40,6 +40,7 @@ struct McEmbeddingConfig {
     std::string variance = "unbiased";
     int geometryTrials = 5;
     int exp5Count = 0, exp5Trials = 1;
+    std::vector<std::string> exp5Models; ///< empty: all
     std::filesystem::path reuseFrom;
 
     std::vector<std::string> comparePlacements, compareActivations;

@@ -107,18 +107,25 @@ ModelPlan ambiguityPlan(const McEmbeddingConfig& config, const std::string& mode
     return plan;
 }
 
+bool isJudged(const McEmbeddingConfig& config, const std::string& model)
+{
+    const auto& some = config.exp5Models;
+    return runsAny(config, {"exp5", "conformal"}) &&
+           (some.empty() || std::find(some.begin(), some.end(), model) != some.end());
+}
+
 } // namespace
 
 StudyPlan makePlan(const McEmbeddingConfig& config)
 {
     const bool repeats =
         runsAny(config, {"exp0", "exp0b", "exp4", "exp1", "exp3", "mnist_grid", "degradation"});
-    const bool judges = runsAny(config, {"exp5", "conformal"});
-    const bool judgesApart = judges && config.exp5Count > 0;
     StudyPlan plan;
     for (const std::string& model : config.models) {
+        const bool judges = isJudged(config, model);
+        const bool judgesApart = judges && config.exp5Count > 0;
         for (const Variant& variant : variantsOf(config)) {
-            if (repeats || !judgesApart)
+            if (repeats || (judges && !judgesApart))
                 plan.models.push_back(sharedPlan(config, model, variant, judges && !judgesApart));
             if (judgesApart)
                 plan.models.push_back(ambiguityPlan(config, model, variant, !repeats));

@@ -79,6 +79,7 @@ private Q_SLOTS:
         McEmbeddingConfig all = first;
         all.experiment = {"phase1"};
         all.exp5Count = 5000;
+        all.exp5Models = {"clip_b32", "siglip2_b16"};
         // 0b and 4 add nothing to Exp 0; Exp 5 measures clip_b32 and siglip2_b16 (section 11.1).
         QVERIFY(isNear(totalFlop(workloadsOf(makePlan(all))), 2.43e17, 0.005));
     }
