@@ -10,7 +10,10 @@ namespace vergence {
 /// on to the form, whose shortcuts they are; Qt's own would take them for a search of its entries.
 class FormCombo : public QComboBox {
 public:
-    using QComboBox::QComboBox;
+    explicit FormCombo(QWidget* parent = nullptr) : QComboBox(parent)
+    {
+        setFocusPolicy(Qt::StrongFocus); // by default the wheel brings the focus
+    }
 
 protected:
     void keyPressEvent(QKeyEvent* event) override
