@@ -85,8 +85,9 @@ def attention():
             return F.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=shared)
 
         def both(q=q, k=k, v=v, grad=grad, forward=forward):
-            inputs = [t.detach().requires_grad_(True) for t in (q, k, v)]
-            forward(*inputs).backward(grad)
+            with torch.enable_grad():
+                inputs = [t.detach().requires_grad_(True) for t in (q, k, v)]
+                forward(*inputs).backward(grad)
 
         if sq == 1:
             yield ("decode/" + name, 4.0 * 64 * pairs, forward)
