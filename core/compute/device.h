@@ -84,8 +84,8 @@ protected:
     DeviceInfo m_info;
 };
 
-/// The CPU of this computer. `threads` = 0 takes what the process may use; results do not depend on
-/// it.
+/// The CPU of this computer. `threads` = 0 takes what the process may use. Kernels give the same
+/// bits for every count; products may differ in the last ones (core/compute/dense.h).
 std::shared_ptr<Device> makeCpuDevice(int threads = 0);
 
 } // namespace vergence
