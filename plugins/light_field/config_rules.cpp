@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/config/rule_issues.h"
+
 namespace vergence::light_field {
 
 namespace {
@@ -13,48 +15,30 @@ namespace {
 using C = LightFieldConfig;
 using Issues = std::vector<ConfigIssue>;
 
-ConfigIssue issue(IssueSeverity severity, std::string key, std::string sentence)
-{
-    ConfigIssue result;
-    result.severity = severity;
-    result.key = std::move(key);
-    result.sentence = std::move(sentence);
-    return result;
-}
-
-ConfigIssue error(std::string key, std::string sentence)
-{
-    return issue(IssueSeverity::Error, std::move(key), std::move(sentence));
-}
-
-ConfigIssue warning(std::string key, std::string sentence)
-{
-    return issue(IssueSeverity::Warning, std::move(key), std::move(sentence));
-}
-
 Issues checkOrder(const C& c)
 {
     Issues issues;
     if (c.mlaZ <= c.tunableZ)
         issues.push_back(
-            error("mla_z", fmt::format("mla_z ({} mm) must lie beyond tunable_z ({} mm).", c.mlaZ,
-                                       c.tunableZ)));
+            ruleError("mla_z", fmt::format("mla_z ({} mm) must lie beyond tunable_z ({} mm).",
+                                           c.mlaZ, c.tunableZ)));
     if (c.mlaCount > 0 && c.mlaCount % 2 == 0)
-        issues.push_back(
-            error("mla_count", fmt::format("mla_count must be odd or 0 (found {}).", c.mlaCount)));
+        issues.push_back(ruleError(
+            "mla_count", fmt::format("mla_count must be odd or 0 (found {}).", c.mlaCount)));
     if (c.headroom > c.planes)
-        issues.push_back(error("headroom", fmt::format("headroom ({}) must not exceed planes ({}).",
-                                                       c.headroom, c.planes)));
+        issues.push_back(
+            ruleError("headroom", fmt::format("headroom ({}) must not exceed planes ({}).",
+                                              c.headroom, c.planes)));
     if (c.accRange == "manual" && c.accNear < c.accFar)
         issues.push_back(
-            error("acc_near", fmt::format("acc_near ({} D) must not be below acc_far ({} D).",
-                                          c.accNear, c.accFar)));
+            ruleError("acc_near", fmt::format("acc_near ({} D) must not be below acc_far ({} D).",
+                                              c.accNear, c.accFar)));
     if (c.sphereRadius >= c.sphereDistance)
-        issues.push_back(
-            error("sphere_radius",
-                  fmt::format("sphere_radius ({} mm) must be below sphere_distance ({} mm), or the "
-                              "eye is inside the sphere.",
-                              c.sphereRadius, c.sphereDistance)));
+        issues.push_back(ruleError(
+            "sphere_radius",
+            fmt::format("sphere_radius ({} mm) must be below sphere_distance ({} mm), or the "
+                        "eye is inside the sphere.",
+                        c.sphereRadius, c.sphereDistance)));
     return issues;
 }
 
@@ -64,7 +48,7 @@ Issues checkCoarse(const C& c)
         return {};
     Issues issues;
     const auto add = [&](const char* sentence) {
-        issues.push_back(error("coarse_iterations", sentence));
+        issues.push_back(ruleError("coarse_iterations", sentence));
     };
     if (c.isSeedProfile() || c.solver == "direct")
         add("coarse_iterations needs the physical profile and a solver that iterates; set it to "
@@ -81,15 +65,15 @@ Issues checkPlanes(const C& c)
 {
     Issues issues;
     if (c.planeSpacing == "list" && static_cast<int>(c.focalLengths.size()) != c.planes)
-        issues.push_back(
-            error("focal_lengths",
-                  fmt::format("focal_lengths must name one focal length per plane ({}, found {}).",
-                              c.planes, c.focalLengths.size())));
+        issues.push_back(ruleError(
+            "focal_lengths",
+            fmt::format("focal_lengths must name one focal length per plane ({}, found {}).",
+                        c.planes, c.focalLengths.size())));
     const bool needsPlane = c.planeSpacing == "depth" || c.planeSpacing == "auto";
     if (!needsPlane || c.mlaZ <= c.tunableZ)
         return issues;
     if (c.panelGap == c.mlaFocal) {
-        issues.push_back(error(
+        issues.push_back(ruleError(
             "panel_gap",
             "panel_gap equals mla_focal: the lenslets collimate and there is no central depth "
             "plane to place. Choose plane_spacing = \"linear\" or \"list\", or another gap."));
@@ -98,19 +82,19 @@ Issues checkPlanes(const C& c)
     const double conjugate = c.panelGap * c.mlaFocal / (c.panelGap - c.mlaFocal);
     const double relay = c.mlaZ - c.tunableZ - conjugate;
     if (relay <= 0)
-        issues.push_back(
-            error("panel_gap",
-                  fmt::format("The lenslets image the panel {:.3g} mm in front of them, beyond the "
-                              "tunable lens: planes cannot be placed by depth.",
-                              conjugate)));
+        issues.push_back(ruleError(
+            "panel_gap",
+            fmt::format("The lenslets image the panel {:.3g} mm in front of them, beyond the "
+                        "tunable lens: planes cannot be placed by depth.",
+                        conjugate)));
     if (c.planeSpacing == "depth" && c.depthNear >= c.depthFar)
-        issues.push_back(
-            error("depth_near", fmt::format("depth_near ({} mm) must be below depth_far ({} mm).",
-                                            c.depthNear, c.depthFar)));
+        issues.push_back(ruleError(
+            "depth_near", fmt::format("depth_near ({} mm) must be below depth_far ({} mm).",
+                                      c.depthNear, c.depthFar)));
     if (c.planeSpacing == "depth" && c.depthNear <= c.tunableZ)
-        issues.push_back(
-            error("depth_near", fmt::format("depth_near ({} mm) must lie beyond tunable_z ({} mm).",
-                                            c.depthNear, c.tunableZ)));
+        issues.push_back(ruleError(
+            "depth_near", fmt::format("depth_near ({} mm) must lie beyond tunable_z ({} mm).",
+                                      c.depthNear, c.tunableZ)));
     return issues;
 }
 
@@ -122,30 +106,30 @@ Issues checkScenes(const C& c)
         for (const auto& name : c.scenes) {
             if (std::find(known.begin(), known.end(), name) == known.end())
                 issues.push_back(
-                    error("scenes", fmt::format("There is no scene `{}`; there are {}.", name,
-                                                fmt::join(known, ", "))));
+                    ruleError("scenes", fmt::format("There is no scene `{}`; there are {}.", name,
+                                                    fmt::join(known, ", "))));
         }
     }
     if (c.sweep == "parameter" && !isSweepable(c.sweepKey))
-        issues.push_back(
-            error("sweep_key", fmt::format("sweep_key must name a numeric parameter (found `{}`).",
-                                           c.sweepKey)));
+        issues.push_back(ruleError(
+            "sweep_key",
+            fmt::format("sweep_key must name a numeric parameter (found `{}`).", c.sweepKey)));
     if (c.sweep == "image") {
         for (const auto& [key, path] :
              {std::pair("color_image", c.colorImage), std::pair("depth_image", c.depthImage)}) {
             std::error_code code;
             if (path.empty())
-                issues.push_back(
-                    error(key, fmt::format("{} must name a file when sweep = \"image\".", key)));
+                issues.push_back(ruleError(
+                    key, fmt::format("{} must name a file when sweep = \"image\".", key)));
             else if (!std::filesystem::is_regular_file(path, code))
                 issues.push_back(
-                    error(key, fmt::format("{} does not exist: {}.", key, path.string())));
+                    ruleError(key, fmt::format("{} does not exist: {}.", key, path.string())));
         }
         if (c.depthImageNear >= c.depthImageFar)
-            issues.push_back(
-                error("depth_image_near",
-                      fmt::format("depth_image_near ({} mm) must be below depth_image_far ({} mm).",
-                                  c.depthImageNear, c.depthImageFar)));
+            issues.push_back(ruleError(
+                "depth_image_near",
+                fmt::format("depth_image_near ({} mm) must be below depth_image_far ({} mm).",
+                            c.depthImageNear, c.depthImageFar)));
     }
     return issues;
 }
@@ -156,31 +140,31 @@ Issues checkProfile(const C& c)
     if (c.isSeedProfile()) {
         if (c.solver == "direct")
             issues.push_back(
-                error("solver", "The analytic competitor needs profile = \"physical\"."));
+                ruleError("solver", "The analytic competitor needs profile = \"physical\"."));
         if (c.init == "direct")
-            issues.push_back(error("init", "init = \"direct\" needs profile = \"physical\"."));
+            issues.push_back(ruleError("init", "init = \"direct\" needs profile = \"physical\"."));
         if (c.sampling == "bilinear")
-            issues.push_back(error("sampling",
-                                   "The seed profile reads one texel per ray; choose sampling = "
-                                   "\"auto\" or \"nearest_floor\", or profile = \"physical\"."));
+            issues.push_back(
+                ruleError("sampling", "The seed profile reads one texel per ray; choose sampling = "
+                                      "\"auto\" or \"nearest_floor\", or profile = \"physical\"."));
         if (c.missingPolicy == "absorb")
-            issues.push_back(
-                error("missing_policy",
-                      "The seed profile takes the mean of the rays that are left; choose "
-                      "missing_policy = \"auto\" or \"renormalise\", or profile = \"physical\"."));
+            issues.push_back(ruleError(
+                "missing_policy",
+                "The seed profile takes the mean of the rays that are left; choose "
+                "missing_policy = \"auto\" or \"renormalise\", or profile = \"physical\"."));
         if (c.retinaSize != 40.0 || c.planeSpacing != "linear")
-            issues.push_back(
-                warning("profile",
-                        "The seed profile reproduces the original only with retina_size = 40 and "
-                        "plane_spacing = \"linear\"; start from the preset seed-a100."));
+            issues.push_back(ruleWarning(
+                "profile",
+                "The seed profile reproduces the original only with retina_size = 40 and "
+                "plane_spacing = \"linear\"; start from the preset seed-a100."));
     } else if (c.accCount == 1 && c.eyeCount == 1) {
         issues.push_back(
-            warning("acc_count", "Single-state fit: quality elsewhere is not constrained."));
+            ruleWarning("acc_count", "Single-state fit: quality elsewhere is not constrained."));
     }
     if (c.smoothness > 0 && c.isSeedProfile())
-        issues.push_back(error("smoothness", "smoothness needs profile = \"physical\"."));
+        issues.push_back(ruleError("smoothness", "smoothness needs profile = \"physical\"."));
     if (c.roiWeight == 0 && c.bgWeight == 0)
-        issues.push_back(error(
+        issues.push_back(ruleError(
             "roi_weight", "roi_weight and bg_weight must not both be 0: nothing would be fitted."));
     return issues;
 }
@@ -202,20 +186,20 @@ Issues checkQuality(const C& c)
         const double adequacy =
             samplingAdequacy(optics, static_cast<int>(states.size()), c.raysPerPixel);
         if (adequacy < 2)
-            issues.push_back(
-                warning("rays_per_pixel",
-                        fmt::format("Only {:.1f} samples touch a texel (8 are good): what is not "
-                                    "sampled is not optimised. Raise rays_per_pixel or states, or "
-                                    "lower panel_res.",
-                                    adequacy)));
+            issues.push_back(ruleWarning(
+                "rays_per_pixel",
+                fmt::format("Only {:.1f} samples touch a texel (8 are good): what is not "
+                            "sampled is not optimised. Raise rays_per_pixel or states, or "
+                            "lower panel_res.",
+                            adequacy)));
         const double spacing = widestPlaneSpacing(optics);
         if (spacing > 0.6)
-            issues.push_back(issue(IssueSeverity::Note, "planes",
-                                   fmt::format("Planes are {:.2f} D apart; beyond 0.6 D depth "
-                                               "blending visibly loses contrast.",
-                                               spacing)));
+            issues.push_back(ruleIssue(IssueSeverity::Note, "planes",
+                                       fmt::format("Planes are {:.2f} D apart; beyond 0.6 D depth "
+                                                   "blending visibly loses contrast.",
+                                                   spacing)));
     } catch (const Error& failure) {
-        issues.push_back(error("planes", failure.what()));
+        issues.push_back(ruleError("planes", failure.what()));
     }
     return issues;
 }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/config/rule_issues.h"
 #include "plugins/mc_embedding/compute/model_zoo.h"
 #include "plugins/mc_embedding/io/preprocess.h"
 #include "plugins/mc_embedding/study/score_kinds.h"
@@ -17,25 +18,6 @@ namespace {
 
 using C = McEmbeddingConfig;
 using Issues = std::vector<ConfigIssue>;
-
-ConfigIssue issue(IssueSeverity severity, std::string key, std::string sentence)
-{
-    ConfigIssue result;
-    result.severity = severity;
-    result.key = std::move(key);
-    result.sentence = std::move(sentence);
-    return result;
-}
-
-ConfigIssue error(std::string key, std::string sentence)
-{
-    return issue(IssueSeverity::Error, std::move(key), std::move(sentence));
-}
-
-ConfigIssue warning(std::string key, std::string sentence)
-{
-    return issue(IssueSeverity::Warning, std::move(key), std::move(sentence));
-}
 
 bool contains(const std::vector<std::string>& list, const std::string& name)
 {
@@ -50,10 +32,10 @@ Issues checkNames(const std::string& key, const std::vector<std::string>& given,
     std::set<std::string> seen;
     for (const std::string& name : given) {
         if (!contains(known, name))
-            issues.push_back(error(key, fmt::format("{} does not know `{}`; there are {}.", key,
-                                                    name, fmt::join(known, ", "))));
+            issues.push_back(ruleError(key, fmt::format("{} does not know `{}`; there are {}.", key,
+                                                        name, fmt::join(known, ", "))));
         else if (!seen.insert(name).second)
-            issues.push_back(error(key, fmt::format("{} names `{}` twice.", key, name)));
+            issues.push_back(ruleError(key, fmt::format("{} names `{}` twice.", key, name)));
     }
     return issues;
 }
@@ -74,17 +56,17 @@ Issues checkLists(const C& c)
                       {"canonical", "quick", "erf", "tanh"}));
     for (const std::string& name : c.degradations) {
         if (!isDegradation(name) || name == "none")
-            issues.push_back(
-                error("degradations",
-                      fmt::format("degradations does not know `{}`; write blur5 (radius), down4 "
-                                  "(factor), jpeg40 (quality) or occlude0.1 (share).",
-                                  name)));
+            issues.push_back(ruleError(
+                "degradations",
+                fmt::format("degradations does not know `{}`; write blur5 (radius), down4 "
+                            "(factor), jpeg40 (quality) or occlude0.1 (share).",
+                            name)));
     }
     for (const std::string& text : c.templates) {
         if (text.find("{}") == std::string::npos)
-            issues.push_back(
-                error("templates",
-                      fmt::format("The template \"{}\" has no {{}} for the class name.", text)));
+            issues.push_back(ruleError(
+                "templates",
+                fmt::format("The template \"{}\" has no {{}} for the class name.", text)));
     }
     return issues;
 }
@@ -94,27 +76,30 @@ Issues checkPasses(const C& c)
     Issues issues;
     for (std::size_t i = 1; i < c.passes.size(); ++i) {
         if (c.passes[i] <= c.passes[i - 1])
-            issues.push_back(error("passes", fmt::format("passes must ascend ({} comes after {}).",
-                                                         c.passes[i], c.passes[i - 1])));
+            issues.push_back(
+                ruleError("passes", fmt::format("passes must ascend ({} comes after {}).",
+                                                c.passes[i], c.passes[i - 1])));
     }
     const bool needsTrials = c.runs("exp0") || c.runs("exp4") || c.runs("exp1") || c.runs("exp3");
     if (c.trials < 2 && needsTrials)
-        issues.push_back(warning("trials", "One trial says nothing of repeatability; exp0, exp1, "
-                                           "exp3 and exp4 need at least 2."));
+        issues.push_back(ruleWarning("trials",
+                                     "One trial says nothing of repeatability; exp0, exp1, "
+                                     "exp3 and exp4 need at least 2."));
     if (c.runs("exp1") && c.compareP.size() < 2)
-        issues.push_back(
-            error("compare_p", "exp1 compares drop probabilities: name at least 2 in compare_p."));
+        issues.push_back(ruleError(
+            "compare_p", "exp1 compares drop probabilities: name at least 2 in compare_p."));
     if (c.runs("exp3") && c.comparePlacements.size() < 2)
-        issues.push_back(error("compare_placements",
-                               "exp3 compares placements: name at least 2 in compare_placements."));
+        issues.push_back(
+            ruleError("compare_placements",
+                      "exp3 compares placements: name at least 2 in compare_placements."));
     if (c.runs("exp4") && c.models.size() < 2)
         issues.push_back(
-            warning("models", "exp4 compares models; with one model its comparison is empty."));
+            ruleWarning("models", "exp4 compares models; with one model its comparison is empty."));
     if (c.exp5Count > 0 && !c.runs("exp5"))
-        issues.push_back(warning("exp5_count", "exp5_count has no effect without exp5."));
+        issues.push_back(ruleWarning("exp5_count", "exp5_count has no effect without exp5."));
     for (const std::string& model : c.exp5Models)
         if (std::find(c.models.begin(), c.models.end(), model) == c.models.end())
-            issues.push_back(error("exp5_models", model + " is not among the models."));
+            issues.push_back(ruleError("exp5_models", model + " is not among the models."));
     return issues;
 }
 
@@ -126,20 +111,20 @@ Issues checkPerturbation(const C& c)
         c.comparePlacements.empty() ? std::vector{c.placement} : c.comparePlacements;
     for (const std::string& placement : placements) {
         if ((placement == "stochastic_depth") != isDepth)
-            issues.push_back(error("kind", "kind = \"stochastic_depth\" and the placement "
-                                           "stochastic_depth belong together."));
+            issues.push_back(ruleError("kind", "kind = \"stochastic_depth\" and the placement "
+                                               "stochastic_depth belong together."));
     }
     const bool usesSites = contains(placements, "sites");
     if (usesSites && c.sites.empty())
-        issues.push_back(error("sites", "The placement sites needs a list of sites."));
+        issues.push_back(ruleError("sites", "The placement sites needs a list of sites."));
     if (!usesSites && !c.sites.empty())
-        issues.push_back(
-            error("sites", "sites is only used with placement = \"sites\"; empty it or set that."));
+        issues.push_back(ruleError(
+            "sites", "sites is only used with placement = \"sites\"; empty it or set that."));
     const bool masks = c.kind == "dropout" || isDepth;
     if (masks && c.p == 0 && c.compareP.empty())
-        issues.push_back(warning("p", "p = 0 masks nothing: all scores will be 0."));
+        issues.push_back(ruleWarning("p", "p = 0 masks nothing: all scores will be 0."));
     if (!masks && c.magnitude == 0)
-        issues.push_back(warning("magnitude", "magnitude = 0 changes nothing."));
+        issues.push_back(ruleWarning("magnitude", "magnitude = 0 changes nothing."));
     if (!issues.empty())
         return issues;
     try {
@@ -150,8 +135,8 @@ Issues checkPerturbation(const C& c)
             }
         }
     } catch (const ContractError& failure) {
-        issues.push_back(error(c.comparePlacements.empty() ? "placement" : "compare_placements",
-                               failure.what()));
+        issues.push_back(ruleError(c.comparePlacements.empty() ? "placement" : "compare_placements",
+                                   failure.what()));
     }
     return issues;
 }
@@ -163,11 +148,12 @@ Issues checkFolders(const C& c)
     const auto needsFolder = [&](const char* key, const std::filesystem::path& path) {
         if (!path.empty() && !std::filesystem::is_directory(path, code))
             issues.push_back(
-                error(key, fmt::format("{} is not a folder: {}.", key, path.string())));
+                ruleError(key, fmt::format("{} is not a folder: {}.", key, path.string())));
     };
     const auto needsFile = [&](const char* key, const std::filesystem::path& path) {
         if (!path.empty() && !std::filesystem::is_regular_file(path, code))
-            issues.push_back(error(key, fmt::format("{} is not a file: {}.", key, path.string())));
+            issues.push_back(
+                ruleError(key, fmt::format("{} is not a file: {}.", key, path.string())));
     };
     needsFolder("folder", c.folder);
     needsFile("manifest", c.manifest);
@@ -175,16 +161,16 @@ Issues checkFolders(const C& c)
     needsFolder("text_features", c.textFeatures);
     needsFolder("reuse_from", c.reuseFrom);
     if (c.folder.empty() && c.manifest.empty() && !paintsImages(c))
-        issues.push_back(error("folder", "folder must name a folder of pictures, or manifest a "
-                                         "list; only the demo models paint their own."));
+        issues.push_back(ruleError("folder", "folder must name a folder of pictures, or manifest a "
+                                             "list; only the demo models paint their own."));
     if (c.sampling == "manifest" && c.manifest.empty())
-        issues.push_back(error("manifest", "sampling = \"manifest\" needs a manifest."));
+        issues.push_back(ruleError("manifest", "sampling = \"manifest\" needs a manifest."));
     for (const std::string& model : c.models) {
         const std::filesystem::path folder = c.folderOf(model);
         const std::string key = "folder_" + model;
         needsFolder(key.c_str(), folder);
         if (folder.empty() && !isDemoModel(model) && !c.allowRandom && towerShape(model))
-            issues.push_back(warning(
+            issues.push_back(ruleWarning(
                 key, fmt::format("{} has no folder of weights and will be left out.", model)));
     }
     return issues;
