@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include <QTest>
+
 #include "core/artifact/safetensors.h"
 #include "core/compute/rng.h"
 #include "plugins/mc_embedding/models/vision_model.h"
@@ -124,5 +126,37 @@ struct EncoderSetup {
         return result;
     }
 };
+
+/// Placements that the tests go through.
+inline const std::vector<std::string> kPresets = {
+    "all_linear", "mlp_only",       "siglip_transformers", "siglip_timm_double",
+    "fc2_all",    "attention_only", "stochastic_depth",    "block_output"};
+
+inline void addTowerRows()
+{
+    QTest::addColumn<int>("device");
+    QTest::addColumn<QString>("tower");
+    forEachDevice([](const std::string& name, int device) {
+        for (const char* tower : {"tiny_clip", "tiny_siglip", "odd_clip", "odd_siglip"})
+            QTest::addRow("%s, %s", name.c_str(), tower) << device << QString(tower);
+    });
+}
+
+inline void addPresetRows()
+{
+    QTest::addColumn<int>("device");
+    QTest::addColumn<QString>("tower");
+    QTest::addColumn<QString>("preset");
+    forEachDevice([](const std::string& name, int device) {
+        for (const char* tower : {"tiny_clip", "tiny_siglip"}) {
+            for (const std::string& preset : kPresets) {
+                if (preset.starts_with("siglip") && tower == std::string("tiny_clip"))
+                    continue;
+                QTest::addRow("%s, %s, %s", name.c_str(), tower, preset.c_str())
+                    << device << QString(tower) << QString::fromStdString(preset);
+            }
+        }
+    });
+}
 
 } // namespace vergence::test

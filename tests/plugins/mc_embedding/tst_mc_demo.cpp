@@ -7,6 +7,7 @@
 #include "plugins/mc_embedding/study/study_files.h"
 #include "plugins/mc_embedding/study/study_numbers.h"
 #include "tests/app/cli/cli_bench.h"
+#include "tests/support/golden.h"
 
 using namespace vergence;
 using namespace vergence::mc_embedding;
@@ -169,12 +170,7 @@ private Q_SLOTS:
     /// Real photographs, where they are at hand: everything runs and is finite.
     void photographsAreMeasured()
     {
-        const std::filesystem::path fox =
-            std::filesystem::path(VERGENCE_SOURCE_DIR).parent_path() / "shared/data/fox/images";
-        const char* wanted = std::getenv("VERGENCE_FOX");
-        const std::filesystem::path folder = wanted ? std::filesystem::path(wanted) : fox;
-        if (!std::filesystem::is_directory(folder))
-            QSKIP("No photographs: name a folder as VERGENCE_FOX.");
+        VERGENCE_DATA_FOLDER(folder, "fox/images");
         // A list with classes, since the photographs have none of their own.
         QByteArray list;
         int count = 0;
