@@ -54,11 +54,9 @@ void McEmbeddingRun::prepare(RunContext& context)
     log("mc_embedding").info("{}", forecastSentence(workloadsOf(m_plan)));
     m_state.seed = m_config.seed;
     m_state.device = context.device()->info().name;
-    for (const Field& field : context.config().schema().fields()) {
+    m_state.experiments = m_config.experiment;
+    for (const Field& field : context.config().schema().fields())
         m_state.settings[field.key] = toToml(context.config().value(field.key));
-        if (field.key == "experiment")
-            m_state.experiments = m_config.experiment;
-    }
     m_source = std::make_unique<ImageSource>(m_config, cacheFolderOf(m_config),
                                              context.artifacts().folder().root / "checkpoints" /
                                                  "painted");

@@ -125,7 +125,6 @@ ReportSection settingsSection(const StudyState& state)
     ReportTable table{"", {{{"setting"}, {"value"}}}, {}};
     for (const auto& [key, value] : state.settings)
         table.rows.push_back({{key}, {value}});
-    table.rows.push_back({{"seed"}, {std::to_string(state.seed)}});
     table.rows.push_back({{"device"}, {state.device}});
     table.rows.push_back({{"images"}, {std::to_string(state.images.images.size())}});
     section.tables.push_back(std::move(table));
