@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plugins/sugar/compute/rasteriser.h"
+
+namespace vergence::sugar {
+
+/// Everything that has one row per Gaussian, so that rows are copied, dropped and sorted together.
+struct TrainedGaussians {
+    Gaussians gaussians;
+    GaussianArrays moment1, moment2;
+    DensityStatistics statistics;
+
+    Index count() const { return gaussians.count; }
+    Index capacity() const { return gaussians.value.capacity(); }
+};
+
+/// Allocates moments and statistics (all 0) for Gaussians of the given capacity.
+TrainedGaussians trained(Stream& stream, Gaussians gaussians);
+
+struct DensitySettings {
+    enum class Mode { Classic, Absolute, Mcmc };
+    Mode mode = Mode::Classic;
+    double gradient = 2e-4;         ///< of the plain statistic
+    double absoluteGradient = 8e-4; ///< of the absolute one
+    double percentDense = 0.01;     ///< of the extent: larger ones are split, smaller ones cloned
+    double pruneOpacity = 0.005;
+    double maxWorldScale = 0.1;  ///< of the extent; pruned above, once opacities were reset
+    double maxScreenRadius = 20; ///< px; likewise
+    bool revisedOpacity = false; ///< children of a split get 1 − sqrt(1 − o)
+    Index cap = 6'000'000;       ///< never more Gaussians than this
+};
+
+struct DensityReport {
+    Index cloned = 0, split = 0, pruned = 0, relocated = 0, born = 0;
+    Index count = 0; ///< afterwards
+};
+
+/// Clones, splits and prunes by the statistics, then sets them to 0. New rows and copies get zero
+/// moments. `afterReset`: also prunes what is too large. Random numbers are functions of
+/// (seed, step, row). Source: 3D Gaussian Splatting (2023), section 5; AbsGS (2024).
+DensityReport densify(Stream& stream, TrainedGaussians& trained, const DensitySettings& settings,
+                      double extent, bool afterReset, std::uint64_t seed, std::int64_t step);
+
+/// Moves dead Gaussians onto living ones and adds 5 % up to the cap.
+/// Source: 3D Gaussian splatting as Markov chain Monte Carlo (2024), equations 9 and 10.
+DensityReport relocate(Stream& stream, TrainedGaussians& trained, const DensitySettings& settings,
+                       std::uint64_t seed, std::int64_t step);
+
+/// Opacity and scale factor of each of n copies that stand in for one of opacity `o`.
+struct RelocatedShape {
+    double opacity = 0, scaleFactor = 1;
+};
+RelocatedShape relocatedShape(double opacity, int copies);
+
+/// p += Σ η σ(−100 (o − 0.005)) · rate · 5e5, η normal. Same source, equation 8.
+void addNoise(Stream& stream, Gaussians& gaussians, double positionRate, std::uint64_t seed,
+              std::int64_t step);
+
+/// o ← min(o, limit) (of the filtered opacity where there is a filter); their moments become 0.
+void resetOpacity(Stream& stream, TrainedGaussians& trained, double limit = 0.01);
+
+/// Drops rows with opacity below the limit.
+Index pruneByOpacity(Stream& stream, TrainedGaussians& trained, double opacity);
+
+/// Sorts all rows along a Z-order curve of their positions.
+void sortByPlace(Stream& stream, TrainedGaussians& trained);
+
+/// New arrays made of rows `source` of the old ones (copies allowed); moments of row i are 0 where
+/// isNew[i]. Capacity grows by a quarter where it is too small. The building block of all above.
+void rearrange(Stream& stream, TrainedGaussians& trained, const std::vector<std::uint32_t>& source,
+               const std::vector<std::uint8_t>& isNew);
+
+} // namespace vergence::sugar

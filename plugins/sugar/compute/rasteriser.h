@@ -1,0 +1,124 @@
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+
+#include "plugins/sugar/compute/camera.h"
+#include "plugins/sugar/compute/gaussians.h"
+
+namespace vergence::sugar {
+
+/// Alpha of a splat is capped here, and gradients through a capped alpha are 0.
+inline constexpr float kAlphaCap = 0.99F;
+/// Smaller alphas are skipped.
+inline constexpr float kAlphaCut = 1.0F / 255;
+/// A Gaussian that would bring the transmittance to this or below ends the pixel and is left out.
+inline constexpr float kTransmittanceStop = 1e-4F;
+
+struct RasterSettings {
+    /// Adds 0.1 px² and compensates the opacity (Mip-Splatting, 2023) instead of adding 0.3 px².
+    bool mip = false;
+    int shDegree = 3;      ///< bands in use; at most those that the Gaussians have
+    float near = 0.2F;     ///< camera z below which a Gaussian is left out, world units
+    float far = 1e6F;      ///< likewise above
+    bool geometry = false; ///< also depth and normals
+    std::array<float, 3> background{0, 0, 0};
+};
+
+/// What a pass leaves behind, F32 on the device of the Gaussians, planar. Owned by the rasteriser
+/// and overwritten by its next pass.
+struct RasterImages {
+    Tensor colour;        ///< [3, H, W] with the background behind
+    Tensor transmittance; ///< [H, W], what is left at the end; coverage is 1 − this
+    Tensor depth;         ///< [H, W] Σ w tz, not normalised; empty without geometry
+    Tensor normal; ///< [3, H, W] Σ w n in camera axes, not normalised; empty without geometry
+    Tensor contributors; ///< [H, W] I32, how many Gaussians were blended into the pixel
+};
+
+/// Gradients of the loss with respect to the images. Empty tensors count as 0.
+struct RasterImageGradients {
+    Tensor colour;   ///< [3, H, W]
+    Tensor coverage; ///< [H, W] of 1 − transmittance
+    Tensor depth;    ///< [H, W]
+    Tensor normal;   ///< [3, H, W]
+};
+
+/// Running sums for density control, F32, one entry per Gaussian.
+/// Source: 3D Gaussian Splatting (2023), section 5; absolute sums: AbsGS (2024).
+struct DensityStatistics {
+    Tensor gradient; ///< [C] Σ |(W/2 ∂L/∂u, H/2 ∂L/∂v)| over steps in which it was visible
+    Tensor absoluteGradient; ///< [C] the same from sums of |∂L/∂u|, |∂L/∂v| over pixels
+    Tensor visible;          ///< [C] steps in which it was visible
+    Tensor radius;           ///< [C] largest half extent on screen, px
+};
+
+/// Adam's constants of one step, one learning rate per parameter group in the order of
+/// GaussianArrays. Source: Adam (2015), algorithm 1, with bias correction.
+struct AdamStep {
+    std::array<float, 6> learningRate{};
+    float beta1 = 0.9F, beta2 = 0.999F, epsilon = 1e-15F;
+    std::int64_t step = 1; ///< counts from 1
+    bool sparse = false;   ///< leaves Gaussians alone that the camera did not see
+};
+
+/// What a pass did, for charts, benchmarks and forecasts.
+struct RasterCounts {
+    Index visible = 0;     ///< Gaussians that survived all culls
+    Index instances = 0;   ///< (Gaussian, tile) pairs
+    Index evaluations = 0; ///< (Gaussian, pixel) pairs that were blended; counted on the CPU only
+};
+
+/// Seconds of the stages of the last pass; 0 where they were not run.
+struct RasterSeconds {
+    double project = 0, sort = 0, blend = 0, blendBackward = 0, gaussianBackward = 0;
+};
+
+/// Projects, sorts and blends Gaussians, and runs the derivative of exactly that. Buffers grow and
+/// are kept between passes. One thread at a time; every pass works on the Gaussians' device.
+/// Results repeat bit for bit on the CPU for any number of threads.
+class Rasteriser {
+public:
+    explicit Rasteriser(std::shared_ptr<Device> device);
+    ~Rasteriser();
+    Rasteriser(Rasteriser&&) noexcept;
+    Rasteriser& operator=(Rasteriser&&) noexcept;
+
+    /// Polled at least every 100 ms of work on the CPU; a pass that is told to stop throws nothing
+    /// and leaves images undefined.
+    void setStop(std::function<bool()> stopRequested);
+
+    /// Renders the picture of a camera. With `keepForBackward`, backward() may follow.
+    const RasterImages& render(Stream& stream, const Gaussians& gaussians, const Camera& camera,
+                               const RasterSettings& settings, bool keepForBackward = false);
+
+    /// Derivative of the last render. Overwrites the first `count` rows of `gradients` (those of
+    /// unseen Gaussians become 0) and adds to `statistics` where not null.
+    void backward(Stream& stream, const Gaussians& gaussians, const RasterImageGradients& image,
+                  GaussianArrays& gradients, DensityStatistics* statistics);
+
+    /// The same, followed by Adam in one pass over the Gaussians: gradients are never stored.
+    /// `extra` (may be null) are gradients of regularisers that are added. Returns the number of
+    /// Gaussians whose gradient was not finite; they are left as they are.
+    Index backwardAndUpdate(Stream& stream, Gaussians& gaussians, const RasterImageGradients& image,
+                            const GaussianArrays* extra, GaussianArrays& moment1,
+                            GaussianArrays& moment2, const AdamStep& adam,
+                            DensityStatistics* statistics);
+
+    /// Whether Gaussian i took part in the last pass: [C] U8.
+    const Tensor& visible() const;
+    RasterCounts counts() const; ///< of the last pass
+    RasterSeconds seconds() const;
+    std::size_t allocatedBytes() const;
+
+private:
+    struct Impl;
+    std::unique_ptr<Impl> m_impl;
+};
+
+/// Standard deviation of the 3D smoothing filter of each Gaussian: sqrt(0.2) · min over cameras of
+/// z / focal among those that see it (the largest found where none does). Overwrites
+/// gaussians.filter. Source: Mip-Splatting (2023), equation 7.
+void updateFilter(Stream& stream, Gaussians& gaussians, const std::vector<Camera>& cameras);
+
+} // namespace vergence::sugar

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace vergence::sugar {
+
+/// Camera models of COLMAP, numbered as in its files.
+enum class CameraModel : int {
+    SimplePinhole = 0,
+    Pinhole = 1,
+    SimpleRadial = 2,
+    Radial = 3,
+    OpenCv = 4,
+    OpenCvFisheye = 5,
+    FullOpenCv = 6,
+    Fov = 7,
+    SimpleRadialFisheye = 8,
+    RadialFisheye = 9,
+    ThinPrismFisheye = 10,
+};
+
+std::string nameOf(CameraModel model); ///< "OPENCV_FISHEYE"
+std::optional<CameraModel> cameraModel(const std::string& name);
+std::optional<CameraModel> cameraModel(int number);
+int parameterCount(CameraModel model);
+
+/// Lens and sensor as a scene description gives them.
+struct SourceCamera {
+    int id = 0;
+    CameraModel model = CameraModel::Pinhole;
+    int width = 0, height = 0;      ///< px
+    std::vector<double> parameters; ///< in COLMAP's order
+
+    double fx() const;
+    double fy() const;
+    double cx() const;
+    double cy() const;
+    bool isPinhole() const;
+    /// Normalised pinhole coordinates (u, v) to normalised distorted ones.
+    std::array<double, 2> distort(double u, double v) const;
+    /// Inverse of distort(); nothing where the lens folds over.
+    std::optional<std::array<double, 2>> undistort(double u, double v) const;
+    /// The same lens for an image of another size.
+    SourceCamera resized(int newWidth, int newHeight) const;
+};
+
+} // namespace vergence::sugar

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/artifact/image.h"
+#include "plugins/sugar/io/scene.h"
+
+namespace vergence::sugar {
+
+struct PhotographSettings {
+    double scale = 1;            ///< the picture's sides are divided by this; 1 keeps them
+    int maxWidth = 0;            ///< px; 0: no limit. Applied after `scale`
+    std::string fit = "inside";  ///< undistortion: "inside", "all" or "keepK"
+    std::size_t budgetBytes = 0; ///< of decoded pictures kept; 0: half of the free memory
+    std::array<float, 3> background{0, 0, 0}; ///< behind transparent pictures
+};
+
+/// A photograph ready for training.
+struct Photograph {
+    Image image;                    ///< [H, W, 3]
+    std::vector<std::uint8_t> mask; ///< [H·W], 0 where nothing was seen; empty where all was
+};
+
+/// Photographs of a scene as pinhole pictures: decoded when first asked for, undistorted, scaled by
+/// area and kept up to a budget, the longest unused dropped first. Safe from any thread; a pool
+/// reads ahead what prefetch() announces.
+class Photographs {
+public:
+    /// Measures every file (header only). Views whose file is missing or broken are left out, each
+    /// with a finding; throws InputError where fewer than one remains.
+    Photographs(Scene scene, PhotographSettings settings);
+    ~Photographs();
+
+    const Scene& scene() const;
+    /// Kept views, in the order of the sorted names. cameras()[i] belongs to the picture of i.
+    std::size_t count() const;
+    const std::string& name(std::size_t i) const;
+    const std::vector<Camera>& cameras() const;
+    const SourceView& view(std::size_t i) const;
+    const std::vector<SceneFinding>& findings() const;
+
+    /// Throws InputError where the file broke meanwhile.
+    std::shared_ptr<const Photograph> get(std::size_t i);
+    void prefetch(const std::vector<std::size_t>& next);
+    /// SHA-256 over names, sizes and times of the files and the scene, for manifests and resume.
+    std::string fingerprint() const;
+    std::size_t cachedBytes() const;
+
+private:
+    struct Impl;
+    std::unique_ptr<Impl> m_impl;
+};
+
+} // namespace vergence::sugar
