@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cmath>
+
+#include "core/compute/host_device.h"
+#include "plugins/sugar/compute/rasteriser.h"
+
+namespace vergence::sugar {
+
+/// Parameter groups in the order of GaussianArrays.
+enum AdamGroup : int { kPosition, kLogScale, kRotation, kOpacity, kShDc, kShRest, kAdamGroups };
+
+/// Opacity logits stay within ± this.
+inline constexpr float kLogitLimit = 12;
+/// Logarithms of scales stay at or above this.
+inline constexpr float kLogScaleFloor = -20;
+
+/// What a step of Adam needs beside the arrays.
+template <class Real>
+struct AdamFactors {
+    Real beta1, beta2, epsilon;
+    Real secondScale;           ///< 1 / √(1 − beta2^t)
+    Real stepSize[kAdamGroups]; ///< η / (1 − beta1^t) of each group
+    Real largestLogScale;       ///< logarithms of scales stay at or below this
+};
+
+/// Host only. `extent` of the scene, world units: scales stay at or below ten times of it.
+template <class Real>
+VERGENCE_HD AdamFactors<Real> adamFactors(const AdamStep& step, double extent)
+{
+    const auto t = static_cast<double>(step.step);
+    const double first = 1 - std::pow(static_cast<double>(step.beta1), t);
+    const double second = 1 - std::pow(static_cast<double>(step.beta2), t);
+    AdamFactors<Real> factors;
+    factors.beta1 = static_cast<Real>(step.beta1);
+    factors.beta2 = static_cast<Real>(step.beta2);
+    factors.epsilon = static_cast<Real>(step.epsilon);
+    factors.secondScale = static_cast<Real>(1 / std::sqrt(second));
+    for (int group = 0; group < kAdamGroups; ++group) {
+        const auto rate = static_cast<double>(step.learningRate[static_cast<std::size_t>(group)]);
+        factors.stepSize[group] = static_cast<Real>(rate / first);
+    }
+    factors.largestLogScale = static_cast<Real>(std::log(10 * extent));
+    return factors;
+}
+
+/// m ← β1 m + (1 − β1) g, v ← β2 v + (1 − β2) g², p ← p − η m̂ / (√v̂ + ε).
+/// Source: Adam (2015), algorithm 1.
+template <class Real>
+VERGENCE_HD void adamElement(const AdamFactors<Real>& factors, Real stepSize, Real gradient,
+                             Real& moment1, Real& moment2, Real& value)
+{
+    const Real m = factors.beta1 * moment1 + (Real(1) - factors.beta1) * gradient;
+    const Real v = factors.beta2 * moment2 + (Real(1) - factors.beta2) * gradient * gradient;
+    moment1 = m;
+    moment2 = v;
+    value -= stepSize * m / (std::sqrt(v) * factors.secondScale + factors.epsilon);
+}
+
+/// Where a parameter of a group may lie after a step; others are free.
+template <class Real>
+struct AdamRange {
+    Real low, high;
+};
+
+template <class Real>
+VERGENCE_HD AdamRange<Real> adamRange(const AdamFactors<Real>& factors, int group)
+{
+    if (group == kLogScale)
+        return {Real(kLogScaleFloor), factors.largestLogScale};
+    if (group == kOpacity)
+        return {Real(-kLogitLimit), Real(kLogitLimit)};
+    return {Real(-HUGE_VALF), Real(HUGE_VALF)};
+}
+
+template <class Real>
+VERGENCE_HD Real clampedTo(const AdamRange<Real>& range, Real value)
+{
+    const Real raised = value < range.low ? range.low : value;
+    return raised > range.high ? range.high : raised;
+}
+
+/// One group of one Gaussian (or of neighbours): `width` numbers each. A fused update of a whole
+/// Gaussian calls this for its groups, where the sum of notFinite() of all of them is 0.
+template <class Real>
+VERGENCE_HD void adamGroup(const AdamFactors<Real>& factors, int group, int width,
+                           const Real* gradient, Real* moment1, Real* moment2, Real* value)
+{
+    const AdamRange<Real> range = adamRange(factors, group);
+    const Real stepSize = factors.stepSize[group];
+    for (int i = 0; i < width; ++i) {
+        Real next = value[i];
+        adamElement(factors, stepSize, gradient[i], moment1[i], moment2[i], next);
+        value[i] = clampedTo(range, next);
+    }
+}
+
+/// 0 where all `width` numbers are finite, otherwise NaN; to be summed over the groups.
+template <class Real>
+VERGENCE_HD Real notFinite(int width, const Real* gradient)
+{
+    Real sum = 0;
+    for (int i = 0; i < width; ++i)
+        sum += gradient[i] * Real(0);
+    return sum;
+}
+
+} // namespace vergence::sugar
