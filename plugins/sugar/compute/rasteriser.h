@@ -6,15 +6,9 @@
 
 #include "plugins/sugar/compute/camera.h"
 #include "plugins/sugar/compute/gaussians.h"
+#include "plugins/sugar/compute/rasteriser_limits.h"
 
 namespace vergence::sugar {
-
-/// Alpha of a splat is capped here, and gradients through a capped alpha are 0.
-inline constexpr float kAlphaCap = 0.99F;
-/// Smaller alphas are skipped.
-inline constexpr float kAlphaCut = 1.0F / 255;
-/// A Gaussian that would bring the transmittance to this or below ends the pixel and is left out.
-inline constexpr float kTransmittanceStop = 1e-4F;
 
 struct RasterSettings {
     /// Adds 0.1 px² and compensates the opacity (Mip-Splatting, 2023) instead of adding 0.3 px².
@@ -58,8 +52,9 @@ struct DensityStatistics {
 struct AdamStep {
     std::array<float, 6> learningRate{};
     float beta1 = 0.9F, beta2 = 0.999F, epsilon = 1e-15F;
-    std::int64_t step = 1; ///< counts from 1
-    bool sparse = false;   ///< leaves Gaussians alone that the camera did not see
+    std::int64_t step = 1;         ///< counts from 1
+    bool sparse = false;           ///< leaves Gaussians alone that the camera did not see
+    float largestLogScale = 1e30F; ///< ln s is kept in [−20, this]
 };
 
 /// What a pass did, for charts, benchmarks and forecasts.
@@ -67,6 +62,7 @@ struct RasterCounts {
     Index visible = 0;     ///< Gaussians that survived all culls
     Index instances = 0;   ///< (Gaussian, tile) pairs
     Index evaluations = 0; ///< (Gaussian, pixel) pairs that were blended; counted on the CPU only
+    Index lanes = 0;       ///< pairs that were looked at, in whole vectors; counted on the CPU only
 };
 
 /// Seconds of the stages of the last pass; 0 where they were not run.
