@@ -1,0 +1,179 @@
+#include "plugins/sugar/compute/learning/adam_kernels.h"
+
+#include <algorithm>
+
+#include "core/compute/ops/loops.h"
+
+namespace vergence::sugar {
+
+namespace {
+
+#if defined(__CUDACC__)
+
+/// A warp per row.
+struct AdamRow {
+    AdamArguments p;
+
+    template <class Group>
+    VERGENCE_HD void operator()(const Group& team, Index row) const
+    {
+        if (p.visible && !p.visible[row])
+            return;
+        float sum = 0;
+        for (const AdamColumns& at : p.group)
+            team.eachItem(at.width,
+                          [&](Index i) { sum += notFinite(1, at.gradient + row * at.width + i); });
+        if (team.total(sum) != 0.0F) {
+            count(team.isFirst());
+            return;
+        }
+        for (int group = 0; group < kAdamGroups; ++group) {
+            const AdamColumns& at = p.group[group];
+            team.eachItem(at.width, [&](Index i) {
+                const Index n = row * at.width + i;
+                adamGroup(p.factors, group, 1, at.gradient + n, at.moment1 + n, at.moment2 + n,
+                          at.value + n);
+            });
+        }
+    }
+
+    VERGENCE_HD void count([[maybe_unused]] bool isFirst) const
+    {
+#if defined(__CUDA_ARCH__)
+        if (isFirst)
+            atomicAdd(p.skipped, 1ULL); // whole numbers: the order does not matter
+#endif
+    }
+};
+
+void adamRowsBody(Stream& stream, const AdamArguments& p)
+{
+    constexpr Index kNumbers = 59; // few enough for a warp
+    forEachRow<float>(stream, p.rows, kNumbers, AdamRow{p});
+}
+
+#else
+
+constexpr Index kBlock = 128;
+
+/// Neighbouring rows: where all of them take part, each group is one run of numbers.
+struct AdamBlock {
+    AdamArguments p;
+
+    void operator()(Index block) const
+    {
+        const Index first = block * kBlock, count = std::min(kBlock, p.rows - first);
+        if (!p.visible && areFinite(first, count)) {
+            update(first, count);
+            return;
+        }
+        unsigned long long skipped = 0;
+        for (Index begin = first; begin < first + count;) {
+            const Index end = runOfUpdated(begin, first + count, skipped);
+            if (end > begin)
+                update(begin, end - begin);
+            begin = end + 1;
+        }
+        if (skipped)
+            __atomic_fetch_add(p.skipped, skipped, __ATOMIC_RELAXED); // whole numbers: no order
+    }
+
+private:
+    /// End of the rows from `begin` on that are to be updated; the row there is not.
+    Index runOfUpdated(Index begin, Index last, unsigned long long& skipped) const
+    {
+        Index end = begin;
+        for (; end < last; ++end) {
+            if (p.visible && !p.visible[end])
+                break;
+            if (!areFinite(end, 1)) {
+                ++skipped;
+                break;
+            }
+        }
+        return end;
+    }
+
+    bool areFinite(Index first, Index count) const
+    {
+        float sum = 0;
+        for (const AdamColumns& at : p.group)
+            sum += sumOfZeros(at.gradient + first * at.width, count * at.width);
+        return sum == 0.0F;
+    }
+
+    /// notFinite() in lanes, so that it vectorises.
+    static float sumOfZeros(const float* gradient, Index n)
+    {
+        constexpr Index kLanes = 64;
+        float lanes[kLanes] = {};
+        Index i = 0;
+        for (; i + kLanes <= n; i += kLanes) {
+            for (Index lane = 0; lane < kLanes; ++lane)
+                lanes[lane] += gradient[i + lane] * 0.0F;
+        }
+        float sum = notFinite(static_cast<int>(n - i), gradient + i);
+        if (i > 0)
+            sum += notFinite(kLanes, lanes);
+        return sum;
+    }
+
+    void update(Index first, Index count) const
+    {
+        for (int group = 0; group < kAdamGroups; ++group) {
+            const AdamColumns& at = p.group[group];
+            const Index n = first * at.width;
+            if (at.width > 0)
+                updateRun(p.factors, group, count * at.width, at.gradient + n, at.moment1 + n,
+                          at.moment2 + n, at.value + n);
+        }
+    }
+
+    static void updateRun(const AdamFactors<float>& given, int group, Index n,
+                          const float* gradient, float* moment1, float* moment2, float* value)
+    {
+        const AdamFactors<float> factors = given; // a copy that no array can alias
+        const AdamRange<float> range = adamRange(factors, group);
+        const float stepSize = factors.stepSize[group];
+#pragma GCC ivdep
+        for (Index i = 0; i < n; ++i) {
+            float m = moment1[i], v = moment2[i], next = value[i];
+            adamElement(factors, stepSize, gradient[i], m, v, next);
+            moment1[i] = m;
+            moment2[i] = v;
+            value[i] = clampedTo(range, next);
+        }
+    }
+};
+
+void adamRowsBody(Stream& stream, const AdamArguments& p)
+{
+    forEach(stream, (p.rows + kBlock - 1) / kBlock, AdamBlock{p}, 4);
+}
+
+#endif
+
+struct NormaliseRow {
+    NormaliseArguments p;
+
+    VERGENCE_HD void operator()(Index row) const
+    {
+        float* q = p.rotation + 4 * row;
+        const float norm = std::sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+        const bool isUsable = norm > 0 && norm < HUGE_VALF;
+        for (int i = 0; i < 4; ++i)
+            q[i] = isUsable ? q[i] / norm : static_cast<float>(i == 0);
+    }
+};
+
+void normaliseRowsBody(Stream& stream, const NormaliseArguments& p)
+{
+    forEach(stream, p.rows, NormaliseRow{p}, 4096);
+}
+
+} // namespace
+
+VERGENCE_REGISTER_KERNEL(adamRows, adamRowsBody)
+VERGENCE_REGISTER_KERNEL(normaliseRows, normaliseRowsBody)
+
+} // namespace vergence::sugar
