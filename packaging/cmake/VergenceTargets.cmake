@@ -117,6 +117,8 @@ function(vergence_add_test name)
     add_executable(${target} tst_${name}.cpp ${arg_SOURCES})
     target_link_libraries(${target} PRIVATE vergence_core Qt6::Core Qt6::Test ${arg_LIBRARIES})
     set_target_properties(${target} PROPERTIES AUTOMOC ON RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin/tests)
+    # What is tested is optimised; the tests themselves need not be, and compile in two thirds of the time.
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
     target_compile_definitions(${target} PRIVATE
         VERGENCE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" VERGENCE_BINARY_DIR="${CMAKE_BINARY_DIR}")
     set(display "")
