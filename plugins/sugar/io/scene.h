@@ -3,10 +3,12 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/artifact/image.h"
 #include "plugins/sugar/compute/camera.h"
 #include "plugins/sugar/io/camera_model.h"
 
@@ -44,7 +46,16 @@ struct Scene {
     std::vector<SourceView> views; ///< sorted by name, bytewise
     std::vector<ScenePoint> points;
     std::vector<SceneFinding> findings;
+    std::optional<double> boxScale; ///< side of the scene's box where it says so (aabb_scale)
+    /// Transform that made this world from the original one, 3 × 4 row-major, where it says so.
+    std::optional<std::array<double, 12>> appliedTransform;
+    /// Draws the photographs of a built-in scene, whose `image` is empty; unset where they are
+    /// files.
+    std::function<Image(const Camera&)> painter;
 };
+
+/// The view of a camera without its lens distortion.
+Camera pinholeCamera(const SourceCamera& source, const SourceView& view);
 
 /// Reads a COLMAP model (binary or text; below `root`: sparse/0, sparse, itself, colmap/sparse/0)
 /// or transforms.json. `images`: folder of the photographs; empty: <root>/images, else <root>.
