@@ -114,7 +114,7 @@ private:
 
 /// Standard deviation of the 3D smoothing filter of each Gaussian: sqrt(0.2) · min over cameras of
 /// z / focal among those that see it (the largest found where none does). Overwrites
-/// gaussians.filter. Source: Mip-Splatting (2023), equation 7.
+/// gaussians.filter ([C] F32, which must be there). Source: Mip-Splatting (2023), equation 7.
 void updateFilter(Stream& stream, Gaussians& gaussians, const std::vector<Camera>& cameras);
 
 } // namespace vergence::sugar

@@ -1,0 +1,499 @@
+#include "plugins/sugar/compute/rasteriser.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "plugins/sugar/compute/camera_view.h"
+#include "plugins/sugar/compute/raster_kernels.h"
+
+namespace vergence::sugar {
+
+namespace {
+
+/// Memory of a device that grows and never shrinks.
+template <class T>
+class Buffer {
+public:
+    /// At least n elements; what was in it is lost where it has to grow.
+    T* reserve(const std::shared_ptr<Device>& device, Index n)
+    {
+        const auto bytes = static_cast<Index>(sizeof(T)) * std::max<Index>(n, 1);
+        if (m_memory.size() < bytes) {
+            m_memory = Tensor(); // the old one goes first
+            m_memory = Tensor::empty(device, {bytes + bytes / 4}, DType::U8);
+        }
+        return data();
+    }
+    T* data() const { return static_cast<T*>(m_memory.data()); }
+    std::size_t bytes() const { return m_memory.bytes(); }
+    Tensor as(const Shape& shape, DType type) const
+    {
+        return Tensor::wrap(m_memory.device(), m_memory.data(), shape, type, m_memory.storage());
+    }
+
+private:
+    Tensor m_memory;
+};
+
+/// Adds the time since it was made to a stage.
+class StageClock {
+public:
+    explicit StageClock(double& seconds)
+        : m_seconds(seconds),
+          m_start(std::chrono::steady_clock::now())
+    {
+    }
+    ~StageClock()
+    {
+        m_seconds +=
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - m_start).count();
+    }
+    StageClock(const StageClock&) = delete;
+    StageClock& operator=(const StageClock&) = delete;
+
+private:
+    double& m_seconds;
+    std::chrono::steady_clock::time_point m_start;
+};
+
+template <class T>
+GaussianPointers<T> pointersOf(const GaussianArrays& arrays)
+{
+    GaussianPointers<T> to;
+    to.position = static_cast<T*>(arrays.position.data());
+    to.logScale = static_cast<T*>(arrays.logScale.data());
+    to.rotation = static_cast<T*>(arrays.rotation.data());
+    to.opacity = static_cast<T*>(arrays.opacity.data());
+    to.shDc = static_cast<T*>(arrays.shDc.data());
+    to.shRest = static_cast<T*>(arrays.shRest.data());
+    return to;
+}
+
+const float* floatsOf(const Tensor& tensor, Index size, const char* what)
+{
+    if (tensor.isEmpty())
+        return nullptr;
+    expects(tensor.size() == size && tensor.dtype() == DType::F32 && tensor.isContiguous(), what);
+    return static_cast<const float*>(tensor.data());
+}
+
+float* sumsOf(const Tensor& tensor)
+{
+    return tensor.isEmpty() ? nullptr : static_cast<float*>(tensor.data());
+}
+
+AdamConstants adamConstants(const AdamStep& adam)
+{
+    const double t = static_cast<double>(adam.step);
+    AdamConstants constants;
+    constants.beta1 = adam.beta1;
+    constants.beta2 = adam.beta2;
+    constants.epsilon = adam.epsilon;
+    const double first = 1 - std::pow(static_cast<double>(adam.beta1), t);
+    const double second = 1 - std::pow(static_cast<double>(adam.beta2), t);
+    constants.inverseSecondRoot = static_cast<float>(1 / std::sqrt(second));
+    for (std::size_t i = 0; i < constants.stepSize.size(); ++i)
+        constants.stepSize[i] =
+            static_cast<float>(static_cast<double>(adam.learningRate[i]) / first);
+    constants.sparse = adam.sparse;
+    constants.largestLogScale = adam.largestLogScale;
+    return constants;
+}
+
+void expectSameLayout(const GaussianArrays& a, const GaussianArrays& b, const char* what)
+{
+    expects(a.capacity() == b.capacity() && a.shRest.size() == b.shRest.size(), what);
+}
+
+/// Entries of tile lists that are blended between two looks at the stop callback.
+constexpr std::uint32_t kEntriesPerSlice = 1U << 20;
+constexpr Index kGaussiansPerSlice = Index{1} << 19;
+
+} // namespace
+
+struct Rasteriser::Impl {
+    std::shared_ptr<Device> device;
+    std::function<bool()> stopRequested;
+
+    // Per Gaussian.
+    Buffer<Splat> splats;
+    Buffer<TileBox> boxes;
+    Buffer<std::uint32_t> keys, counts, slots, order, scratch;
+    Buffer<std::uint8_t> visible;
+    Tensor visibleTensor;
+    // Per entry of a tile list.
+    Buffer<std::uint32_t> gaussians, entrySlots;
+    Buffer<std::uint64_t> reached;
+    Buffer<SplatRecord> records;
+    // Per tile and pixel.
+    Buffer<std::uint32_t> starts, tileOrder;
+    Buffer<std::int32_t> last;
+    Buffer<Index> evaluations, skipped;
+    Buffer<float> colour, transmittance, depth, normal;
+    Buffer<std::int32_t> contributors;
+
+    RasterView view;
+    RasterTotals totals;
+    BlendArguments blend;
+    RasterImages images;
+    RasterCounts counted;
+    RasterSeconds seconds;
+    bool isStopped = false, canGoBack = false;
+
+    bool stop()
+    {
+        isStopped = isStopped || (stopRequested && stopRequested());
+        return isStopped;
+    }
+    Index tiles() const { return static_cast<Index>(view.tilesX) * view.tilesY; }
+
+    void look(const Gaussians& from, const Camera& camera, const RasterSettings& settings);
+    void render(Stream& stream, const RasterSettings& settings, bool keep);
+    void project(Stream& stream);
+    void sort(Stream& stream, bool keep);
+    void blendAll(Stream& stream, const RasterSettings& settings, bool keep);
+    void shapeImages(bool geometry);
+    template <class Run>
+    void forEachSlice(const Run& run);
+    bool blendBackward(Stream& stream, const RasterImageGradients& image, bool absolute);
+    GaussianBackwardArguments backwardArguments(const Gaussians& from,
+                                                const DensityStatistics* statistics) const;
+    std::size_t bytes() const;
+};
+
+void Rasteriser::Impl::look(const Gaussians& from, const Camera& camera,
+                            const RasterSettings& settings)
+{
+    expects(from.count <= from.value.capacity(), "render: more Gaussians than rows");
+    expects(from.count == 0 || from.device() == device,
+            "render: the Gaussians lie on another device");
+    expects(camera.width > 0 && camera.height > 0 && camera.fx > 0 && camera.fy > 0,
+            "render: the camera's size and focal lengths must be positive");
+    expects(settings.shDegree >= 0, "render: the degree must not be negative");
+    expects(settings.near > 0 && settings.far > settings.near, "render: 0 < near < far must hold");
+    view = {};
+    view.values = pointersOf<const float>(from.value);
+    view.filter = from.filter.isEmpty() ? nullptr : static_cast<const float*>(from.filter.data());
+    view.count = from.count;
+    view.restCount = restCoefficients(from.value.degree());
+    view.shDegree = std::min(settings.shDegree, from.value.degree());
+    view.camera = cameraView<float>(camera, static_cast<double>(settings.near),
+                                    static_cast<double>(settings.far));
+    view.blur = screenFilter<float>(settings.mip);
+    view.tilesX = (camera.width + kTile - 1) / kTile;
+    view.tilesY = (camera.height + kTile - 1) / kTile;
+    expects(view.tilesX < 65536 && view.tilesY < 65536, "render: the picture is too large");
+}
+
+void Rasteriser::Impl::project(Stream& stream)
+{
+    const StageClock clock(seconds.project);
+    const Index n = view.count;
+    ProjectArguments a;
+    a.view = view;
+    a.splats = splats.reserve(device, n);
+    a.boxes = boxes.reserve(device, n);
+    a.keys = keys.reserve(device, n);
+    a.counts = counts.reserve(device, n);
+    a.visible = visible.reserve(device, n);
+    for (a.first = 0; a.first < n && !stop(); a.first = a.last) {
+        a.last = device->isCpu() ? std::min(n, a.first + kGaussiansPerSlice) : n;
+        projectGaussians(stream, a);
+    }
+}
+
+void Rasteriser::Impl::sort(Stream& stream, bool keep)
+{
+    const StageClock clock(seconds.sort);
+    const Index n = view.count;
+    OrderArguments byDepth;
+    byDepth.count = n;
+    byDepth.keys = keys.data();
+    byDepth.counts = counts.data();
+    byDepth.slots = slots.reserve(device, n);
+    byDepth.order = order.reserve(device, n);
+    byDepth.scratch = scratch.reserve(device, 4 * n);
+    byDepth.totals = &totals;
+    orderGaussians(stream, byDepth);
+    expects(totals.instances < Index{1} << 32, "render: more than 2^32 entries in tile lists");
+    if (stop())
+        return;
+    ListArguments list;
+    list.totals = totals;
+    list.tilesX = view.tilesX;
+    list.tilesY = view.tilesY;
+    list.order = byDepth.order;
+    list.slots = byDepth.slots;
+    list.splats = splats.data();
+    list.boxes = boxes.data();
+    list.starts = starts.reserve(device, tiles() + 1);
+    list.gaussians = gaussians.reserve(device, totals.instances);
+    list.entrySlots = keep ? entrySlots.reserve(device, totals.instances) : nullptr;
+    list.tileOrder = tileOrder.reserve(device, tiles());
+    listTiles(stream, list);
+}
+
+void Rasteriser::Impl::shapeImages(bool geometry)
+{
+    const Index h = view.camera.height, w = view.camera.width, pixels = h * w;
+    BlendImages& to = blend.images;
+    to.colour = colour.reserve(device, 3 * pixels);
+    to.transmittance = transmittance.reserve(device, pixels);
+    to.contributors = contributors.reserve(device, pixels);
+    to.depth = geometry ? depth.reserve(device, pixels) : nullptr;
+    to.normal = geometry ? normal.reserve(device, 3 * pixels) : nullptr;
+    images.colour = colour.as({3, h, w}, DType::F32);
+    images.transmittance = transmittance.as({h, w}, DType::F32);
+    images.contributors = contributors.as({h, w}, DType::I32);
+    images.depth = geometry ? depth.as({h, w}, DType::F32) : Tensor();
+    images.normal = geometry ? normal.as({3, h, w}, DType::F32) : Tensor();
+}
+
+/// Calls run(first, last) for runs of tiles with a bounded number of entries, until told to stop.
+template <class Run>
+void Rasteriser::Impl::forEachSlice(const Run& run)
+{
+    if (!device->isCpu())
+        return run(Index{0}, tiles());
+    Index first = 0;
+    while (first < tiles() && !stop()) {
+        std::uint32_t entries = 0;
+        Index end = first;
+        while (end < tiles() && (end == first || entries < kEntriesPerSlice)) {
+            const std::uint32_t tile = tileOrder.data()[end++];
+            entries += starts.data()[tile + 1] - starts.data()[tile];
+        }
+        run(first, end);
+        first = end;
+    }
+}
+
+void Rasteriser::Impl::blendAll(Stream& stream, const RasterSettings& settings, bool keep)
+{
+    const StageClock clock(seconds.blend);
+    blend.width = view.camera.width;
+    blend.height = view.camera.height;
+    blend.tilesX = view.tilesX;
+    blend.starts = starts.data();
+    blend.tileOrder = tileOrder.data();
+    blend.gaussians = gaussians.data();
+    blend.splats = splats.data();
+    blend.background = settings.background;
+    blend.reached = keep ? reached.reserve(device, totals.instances) : nullptr;
+    blend.last = keep ? last.reserve(device, tiles() * kTilePixels) : nullptr;
+    blend.evaluations = device->isCpu() ? evaluations.reserve(device, 2 * tiles()) : nullptr;
+    forEachSlice([&](Index from, Index to) {
+        blend.firstTile = from;
+        blend.lastTile = to;
+        blendTiles(stream, blend);
+    });
+}
+
+void Rasteriser::Impl::render(Stream& stream, const RasterSettings& settings, bool keep)
+{
+    isStopped = canGoBack = false;
+    counted = {};
+    totals = {};
+    seconds = {};
+    blend = {};
+    shapeImages(settings.geometry);
+    project(stream);
+    visibleTensor = visible.as({view.count}, DType::U8);
+    if (!isStopped)
+        sort(stream, keep);
+    if (!isStopped)
+        blendAll(stream, settings, keep);
+    if (isStopped)
+        return;
+    canGoBack = keep;
+    counted.visible = totals.visible;
+    counted.instances = totals.instances;
+    for (Index tile = 0; blend.evaluations && tile < tiles(); ++tile) {
+        counted.evaluations += blend.evaluations[2 * tile];
+        counted.lanes += blend.evaluations[2 * tile + 1];
+    }
+}
+
+/// Records of all entries; false where told to stop.
+bool Rasteriser::Impl::blendBackward(Stream& stream, const RasterImageGradients& image,
+                                     bool absolute)
+{
+    const StageClock clock(seconds.blendBackward);
+    const Index pixels = static_cast<Index>(view.camera.height) * view.camera.width;
+    BlendBackwardArguments a;
+    a.forward = blend;
+    a.gradColour = floatsOf(image.colour, 3 * pixels, "backward: colour must be [3, H, W] F32");
+    a.gradCoverage = floatsOf(image.coverage, pixels, "backward: coverage must be [H, W] F32");
+    a.gradDepth = floatsOf(image.depth, pixels, "backward: depth must be [H, W] F32");
+    a.gradNormal = floatsOf(image.normal, 3 * pixels, "backward: normal must be [3, H, W] F32");
+    expects(blend.images.depth || (!a.gradDepth && !a.gradNormal),
+            "backward: the picture was rendered without geometry");
+    a.entrySlots = entrySlots.data();
+    a.records = records.reserve(device, totals.instances);
+    a.absolute = absolute;
+    forEachSlice([&](Index from, Index to) {
+        a.forward.firstTile = from;
+        a.forward.lastTile = to;
+        blendTilesBackward(stream, a);
+    });
+    return !isStopped;
+}
+
+GaussianBackwardArguments
+Rasteriser::Impl::backwardArguments(const Gaussians& from,
+                                    const DensityStatistics* statistics) const
+{
+    expects(from.count == view.count && from.value.position.data() == view.values.position,
+            "backward: these are not the Gaussians of the last picture");
+    GaussianBackwardArguments a;
+    a.view = view;
+    a.last = view.count;
+    a.boxes = boxes.data();
+    a.counts = counts.data();
+    a.slots = slots.data();
+    a.records = records.data();
+    if (statistics) {
+        expects(statistics->gradient.size() >= view.count &&
+                    statistics->visible.size() >= view.count &&
+                    statistics->radius.size() >= view.count,
+                "backward: the statistics have fewer rows than there are Gaussians");
+        a.statistics = {sumsOf(statistics->gradient), sumsOf(statistics->absoluteGradient),
+                        sumsOf(statistics->visible), sumsOf(statistics->radius)};
+    }
+    return a;
+}
+
+std::size_t Rasteriser::Impl::bytes() const
+{
+    std::size_t sum = 0;
+    const auto add = [&](const auto&... buffer) { sum += (buffer.bytes() + ...); };
+    add(splats, boxes, keys, counts, slots, order, scratch, visible);
+    add(gaussians, entrySlots, reached, records, starts, tileOrder, last);
+    add(evaluations, skipped, colour, transmittance, depth, normal, contributors);
+    return sum;
+}
+
+Rasteriser::Rasteriser(std::shared_ptr<Device> device) : m_impl(std::make_unique<Impl>())
+{
+    expects(device != nullptr, "Rasteriser: a device is needed");
+    m_impl->device = std::move(device);
+}
+Rasteriser::~Rasteriser() = default;
+Rasteriser::Rasteriser(Rasteriser&&) noexcept = default;
+Rasteriser& Rasteriser::operator=(Rasteriser&&) noexcept = default;
+
+void Rasteriser::setStop(std::function<bool()> stopRequested)
+{
+    m_impl->stopRequested = std::move(stopRequested);
+}
+
+const RasterImages& Rasteriser::render(Stream& stream, const Gaussians& gaussians,
+                                       const Camera& camera, const RasterSettings& settings,
+                                       bool keepForBackward)
+{
+    m_impl->look(gaussians, camera, settings);
+    m_impl->render(stream, settings, keepForBackward);
+    return m_impl->images;
+}
+
+void Rasteriser::backward(Stream& stream, const Gaussians& gaussians,
+                          const RasterImageGradients& image, GaussianArrays& gradients,
+                          DensityStatistics* statistics)
+{
+    if (m_impl->isStopped)
+        return;
+    expects(m_impl->canGoBack, "backward: render with keepForBackward first");
+    expectSameLayout(gaussians.value, gradients, "backward: gradients of another layout");
+    if (!m_impl->blendBackward(stream, image,
+                               statistics && !statistics->absoluteGradient.isEmpty()))
+        return;
+    const StageClock clock(m_impl->seconds.gaussianBackward);
+    GaussianBackwardArguments a = m_impl->backwardArguments(gaussians, statistics);
+    a.gradients = pointersOf<float>(gradients);
+    gaussianBackward(stream, a);
+}
+
+Index Rasteriser::backwardAndUpdate(Stream& stream, Gaussians& gaussians,
+                                    const RasterImageGradients& image, const GaussianArrays* extra,
+                                    GaussianArrays& moment1, GaussianArrays& moment2,
+                                    const AdamStep& adam, DensityStatistics* statistics)
+{
+    Impl& impl = *m_impl;
+    if (impl.isStopped)
+        return 0;
+    expects(impl.canGoBack, "backwardAndUpdate: render with keepForBackward first");
+    expects(adam.step >= 1, "backwardAndUpdate: steps count from 1");
+    expectSameLayout(gaussians.value, moment1, "backwardAndUpdate: moments of another layout");
+    expectSameLayout(gaussians.value, moment2, "backwardAndUpdate: moments of another layout");
+    if (extra)
+        expectSameLayout(gaussians.value, *extra, "backwardAndUpdate: gradients of another layout");
+    if (!impl.blendBackward(stream, image, statistics && !statistics->absoluteGradient.isEmpty()))
+        return 0;
+    const StageClock clock(impl.seconds.gaussianBackward);
+    GaussianBackwardArguments a = impl.backwardArguments(gaussians, statistics);
+    if (extra)
+        a.extra = pointersOf<const float>(*extra);
+    a.values = pointersOf<float>(gaussians.value);
+    a.moment1 = pointersOf<float>(moment1);
+    a.moment2 = pointersOf<float>(moment2);
+    a.adam = adamConstants(adam);
+    const Index blocks = (a.last + kBlock - 1) / kBlock;
+    a.skipped = impl.skipped.reserve(impl.device, blocks);
+    gaussianUpdate(stream, a);
+    impl.canGoBack = false; // the picture is no longer that of these Gaussians
+    std::vector<Index> skipped(static_cast<std::size_t>(blocks));
+    stream.copy(skipped.data(), a.skipped, skipped.size() * sizeof(Index));
+    stream.synchronize();
+    Index sum = 0;
+    for (const Index count : skipped)
+        sum += count;
+    return sum;
+}
+
+const Tensor& Rasteriser::visible() const
+{
+    return m_impl->visibleTensor;
+}
+
+RasterCounts Rasteriser::counts() const
+{
+    return m_impl->counted;
+}
+
+RasterSeconds Rasteriser::seconds() const
+{
+    return m_impl->seconds;
+}
+
+std::size_t Rasteriser::allocatedBytes() const
+{
+    return m_impl->bytes();
+}
+
+void updateFilter(Stream& stream, Gaussians& gaussians, const std::vector<Camera>& cameras)
+{
+    const std::shared_ptr<Device>& device = gaussians.device();
+    expects(!gaussians.filter.isEmpty() || gaussians.count == 0,
+            "updateFilter: the Gaussians have no room for a filter");
+    std::vector<CameraView<float>> views;
+    views.reserve(cameras.size());
+    for (const Camera& camera : cameras)
+        views.push_back(cameraView<float>(camera, 0.2, 1e30));
+    Buffer<CameraView<float>> memory;
+    FilterArguments a;
+    a.position = static_cast<const float*>(gaussians.value.position.data());
+    a.filter = static_cast<float*>(gaussians.filter.data());
+    a.count = gaussians.count;
+    CameraView<float>* target = memory.reserve(device, static_cast<Index>(views.size()));
+    stream.copy(target, views.data(), views.size() * sizeof(views[0]));
+    a.cameras = target;
+    a.cameraCount = static_cast<Index>(views.size());
+    Buffer<float> largest;
+    a.largest = largest.reserve(device, 1);
+    smoothingFilter(stream, a);
+    stream.synchronize(); // the cameras must outlive the kernels
+}
+
+} // namespace vergence::sugar

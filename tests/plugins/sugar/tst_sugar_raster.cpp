@@ -1,0 +1,533 @@
+#include <QTest>
+
+#include "plugins/sugar/compute/rasteriser.h"
+#include "tests/plugins/sugar/raster_bench.h"
+#include "tests/support/device_table.h"
+#include "tests/support/numbers.h"
+#include "tests/support/thrown.h"
+
+using namespace vergence;
+using namespace vergence::sugar;
+using namespace vergence::sugar::test;
+using namespace vergence::test;
+
+namespace {
+
+double largestOf(const std::vector<double>& values)
+{
+    double largest = 0;
+    for (const double value : values)
+        largest = std::max(largest, std::abs(value));
+    return largest;
+}
+
+ReferenceSettings referenceOf(const Camera& camera, const RasterSettings& settings)
+{
+    ReferenceSettings out;
+    out.camera = camera;
+    out.blur = screenFilter<double>(settings.mip);
+    out.near = static_cast<double>(settings.near);
+    out.far = static_cast<double>(settings.far);
+    for (std::size_t k = 0; k < 3; ++k)
+        out.background[k] = static_cast<double>(settings.background[k]);
+    return out;
+}
+
+/// Compares images away from thresholds, where rounding decides whether a sample counts. Returns
+/// the share of pixels that were left out.
+double compareImages(const Images& got, const Images& want, double tolerance)
+{
+    const std::size_t pixels = want.transmittance.size();
+    std::size_t left = 0;
+    const auto worse = [&](double a, double b, double scale) {
+        return !(std::abs(a - b) <= tolerance * std::max(1.0, scale));
+    };
+    for (std::size_t p = 0; p < pixels; ++p) {
+        if (want.margin[p] < 2e-4) {
+            ++left;
+            continue;
+        }
+        bool bad = worse(got.transmittance[p], want.transmittance[p], 1);
+        for (std::size_t c = 0; c < 3; ++c) {
+            bad = bad || worse(got.colour[c * pixels + p], want.colour[c * pixels + p], 1);
+            bad = bad || (!got.normal.empty() &&
+                          worse(got.normal[c * pixels + p], want.normal[c * pixels + p], 1));
+        }
+        bad = bad || (!got.depth.empty() && worse(got.depth[p], want.depth[p], want.depth[p]));
+        bad = bad || got.contributors[p] != want.contributors[p];
+        if (bad) {
+            qWarning(
+                "pixel %zu: T %.8g instead of %.8g, red %.8g instead of %.8g, %d instead of %d", p,
+                got.transmittance[p], want.transmittance[p], got.colour[p], want.colour[p],
+                got.contributors[p], want.contributors[p]);
+            return 1;
+        }
+    }
+    return static_cast<double>(left) / static_cast<double>(pixels);
+}
+
+struct RasterCase {
+    QString name;
+    int count, degree, width, height;
+    bool mip, filtered, geometry;
+    double size = 0.12;
+};
+
+std::vector<RasterCase> rasterCases()
+{
+    return {{"none", 0, 3, 40, 28, false, false, true},
+            {"one", 1, 3, 40, 28, false, false, true},
+            {"classic", 60, 3, 40, 28, false, false, true},
+            {"colour alone", 60, 3, 40, 28, false, false, false},
+            {"degree 0", 33, 0, 33, 17, false, false, true},
+            {"degree 1", 17, 1, 16, 16, false, false, true},
+            {"degree 2", 64, 2, 31, 47, false, false, true},
+            {"mip 2D", 257, 3, 64, 48, true, false, true},
+            {"mip 2D and 3D", 100, 3, 50, 30, true, true, true},
+            {"smaller than a tile", 20, 3, 5, 3, false, false, true},
+            {"one pixel", 20, 3, 1, 1, false, false, true},
+            {"huge splats", 12, 3, 70, 50, false, false, true, 3.0},
+            {"tiny splats", 2000, 1, 70, 50, true, false, true, 0.004},
+            {"dense", 3000, 3, 48, 40, false, false, true, 0.1}};
+}
+
+GaussianCloud cloudFor(const RasterCase& c)
+{
+    Parameters p = randomGaussians(c.count, c.degree, 100 + static_cast<unsigned>(c.count), c.size);
+    for (int i = 0; c.filtered && i < c.count; ++i)
+        p.filter.push_back(0.02 + 0.0005 * i);
+    return cloudOf(p);
+}
+
+RasterSettings settingsFor(const RasterCase& c)
+{
+    RasterSettings settings;
+    settings.mip = c.mip;
+    settings.geometry = c.geometry;
+    settings.background = {0.2F, 0.5F, 0.9F};
+    return settings;
+}
+
+} // namespace
+
+class SugarRasterTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void agreesWithTheReference_data();
+    void agreesWithTheReference();
+    void everythingCulledLeavesTheBackground_data() { addDeviceRows(); }
+    void everythingCulledLeavesTheBackground();
+    void shiftByATileChangesNothing();
+    void threadsDoNotChangeABit();
+    void instructionSetsAgree();
+    void statisticsSumGradientsOfTheScreen();
+    void fusedAdamEqualsGradientsAndAdam_data();
+    void fusedAdamEqualsGradientsAndAdam();
+    void rowsThatAreNotFiniteAreLeft();
+    void stoppedPassLeavesTheGaussians();
+    void steadyStateAllocatesNothing();
+    void wrongInputIsRefused();
+};
+
+void SugarRasterTest::agreesWithTheReference_data()
+{
+    QTest::addColumn<int>("device");
+    QTest::addColumn<int>("index");
+    const std::vector<RasterCase> cases = rasterCases();
+    forEachDevice([&](const std::string& name, int device) {
+        const bool isThere = static_cast<std::size_t>(device) < devices().devices.size();
+        for (int i = 0; i < (isThere ? static_cast<int>(cases.size()) : 1); ++i)
+            QTest::addRow("%s, %s", name.c_str(),
+                          qPrintable(cases[static_cast<std::size_t>(i)].name))
+                << device << i;
+    });
+}
+
+void SugarRasterTest::agreesWithTheReference()
+{
+    VERGENCE_ROW_DEVICE(device);
+    QFETCH(int, index);
+    const RasterCase c = rasterCases()[static_cast<std::size_t>(index)];
+    const Camera camera = oddCamera(c.width, c.height);
+    const RasterSettings settings = settingsFor(c);
+    const GaussianCloud cloud = cloudFor(c);
+    RasterBench bench(device, cloud, c.count + 7);
+    const Images got = bench.render(camera, settings);
+
+    const Raster reference(parametersOf(cloud), referenceOf(camera, settings));
+    const Images want = reference.render();
+    const double left = compareImages(got, want, 2e-5);
+    qInfo("%.2f %% of the pixels are at a threshold", 100 * left);
+    QVERIFY(left < 0.01); // within 2e-4 of a threshold; hundreds of samples a pixel when dense
+    const Images weights = lossWeights(camera, 5, c.geometry);
+    // Pixels at a threshold may blend other Gaussians: they get no weight.
+    Images fair = weights;
+    const std::size_t pixels = want.transmittance.size();
+    for (std::size_t p = 0; p < pixels; ++p) {
+        if (want.margin[p] >= 2e-4)
+            continue;
+        fair.transmittance[p] = fair.depth[p] = 0;
+        for (std::size_t k = 0; k < 3; ++k)
+            fair.colour[k * pixels + p] = fair.normal[k * pixels + p] = 0;
+    }
+    GaussianArrays gradients = bench.zeros();
+    bench.raster.backward(*bench.stream, bench.gaussians, bench.upload3(camera, fair, c.geometry),
+                          gradients, nullptr);
+    Parameters gotGradient = bench.host(gradients);
+    Parameters wantGradient = reference.backward(want, fair);
+    for (std::size_t group = 0; group < 5; ++group) {
+        const auto& wanted = *wantGradient.groups()[group];
+        VERGENCE_AGREES(difference(*gotGradient.groups()[group], wanted,
+                                   2e-4 * std::max(1e-3, largestOf(wanted)), 0));
+    }
+}
+
+void SugarRasterTest::everythingCulledLeavesTheBackground()
+{
+    VERGENCE_ROW_DEVICE(device);
+    Parameters p = randomGaussians(50, 3, 4);
+    for (std::size_t i = 0; i < p.count(); ++i) {
+        p.position[3 * i + 2] = i < 20 ? -50.0 : p.position[3 * i + 2]; // behind
+        if (i >= 20 && i < 40)
+            p.opacity[i] = -12; // invisible
+        else if (i >= 40 && i < 45)
+            std::fill_n(p.rotation.begin() + static_cast<std::ptrdiff_t>(4 * i), 4, 0.0);
+        else if (i >= 45)
+            p.position[3 * i] = std::numeric_limits<double>::quiet_NaN();
+    }
+    const Camera camera = oddCamera();
+    RasterSettings settings;
+    settings.geometry = true;
+    settings.background = {0.25F, 0.5F, 0.75F};
+    RasterBench bench(device, cloudOf(p));
+    const Images images = bench.render(camera, settings);
+    const std::size_t pixels = images.transmittance.size();
+    for (std::size_t i = 0; i < pixels; ++i) {
+        QCOMPARE(images.transmittance[i], 1.0);
+        QCOMPARE(images.colour[i], 0.25);
+        QCOMPARE(images.colour[2 * pixels + i], 0.75);
+        QCOMPARE(images.depth[i], 0.0);
+    }
+    QCOMPARE(bench.raster.counts().visible, Index{0});
+    GaussianArrays gradients = bench.zeros();
+    const Images weights = lossWeights(camera, 5);
+    bench.stream->fillBytes(gradients.position.data(), 0x41, gradients.position.bytes());
+    bench.raster.backward(*bench.stream, bench.gaussians, bench.upload3(camera, weights, true),
+                          gradients, nullptr);
+    Parameters host = bench.host(gradients);
+    for (const std::vector<double>* group : host.groups())
+        QCOMPARE(largestOf(*group), 0.0);
+}
+
+void SugarRasterTest::shiftByATileChangesNothing() // 17.4
+{
+    const auto device = makeCpuDevice(1);
+    Parameters p;
+    add(p, {0, 0, 5}, {0.2, 0.05, 0.1}, {0.9, 0.1, -0.3, 0.2}, 0.9, {1, 0.5, 0.25});
+    RasterBench bench(device, cloudOf(p));
+    Camera camera = plainCamera();
+    const Images here = bench.render(camera, {});
+    camera.cx += 16;
+    camera.cy += 16;
+    const Images there = bench.render(camera, {});
+    for (std::size_t row = 0; row < 48; ++row) {
+        for (std::size_t column = 0; column < 48; ++column)
+            QVERIFY(std::abs(here.transmittance[row * 64 + column] -
+                             there.transmittance[(row + 16) * 64 + column + 16]) < 2e-6);
+    }
+}
+
+void SugarRasterTest::threadsDoNotChangeABit() // 17.21
+{
+    const Camera camera = oddCamera(266, 174);
+    RasterSettings settings;
+    settings.geometry = true;
+    const GaussianCloud cloud = cloudOf(randomGaussians(9000, 3, 21, 0.05));
+    std::vector<std::vector<std::vector<double>>> results;
+    for (const int threads : {1, 2, 5}) {
+        RasterBench bench(makeCpuDevice(threads), cloud);
+        Images images = bench.render(camera, settings);
+        GaussianArrays gradients = bench.zeros();
+        DensityStatistics statistics = bench.statistics();
+        bench.raster.backward(*bench.stream, bench.gaussians,
+                              bench.upload3(camera, lossWeights(camera, 5), true), gradients,
+                              &statistics);
+        std::vector<std::vector<double>> all{images.colour, images.depth, images.normal,
+                                             bench.doubles(statistics.gradient),
+                                             bench.doubles(statistics.absoluteGradient)};
+        Parameters host = bench.host(gradients);
+        for (const std::vector<double>* group : host.groups())
+            all.push_back(*group);
+        results.push_back(all);
+    }
+    QVERIFY(largestOf(results[0][5]) > 0);
+    QVERIFY(results[0] == results[1]);
+    QVERIFY(results[0] == results[2]);
+}
+
+void SugarRasterTest::instructionSetsAgree()
+{
+    const RasterCase c{"", 300, 3, 70, 50, true, true, true};
+    const Camera camera = oddCamera(c.width, c.height);
+    const GaussianCloud cloud = cloudFor(c);
+    const Raster reference(parametersOf(cloud), referenceOf(camera, settingsFor(c)));
+    const Images want = reference.render();
+    for (const char* isa : {"v2", "v3", "v4"}) {
+        qputenv("VERGENCE_ISA", isa);
+        RasterBench bench(makeCpuDevice(1), cloud);
+        qunsetenv("VERGENCE_ISA");
+        const Images got = bench.render(camera, settingsFor(c));
+        QVERIFY(compareImages(got, want, 2e-5) < 0.01);
+        const Images weights = lossWeights(camera, 5);
+        GaussianArrays gradients = bench.zeros();
+        bench.raster.backward(*bench.stream, bench.gaussians, bench.upload3(camera, weights, true),
+                              gradients, nullptr);
+        // All pixels count here, so a few samples at thresholds move the gradients.
+        Parameters gotGradient = bench.host(gradients),
+                   wantGradient = reference.backward(want, weights);
+        for (std::size_t group = 0; group < 5; ++group) {
+            const auto& wanted = *wantGradient.groups()[group];
+            VERGENCE_AGREES(
+                difference(*gotGradient.groups()[group], wanted, 5e-3 * largestOf(wanted), 0));
+        }
+    }
+}
+
+void SugarRasterTest::statisticsSumGradientsOfTheScreen()
+{
+    const Camera camera = oddCamera();
+    const GaussianCloud cloud = cloudOf(randomGaussians(40, 1, 9));
+    RasterBench bench(makeCpuDevice(), cloud);
+    const Images weights = lossWeights(camera, 5, false);
+    DensityStatistics statistics = bench.statistics();
+    GaussianArrays gradients = bench.zeros();
+    bench.render(camera, {});
+    bench.raster.backward(*bench.stream, bench.gaussians, bench.upload3(camera, weights, false),
+                          gradients, &statistics);
+    const auto once = bench.doubles(statistics.gradient), seen = bench.doubles(statistics.visible),
+               absolute = bench.doubles(statistics.absoluteGradient),
+               radius = bench.doubles(statistics.radius);
+    // Moving the picture's centre moves all splats: the gradients of the screen are those of cx, cy
+    // of single Gaussians, found by differences of pictures that hold one Gaussian's own centre.
+    const auto visible = bench.raster.visible().toHost<std::uint8_t>(*bench.stream);
+    const Raster reference(parametersOf(cloud), referenceOf(camera, {}));
+    for (std::size_t i = 0; i < once.size(); ++i) {
+        QCOMPARE(seen[i], visible[i] ? 1.0 : 0.0);
+        QVERIFY(absolute[i] >= once[i] * (1 - 1e-4));
+        const Projection<double>& p = reference.splats()[i].projection;
+        const double tau = std::log(255 * p.opacity);
+        const double want = std::sqrt(2 * tau * std::max(p.a, p.c));
+        QVERIFY(!visible[i] || std::abs(radius[i] - want) < 1e-3 * want);
+    }
+    // One Gaussian alone: all of its gradient with respect to cx is that of its u.
+    const auto first =
+        static_cast<std::size_t>(std::max_element(once.begin(), once.end()) - once.begin());
+    Parameters one = parametersOf(cloud), alone;
+    alone.degree = 1;
+    for (std::size_t k = 0; k < 3; ++k) {
+        alone.position.push_back(one.position[3 * first + k]);
+        alone.logScale.push_back(one.logScale[3 * first + k]);
+    }
+    for (std::size_t k = 0; k < 4; ++k)
+        alone.rotation.push_back(one.rotation[4 * first + k]);
+    alone.opacity.push_back(one.opacity[first]);
+    alone.sh.assign(one.sh.begin() + static_cast<std::ptrdiff_t>(12 * first),
+                    one.sh.begin() + static_cast<std::ptrdiff_t>(12 * first + 12));
+    RasterBench single(makeCpuDevice(), cloudOf(alone));
+    DensityStatistics own = single.statistics();
+    GaussianArrays ownGradients = single.zeros();
+    single.render(camera, {});
+    for (int turn = 0; turn < 2; ++turn) // sums over steps
+        single.raster.backward(*single.stream, single.gaussians,
+                               single.upload3(camera, weights, false), ownGradients, &own);
+    ReferenceSettings smooth = referenceOf(camera, {});
+    smooth.isSmooth = true; // what lies below the cut moves the derivative by less than 2 %
+    const auto slope = [&](double& centre) {
+        const double kept = centre;
+        centre = kept + 1e-5;
+        const double above = lossOf(Raster(alone, smooth).render(), weights);
+        centre = kept - 1e-5;
+        const double below = lossOf(Raster(alone, smooth).render(), weights);
+        centre = kept;
+        return (above - below) / 2e-5;
+    };
+    // The clamp of the Jacobian moves with the centre too, but this Gaussian is inside of it.
+    const double gu = slope(smooth.camera.cx) * camera.width / 2,
+                 gv = slope(smooth.camera.cy) * camera.height / 2;
+    const double got = single.doubles(own.gradient)[0];
+    QVERIFY2(std::abs(got - 2 * std::hypot(gu, gv)) < 0.03 * got,
+             qPrintable(QString("%1 instead of %2").arg(got).arg(2 * std::hypot(gu, gv))));
+}
+
+void SugarRasterTest::fusedAdamEqualsGradientsAndAdam_data()
+{
+    QTest::addColumn<bool>("sparse");
+    QTest::addColumn<bool>("extra");
+    QTest::newRow("dense") << false << false;
+    QTest::newRow("sparse") << true << false;
+    QTest::newRow("dense with regularisers") << false << true;
+}
+
+void SugarRasterTest::fusedAdamEqualsGradientsAndAdam()
+{
+    QFETCH(bool, sparse);
+    QFETCH(bool, extra);
+    const Camera camera = oddCamera();
+    Parameters start = randomGaussians(150, 2, 77);
+    start.position[5] = -60; // one that is never seen
+    start.opacity[7] = 11.99;
+    start.logScale[30] = -19.99;
+    RasterBench bench(makeCpuDevice(), cloudOf(start));
+    GaussianArrays m = bench.zeros(), v = bench.zeros(), gradients = bench.zeros(),
+                   regulariser = bench.zeros();
+    for (const Tensor& group : regulariser.groups()) {
+        auto* values = static_cast<float*>(group.data());
+        for (Index i = 0; i < group.size(); ++i)
+            values[i] = 0.01F * static_cast<float>(i % 7 - 3);
+    }
+    AdamStep adam;
+    adam.learningRate = {1e-3F, 5e-3F, 1e-3F, 5e-2F, 2.5e-3F, 1.25e-4F};
+    adam.sparse = sparse;
+    Parameters value = parametersOf(cloudOf(start)), first, second;
+    for (adam.step = 1; adam.step <= 3; ++adam.step) {
+        const Images weights = lossWeights(camera, static_cast<unsigned>(adam.step), false);
+        const RasterImageGradients image = bench.upload3(camera, weights, false);
+        bench.render(camera, {});
+        bench.raster.backward(*bench.stream, bench.gaussians, image, gradients, nullptr);
+        Parameters g = bench.host(gradients), e = bench.host(regulariser);
+        const auto visible = bench.raster.visible().toHost<std::uint8_t>(*bench.stream);
+        const Index skipped =
+            bench.raster.backwardAndUpdate(*bench.stream, bench.gaussians, image,
+                                           extra ? &regulariser : nullptr, m, v, adam, nullptr);
+        QCOMPARE(skipped, Index{0});
+        if (adam.step == 1) {
+            first = second = value;
+            for (std::size_t k = 0; k < 5; ++k) {
+                std::fill(first.groups()[k]->begin(), first.groups()[k]->end(), 0.0);
+                std::fill(second.groups()[k]->begin(), second.groups()[k]->end(), 0.0);
+            }
+        }
+        const double t = static_cast<double>(adam.step), c1 = 1 - std::pow(0.9, t),
+                     c2 = 1 - std::pow(0.999, t);
+        Parameters now = parametersOf(download(*bench.stream, bench.gaussians));
+        for (std::size_t k = 0; k < 5; ++k) {
+            auto& p = *value.groups()[k];
+            const std::size_t width = p.size() / value.count();
+            for (std::size_t i = 0; i < p.size(); ++i) {
+                if (sparse && !visible[i / width])
+                    continue;
+                const bool isDc = k == 4 && i % width < 3;
+                const double rate = static_cast<double>(adam.learningRate[k == 4 && !isDc ? 5 : k]);
+                const double grad = (*g.groups()[k])[i] + (extra ? (*e.groups()[k])[i] : 0);
+                double &m1 = (*first.groups()[k])[i], &m2 = (*second.groups()[k])[i];
+                m1 = 0.9 * m1 + 0.1 * grad;
+                m2 = 0.999 * m2 + 0.001 * grad * grad;
+                // A gradient of exactly 0 moves nothing; others by the rate at most or so.
+                p[i] -= rate * (m1 / c1) / (std::sqrt(m2 / c2) + 1e-15);
+                if (k == 1)
+                    p[i] = std::max(p[i], -20.0);
+                if (k == 3)
+                    p[i] = std::clamp(p[i], -12.0, 12.0);
+                QVERIFY2(std::abs((*now.groups()[k])[i] - p[i]) <
+                             2e-3 * rate + 3e-7 * std::abs(p[i]),
+                         qPrintable(QString("step %1 group %2 entry %3: %4 instead of %5")
+                                        .arg(adam.step)
+                                        .arg(k)
+                                        .arg(i)
+                                        .arg((*now.groups()[k])[i])
+                                        .arg(p[i])));
+                p[i] = (*now.groups()[k])[i]; // differences must not add up
+            }
+        }
+    }
+}
+
+void SugarRasterTest::rowsThatAreNotFiniteAreLeft()
+{
+    const Camera camera = oddCamera();
+    const Parameters start = randomGaussians(100, 1, 5);
+    RasterBench bench(makeCpuDevice(), cloudOf(start));
+    GaussianArrays m = bench.zeros(), v = bench.zeros(), extra = bench.zeros();
+    static_cast<float*>(extra.rotation.data())[4 * 66 + 2] = HUGE_VALF;
+    static_cast<float*>(extra.opacity.data())[12] = NAN;
+    AdamStep adam;
+    adam.learningRate.fill(0.01F);
+    bench.render(camera, {});
+    const Images weights = lossWeights(camera, 1, false);
+    QCOMPARE(bench.raster.backwardAndUpdate(*bench.stream, bench.gaussians,
+                                            bench.upload3(camera, weights, false), &extra, m, v,
+                                            adam, nullptr),
+             Index{2});
+    const Parameters before = parametersOf(cloudOf(start)),
+                     after = parametersOf(download(*bench.stream, bench.gaussians));
+    QCOMPARE(after.position[3 * 66], before.position[3 * 66]);
+    QCOMPARE(after.sh[12 * 12 + 5], before.sh[12 * 12 + 5]);
+    QCOMPARE(bench.doubles(m.opacity)[12], 0.0);
+    QVERIFY(after.opacity != before.opacity);
+}
+
+void SugarRasterTest::stoppedPassLeavesTheGaussians()
+{
+    const Camera camera = oddCamera();
+    const GaussianCloud cloud = cloudOf(randomGaussians(100, 1, 5));
+    RasterBench bench(makeCpuDevice(), cloud);
+    GaussianArrays m = bench.zeros(), v = bench.zeros();
+    const RasterImageGradients image = bench.upload3(camera, lossWeights(camera, 1, false), false);
+    AdamStep adam;
+    adam.learningRate.fill(0.01F);
+    for (int allowed = 0; allowed < 4; ++allowed) {
+        int calls = 0;
+        bench.raster.setStop([&] { return calls++ >= allowed; });
+        bench.raster.render(*bench.stream, bench.gaussians, camera, {}, true);
+        bench.raster.backwardAndUpdate(*bench.stream, bench.gaussians, image, nullptr, m, v, adam,
+                                       nullptr);
+        QVERIFY(calls > allowed);
+        QVERIFY(download(*bench.stream, bench.gaussians).position == cloud.position);
+    }
+    bench.raster.setStop({});
+    bench.render(camera, {});
+    bench.raster.backwardAndUpdate(*bench.stream, bench.gaussians, image, nullptr, m, v, adam,
+                                   nullptr);
+    QVERIFY(download(*bench.stream, bench.gaussians).position != cloud.position);
+}
+
+void SugarRasterTest::steadyStateAllocatesNothing()
+{
+    const Camera camera = oddCamera();
+    RasterBench bench(makeCpuDevice(), cloudOf(randomGaussians(500, 1, 5)));
+    GaussianArrays m = bench.zeros(), v = bench.zeros();
+    const RasterImageGradients image = bench.upload3(camera, lossWeights(camera, 1, false), false);
+    AdamStep adam;
+    std::size_t used = 0, own = 0;
+    for (adam.step = 1; adam.step < 4; ++adam.step) {
+        bench.raster.render(*bench.stream, bench.gaussians, camera, {}, true);
+        bench.raster.backwardAndUpdate(*bench.stream, bench.gaussians, image, nullptr, m, v, adam,
+                                       nullptr);
+        if (adam.step > 1) {
+            QCOMPARE(bench.device->memory().usedByUs, used);
+            QCOMPARE(bench.raster.allocatedBytes(), own);
+        }
+        used = bench.device->memory().usedByUs;
+        own = bench.raster.allocatedBytes();
+    }
+    QVERIFY(own > 0);
+}
+
+void SugarRasterTest::wrongInputIsRefused()
+{
+    Camera camera = oddCamera();
+    RasterBench bench(makeCpuDevice(), cloudOf(randomGaussians(5, 1, 5)));
+    GaussianArrays gradients = bench.zeros();
+    const RasterImageGradients image = bench.upload3(camera, lossWeights(camera, 1), true);
+    QVERIFY_THROWS_EXCEPTION(ContractError, bench.raster.backward(*bench.stream, bench.gaussians,
+                                                                  image, gradients, nullptr));
+    bench.render(camera, {});
+    // Rendered without geometry.
+    QVERIFY_THROWS_EXCEPTION(ContractError, bench.raster.backward(*bench.stream, bench.gaussians,
+                                                                  image, gradients, nullptr));
+    camera.width = 0;
+    QVERIFY_THROWS_EXCEPTION(ContractError, bench.render(camera, {}));
+}
+
+QTEST_GUILESS_MAIN(SugarRasterTest)
+#include "tst_sugar_raster.moc"
