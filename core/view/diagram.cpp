@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <initializer_list>
 #include <limits>
 
@@ -25,47 +26,48 @@ public:
             fail("", "must be an object");
     }
 
-    void read(const char* key, double& value) const
+    void member(const char* key, double& value) const
     {
-        if (const json* member = find(key))
-            value = number(*member, key);
+        if (const json* found = find(key))
+            value = number(*found, key);
     }
-    void read(const char* key, bool& value) const
+    void member(const char* key, bool& value) const
     {
-        const json* member = find(key);
-        if (member && !member->is_boolean())
+        const json* found = find(key);
+        if (found && !found->is_boolean())
             fail(key, "must be true or false");
-        if (member)
-            value = member->get<bool>();
+        if (found)
+            value = found->get<bool>();
     }
-    void read(const char* key, std::string& value) const
+    void member(const char* key, std::string& value) const
     {
-        const json* member = find(key);
-        if (member && !member->is_string())
+        const json* found = find(key);
+        if (found && !found->is_string())
             fail(key, "must be a text");
-        if (member)
-            value = member->get<std::string>();
+        if (found)
+            value = found->get<std::string>();
     }
-    void readOneOf(const char* key, std::string& value,
-                   std::initializer_list<const char*> allowed) const
+    void oneOf(const char* key, std::string& value,
+               std::initializer_list<const char*> allowed) const
     {
-        read(key, value);
+        member(key, value);
         if (std::find(allowed.begin(), allowed.end(), value) == allowed.end())
             fail(key, fmt::format("does not know `{}`", value));
     }
-    /// null stands for a gap and becomes NaN, which JSON cannot spell.
-    void read(const char* key, std::vector<double>& values) const
+    void corners(std::vector<double>& x, std::vector<double>& y) const
     {
-        for (const json& item : array(key))
-            values.push_back(item.is_null() ? std::numeric_limits<double>::quiet_NaN()
-                                            : number(item, key));
+        x = numbers("x");
+        y = numbers("y");
+        if (x.size() != y.size())
+            fail("y", "must have as many entries as `x`");
     }
-    template <class Body>
-    void forEachObject(const char* key, const Body& body) const
+    template <class Item>
+    void items(const char* key, std::vector<Item>& items) const
     {
-        std::size_t index = 0;
-        for (const json& item : array(key))
-            body(ObjectReader(item, fmt::format("{}{}[{}]", prefix(), key, index++)));
+        for (const json& item : array(key)) {
+            const ObjectReader reader(item, fmt::format("{}{}[{}]", prefix(), key, items.size()));
+            eachMember(reader, items.emplace_back());
+        }
     }
     [[noreturn]] void fail(const std::string& key, const std::string& complaint) const
     {
@@ -84,10 +86,10 @@ private:
     const json& array(const char* key) const
     {
         static const json kNone = json::array();
-        const json* member = find(key);
-        if (member && !member->is_array())
+        const json* found = find(key);
+        if (found && !found->is_array())
             fail(key, "must be an array");
-        return member ? *member : kNone;
+        return found ? *found : kNone;
     }
     double number(const json& value, const char* key) const
     {
@@ -95,153 +97,130 @@ private:
             fail(key, "must hold numbers");
         return value.get<double>();
     }
+    /// null stands for a gap and becomes NaN, which JSON cannot spell.
+    std::vector<double> numbers(const char* key) const
+    {
+        std::vector<double> values;
+        for (const json& item : array(key))
+            values.push_back(item.is_null() ? std::numeric_limits<double>::quiet_NaN()
+                                            : number(item, key));
+        return values;
+    }
 
     const json& m_object;
     std::string m_path;
 };
 
-void readCorners(const ObjectReader& reader, std::vector<double>& x, std::vector<double>& y)
+/// The other direction.
+class ObjectWriter {
+public:
+    explicit ObjectWriter(json& object) : m_object(object) {}
+
+    template <class Value>
+    void member(const char* key, const Value& value) const
+    {
+        m_object[key] = value;
+    }
+    void oneOf(const char* key, const std::string& value, std::initializer_list<const char*>) const
+    {
+        m_object[key] = value;
+    }
+    void corners(const std::vector<double>& x, const std::vector<double>& y) const
+    {
+        m_object["x"] = x;
+        m_object["y"] = y;
+    }
+    template <class Item>
+    void items(const char* key, const std::vector<Item>& items) const
+    {
+        json& array = m_object[key] = json::array();
+        for (const Item& item : items)
+            eachMember(ObjectWriter(array.emplace_back(json::object())), item);
+    }
+
+private:
+    json& m_object;
+};
+
+template <class T, class Of>
+concept Is = std::same_as<std::remove_const_t<T>, Of>;
+
+// What a drawing consists of, for both directions.
+
+void eachMember(const auto& io, Is<Diagram::Line> auto& line)
 {
-    reader.read("x", x);
-    reader.read("y", y);
-    if (x.size() != y.size())
-        reader.fail("y", "must have as many entries as `x`");
+    io.corners(line.x, line.y);
+    io.member("colour", line.colour);
+    io.member("width", line.width);
+    io.member("dashed", line.isDashed);
+    io.member("label", line.label);
 }
 
-Diagram::Line readLine(const ObjectReader& reader)
+void eachMember(const auto& io, Is<Diagram::Shape> auto& shape)
 {
-    Diagram::Line line;
-    readCorners(reader, line.x, line.y);
-    reader.read("colour", line.colour);
-    reader.read("width", line.width);
-    reader.read("dashed", line.isDashed);
-    reader.read("label", line.label);
-    return line;
+    io.oneOf("kind", shape.kind, {"rectangle", "circle", "lens", "eye"});
+    io.member("x", shape.x);
+    io.member("y", shape.y);
+    io.member("width", shape.width);
+    io.member("height", shape.height);
+    io.member("colour", shape.colour);
+    io.member("label", shape.label);
+    io.member("filled", shape.isFilled);
+    io.member("edits", shape.editsKey);
 }
 
-Diagram::Shape readShape(const ObjectReader& reader)
+void eachMember(const auto& io, Is<Diagram::Text> auto& text)
 {
-    Diagram::Shape shape;
-    reader.readOneOf("kind", shape.kind, {"rectangle", "circle", "lens", "eye"});
-    reader.read("x", shape.x);
-    reader.read("y", shape.y);
-    reader.read("width", shape.width);
-    reader.read("height", shape.height);
-    reader.read("colour", shape.colour);
-    reader.read("label", shape.label);
-    reader.read("filled", shape.isFilled);
-    reader.read("edits", shape.editsKey);
-    return shape;
+    io.member("x", text.x);
+    io.member("y", text.y);
+    io.member("text", text.text);
+    io.member("colour", text.colour);
+    io.oneOf("anchor", text.anchor, {"left", "centre", "right"});
+    io.member("size", text.size);
+    io.member("bold", text.isBold);
+    io.member("upright", text.isUpright);
 }
 
-Diagram::Text readText(const ObjectReader& reader)
+void eachMember(const auto& io, Is<Diagram::Polygon> auto& polygon)
 {
-    Diagram::Text text;
-    reader.read("x", text.x);
-    reader.read("y", text.y);
-    reader.read("text", text.text);
-    reader.read("colour", text.colour);
-    reader.readOneOf("anchor", text.anchor, {"left", "centre", "right"});
-    reader.read("size", text.size);
-    reader.read("bold", text.isBold);
-    reader.read("upright", text.isUpright);
-    return text;
+    io.corners(polygon.x, polygon.y);
+    io.member("colour", polygon.colour);
+    io.member("label", polygon.label);
+    io.member("opacity", polygon.opacity);
 }
 
-Diagram::Polygon readPolygon(const ObjectReader& reader)
+void eachMember(const auto& io, Is<Diagram::Points> auto& points)
 {
-    Diagram::Polygon polygon;
-    readCorners(reader, polygon.x, polygon.y);
-    reader.read("colour", polygon.colour);
-    reader.read("label", polygon.label);
-    reader.read("opacity", polygon.opacity);
-    return polygon;
+    io.corners(points.x, points.y);
+    io.member("colour", points.colour);
+    io.member("label", points.label);
+    io.oneOf("mark", points.mark, {"disc", "ring", "diamond", "cross"});
+    io.member("radius", points.radius);
+    io.member("opacity", points.opacity);
 }
 
-Diagram::Points readPoints(const ObjectReader& reader)
+void eachMember(const auto& io, Is<Diagram> auto& diagram)
 {
-    Diagram::Points points;
-    readCorners(reader, points.x, points.y);
-    reader.read("colour", points.colour);
-    reader.read("label", points.label);
-    reader.readOneOf("mark", points.mark, {"disc", "ring", "diamond", "cross"});
-    reader.read("radius", points.radius);
-    reader.read("opacity", points.opacity);
-    return points;
-}
-
-json toJson(const Diagram::Line& line)
-{
-    return {{"x", line.x},
-            {"y", line.y},
-            {"colour", line.colour},
-            {"width", line.width},
-            {"dashed", line.isDashed},
-            {"label", line.label}};
-}
-
-json toJson(const Diagram::Shape& shape)
-{
-    return {{"kind", shape.kind},     {"x", shape.x},
-            {"y", shape.y},           {"width", shape.width},
-            {"height", shape.height}, {"colour", shape.colour},
-            {"label", shape.label},   {"filled", shape.isFilled},
-            {"edits", shape.editsKey}};
-}
-
-json toJson(const Diagram::Text& text)
-{
-    return {{"x", text.x},           {"y", text.y},
-            {"text", text.text},     {"colour", text.colour},
-            {"anchor", text.anchor}, {"size", text.size},
-            {"bold", text.isBold},   {"upright", text.isUpright}};
-}
-
-json toJson(const Diagram::Polygon& polygon)
-{
-    return {{"x", polygon.x},
-            {"y", polygon.y},
-            {"colour", polygon.colour},
-            {"label", polygon.label},
-            {"opacity", polygon.opacity}};
-}
-
-json toJson(const Diagram::Points& points)
-{
-    return {{"x", points.x},
-            {"y", points.y},
-            {"colour", points.colour},
-            {"label", points.label},
-            {"mark", points.mark},
-            {"radius", points.radius},
-            {"opacity", points.opacity}};
-}
-
-template <class Item>
-json toJsonArray(const std::vector<Item>& items)
-{
-    json array = json::array();
-    for (const Item& item : items)
-        array.push_back(toJson(item));
-    return array;
+    io.member("left", diagram.left);
+    io.member("right", diagram.right);
+    io.member("bottom", diagram.bottom);
+    io.member("top", diagram.top);
+    io.member("keeps_aspect", diagram.keepsAspect);
+    io.member("ruler", diagram.hasRuler);
+    io.member("x_title", diagram.xTitle);
+    io.items("polygons", diagram.polygons);
+    io.items("points", diagram.points);
+    io.items("lines", diagram.lines);
+    io.items("shapes", diagram.shapes);
+    io.items("texts", diagram.texts);
 }
 
 } // namespace
 
 std::string Diagram::toJson() const
 {
-    const json drawing{{"left", left},
-                       {"right", right},
-                       {"bottom", bottom},
-                       {"top", top},
-                       {"keeps_aspect", keepsAspect},
-                       {"ruler", hasRuler},
-                       {"x_title", xTitle},
-                       {"polygons", toJsonArray(polygons)},
-                       {"points", toJsonArray(points)},
-                       {"lines", toJsonArray(lines)},
-                       {"shapes", toJsonArray(shapes)},
-                       {"texts", toJsonArray(texts)}};
+    json drawing = json::object();
+    eachMember(ObjectWriter(drawing), *this);
     return drawing.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -252,28 +231,11 @@ Diagram Diagram::fromJson(const std::string& text)
         throw ContractError("Diagram: the drawing is not valid JSON.");
     const ObjectReader reader(parsed, "");
     Diagram diagram;
-    reader.read("left", diagram.left);
-    reader.read("right", diagram.right);
-    reader.read("bottom", diagram.bottom);
-    reader.read("top", diagram.top);
+    eachMember(reader, diagram);
     if (!(diagram.right > diagram.left))
         reader.fail("right", "must be above `left`");
     if (!(diagram.top > diagram.bottom))
         reader.fail("top", "must be above `bottom`");
-    reader.read("keeps_aspect", diagram.keepsAspect);
-    reader.read("ruler", diagram.hasRuler);
-    reader.read("x_title", diagram.xTitle);
-    reader.forEachObject("polygons", [&](const ObjectReader& item) {
-        diagram.polygons.push_back(readPolygon(item));
-    });
-    reader.forEachObject(
-        "points", [&](const ObjectReader& item) { diagram.points.push_back(readPoints(item)); });
-    reader.forEachObject(
-        "lines", [&](const ObjectReader& item) { diagram.lines.push_back(readLine(item)); });
-    reader.forEachObject(
-        "shapes", [&](const ObjectReader& item) { diagram.shapes.push_back(readShape(item)); });
-    reader.forEachObject(
-        "texts", [&](const ObjectReader& item) { diagram.texts.push_back(readText(item)); });
     return diagram;
 }
 
