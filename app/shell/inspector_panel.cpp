@@ -5,6 +5,7 @@
 #include <QImageReader>
 #include <QLabel>
 #include <QLocale>
+#include <QScrollArea>
 #include <QTreeWidget>
 #include <QUrl>
 #include <QVBoxLayout>
@@ -61,6 +62,15 @@ QString cellText(const nlohmann::json& cell)
     return cell.is_number() ? figureText(cell.get<double>()) : QString();
 }
 
+QString tableRow(const nlohmann::json& cells, const QString& tag)
+{
+    QString html = "<tr>";
+    for (const auto& cell : cells)
+        html +=
+            QString("<%1 align='left' style='padding-right:8px'>%2</%1>").arg(tag, cellText(cell));
+    return html + "</tr>";
+}
+
 /// Tables of words, which charts cannot draw: one line per row.
 QString wordTables(const std::vector<nlohmann::json>& tables)
 {
@@ -71,12 +81,9 @@ QString wordTables(const std::vector<nlohmann::json>& tables)
             !rows.front().front().is_string())
             continue;
         html += "<br><b>" + textAt(table, "/title").toHtmlEscaped() + "</b><table>";
-        for (const auto& row : rows) {
-            html += "<tr>";
-            for (const auto& cell : row)
-                html += "<td style='padding-right:8px'>" + cellText(cell) + "</td>";
-            html += "</tr>";
-        }
+        html += tableRow(table.value("columns", nlohmann::json::array()), "th");
+        for (const auto& row : rows)
+            html += tableRow(row, "td");
         html += "</table>";
     }
     return html;
@@ -94,6 +101,12 @@ InspectorPanel::InspectorPanel(RunListModel& runs, QWidget* parent) : QWidget(pa
     m_facts->setTextFormat(Qt::RichText);
     m_facts->setWordWrap(true);
     m_facts->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    m_factsArea = new QScrollArea(this); // a wide table must not widen the dock
+    m_factsArea->setFrameShape(QFrame::NoFrame);
+    m_factsArea->setWidgetResizable(true);
+    m_factsArea->setSizeAdjustPolicy(QAbstractScrollArea::AdjustToContents);
+    m_factsArea->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Maximum);
+    m_factsArea->setWidget(m_facts);
     m_artifacts = new QTreeWidget(this);
     m_artifacts->setObjectName("artifactsView");
     m_artifacts->setAccessibleName(tr("Results of the run"));
@@ -106,7 +119,7 @@ InspectorPanel::InspectorPanel(RunListModel& runs, QWidget* parent) : QWidget(pa
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(6, 6, 6, 6);
     column->addWidget(m_empty, 1);
-    column->addWidget(m_facts);
+    column->addWidget(m_factsArea, 1);
     column->addWidget(m_artifacts, 1);
     column->addWidget(m_preview);
     connect(m_artifacts, &QTreeWidget::currentItemChanged, this,
@@ -161,7 +174,7 @@ void InspectorPanel::refresh()
         return;
     const RunEntry* run = m_runs.find(m_id);
     m_empty->setVisible(run == nullptr);
-    for (QWidget* part : std::initializer_list<QWidget*>{m_facts, m_artifacts, m_preview})
+    for (QWidget* part : std::initializer_list<QWidget*>{m_factsArea, m_artifacts, m_preview})
         part->setVisible(run != nullptr);
     if (run == nullptr)
         return;

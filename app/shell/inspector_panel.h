@@ -9,6 +9,7 @@
 #include "app/shell/run_list_model.h"
 
 class QLabel;
+class QScrollArea;
 class QTreeWidget;
 class QTreeWidgetItem;
 
@@ -34,6 +35,7 @@ private:
     RunListModel& m_runs;
     QString m_id;
     QLabel *m_empty, *m_facts, *m_preview;
+    QScrollArea* m_factsArea;
     QTreeWidget* m_artifacts;
     QPointer<RunSession> m_session;
     QTimer m_refresh;
