@@ -27,8 +27,9 @@ constexpr int kSmoothlyDrawn = 3000;   // points up to which lines are antialias
 constexpr std::size_t kManyCurves = 4; // above, a column is two pixels wide
 constexpr int kHeaderSpacing = 6, kTitleMinimumWidth = 40;
 
-/// The part of a name before "/", as a heading; empty where the title says it already.
-QString groupOf(const QString& id, const QString& title)
+/// The declared group, or the part of a name before "/", as a heading; empty where the title says
+/// it already.
+QString groupOf(const QString& id, const QString& title, const QString& declared)
 {
     QString group = id.contains(u'/') ? id.section(u'/', 0, 0) : QString();
     const auto letters = [](const QString& text) {
@@ -39,6 +40,8 @@ QString groupOf(const QString& id, const QString& title)
     };
     if (group.isEmpty() || letters(title).startsWith(letters(group)))
         return {};
+    if (!declared.isEmpty())
+        return declared;
     group.replace(u'_', u' ');
     group[0] = group[0].toUpper();
     return group;
@@ -163,12 +166,12 @@ void ChartCard::connectView()
     });
 }
 
-void ChartCard::setTitle(const QString& title, const QString& unit)
+void ChartCard::setTitle(const QString& title, const QString& unit, const QString& group)
 {
     m_title = title;
     m_unit = unit;
     const bool isTableId = m_id.startsWith(QLatin1String("table/"));
-    m_groupLabel->setText(isTableId ? QString() : groupOf(m_id, title));
+    m_groupLabel->setText(isTableId ? QString() : groupOf(m_id, title, group));
     m_titleLabel->setToolTip(tr("%1: %2").arg(m_id, m_title));
     fitHeader();
     m_pin->setAccessibleName(tr("Pin %1").arg(title));

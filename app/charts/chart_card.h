@@ -30,7 +30,8 @@ public:
     using Sources = std::vector<std::unique_ptr<CurveSource>>;
 
     const QString& id() const { return m_id; } ///< name of the series, or "table/<id>"
-    void setTitle(const QString& title, const QString& unit);
+    /// `group` stands before the title; empty: the part of the id before "/".
+    void setTitle(const QString& title, const QString& unit, const QString& group = {});
     QString title() const { return m_title; }
     QString unit() const { return m_unit; }
     void setSources(Sources sources);

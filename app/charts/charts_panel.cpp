@@ -23,16 +23,27 @@
 namespace vergence {
 namespace {
 
-/// "train/mean_loss" is titled "Mean loss" where the lab declares nothing.
+/// "train/mean_loss" is titled "Mean loss" where the lab declares nothing; of several parts the
+/// later ones are names of things and stay as they are: "icc/tiny_clip/T4" is "tiny_clip, T4".
 QString titleFromName(const QString& series)
 {
     QString title = series.section(u'/', 1);
     if (title.isEmpty())
         title = series;
+    if (title.contains(u'/'))
+        return title.replace(u'/', QLatin1String(", "));
     title.replace(u'_', u' ');
     if (!title.isEmpty())
         title[0] = title[0].toUpper();
     return title;
+}
+
+/// The title that the lab declares for a series, or for a group of series ("icc" for "icc/…").
+QString declaredTitle(const std::vector<MetricDecl>& declarations, const std::string& name)
+{
+    const auto found = std::find_if(declarations.begin(), declarations.end(),
+                                    [&](const MetricDecl& decl) { return decl.name == name; });
+    return found == declarations.end() ? QString() : QString::fromStdString(found->title);
 }
 
 QString tableCardId(const ChartTable& table)
@@ -121,14 +132,14 @@ void ChartsPanel::Impl::fillCard(ChartCard* card, const QString& series)
     const auto declared = std::find_if(declarations.begin(), declarations.end(),
                                        [&](const MetricDecl& decl) { return decl.name == name; });
     const bool isDeclared = declared != declarations.end();
-    const QString title = isDeclared && !declared->title.empty()
-                              ? QString::fromStdString(declared->title)
-                              : titleFromName(series);
+    const QString known = declaredTitle(declarations, name),
+                  title = known.isEmpty() ? titleFromName(series) : known,
+                  group = declaredTitle(declarations, name.substr(0, name.find('/')));
     const QString unit = isDeclared ? QString::fromStdString(declared->unit) : QString();
     const bool isDifference = !toolbar->settings().reference.isEmpty();
     const QString shown = isDifference ? tr("Δ %1").arg(title) : title;
     if (shown != card->title() || unit != card->unit())
-        card->setTitle(shown, unit);
+        card->setTitle(shown, unit, group);
     applyReference(*card);
     if (isSame)
         return;
