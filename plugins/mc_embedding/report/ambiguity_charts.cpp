@@ -26,7 +26,7 @@ std::optional<Judged> judged(const StudyState& state, const Look& look)
     if (!scores || !state.models[look.model].ambiguity)
         return std::nullopt;
     const Ambiguity& ambiguity = *state.models[look.model].ambiguity;
-    const std::vector<double> means = trialMeans(*scores);
+    const std::vector<double> means = meansOverTrials(*scores);
     Judged judged;
     bool hasLabels = !ambiguity.truth.empty();
     for (std::size_t i = 0; i < means.size(); ++i) {
@@ -54,8 +54,8 @@ Plot rankPlot(const Judged& judged, const std::vector<double>& against, const st
                             spearman(judged.score, against).value);
     plot.x.title = "rank of the " + name;
     plot.y.title = "rank of the score";
-    plot.width = 520;
-    plot.height = 480;
+    plot.width = 470;
+    plot.height = 430;
     constexpr std::size_t kFew = 300; // ranks fill the square evenly
     addImages(plot, averageRanks(against), averageRanks(judged.score), kFew);
     return plot;
@@ -80,8 +80,8 @@ Plot rocPlot(const Judged& judged, const std::vector<char>& positives, const std
     plot.title = title;
     plot.x = {.title = "false positive rate", .low = 0, .high = 1};
     plot.y = {.title = "true positive rate", .low = 0, .high = 1};
-    plot.width = 460;
-    plot.height = 440;
+    plot.width = 320;
+    plot.height = 330;
     plot.curves.push_back({{0, 1}, {0, 1}, "muted", "chance", 1.2, true});
     const RocCurve whole = rocCurve(judged.score, positives);
     // The band: quantiles of the rate at fixed places over resampled images.
@@ -163,7 +163,7 @@ std::optional<Chart> rocChart(const StudyState& state, const Look& look, int res
     return chartOf("roc", "Finding ambiguous images by the score – " + modelName(state, look.model),
                    "Positives are the tenth of the images with the lowest margin and with the "
                    "highest entropy, and the errors where labels exist.",
-                   panels);
+                   panels, panels.size());
 }
 
 std::optional<Chart> accuracyChart(const StudyState& state, const Look& look)
@@ -254,7 +254,7 @@ std::optional<Chart> pairedChart(const StudyState& state, const Look& look)
     if (!clean || state.models[look.model].degraded.empty())
         return std::nullopt;
     const ModelStudy& model = state.models[look.model];
-    const std::vector<double> before = trialMeans(*clean);
+    const std::vector<double> before = meansOverTrials(*clean);
     std::vector<Plot> panels;
     for (const DegradedScores& degraded : model.degraded) {
         if (look.pass >= degraded.trace.size())
@@ -285,8 +285,8 @@ std::optional<Chart> pairedChart(const StudyState& state, const Look& look)
                                 shortNumber(wilcoxonGreater(change).p.value, 2));
         plot.x.title = "clean";
         plot.y.title = "degraded";
-        plot.width = 440;
-        plot.height = 420;
+        plot.width = 470;
+        plot.height = 380;
         plot.hasEqualScales = true;
         const auto [low, high] = std::ranges::minmax(kept);
         plot.curves.push_back({{low, high}, {low, high}, "muted", "equal", 1.4, true});

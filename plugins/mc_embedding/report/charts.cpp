@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -35,6 +36,16 @@ std::string modelName(const StudyState& state, std::size_t model)
     const auto same = std::ranges::count_if(
         state.models, [&](const ModelStudy& other) { return other.tower.key == of.tower.key; });
     return same > 1 ? of.tower.key + " " + of.placement : of.tower.key;
+}
+
+std::vector<std::string> classesOf(const StudyState& state)
+{
+    std::vector<std::string> classes;
+    std::set<std::string> known{""};
+    for (const StudyImage& image : state.images.images)
+        if (known.insert(image.label).second)
+            classes.push_back(image.label);
+    return classes;
 }
 
 std::string metricName(const std::string& metric)
@@ -83,29 +94,10 @@ std::optional<Scores> scoresOf(const StudyState& state, const Look& look)
     return scores;
 }
 
-std::vector<double> trialMeans(const Matrix& scores)
+std::string imageName(const StudyState& state, std::size_t image)
 {
-    std::vector<double> means(scores.columns, 0);
-    for (std::size_t k = 0; k < scores.rows; ++k)
-        for (std::size_t i = 0; i < scores.columns; ++i)
-            means[i] += scores(k, i) / static_cast<double>(scores.rows);
-    return means;
-}
-
-std::vector<double> trialErrors(const Matrix& scores)
-{
-    std::vector<double> errors(scores.columns, NAN);
-    if (scores.rows < 2)
-        return errors;
-    const std::vector<double> means = trialMeans(scores);
-    const auto trials = static_cast<double>(scores.rows);
-    for (std::size_t i = 0; i < scores.columns; ++i) {
-        double sum = 0;
-        for (std::size_t k = 0; k < scores.rows; ++k)
-            sum += std::pow(scores(k, i) - means[i], 2);
-        errors[i] = std::sqrt(sum / (trials - 1) / trials);
-    }
-    return errors;
+    const std::string& path = state.images.images.at(image).path;
+    return path.substr(path.rfind('/') + 1);
 }
 
 std::vector<std::size_t> byScore(const std::vector<double>& scores)

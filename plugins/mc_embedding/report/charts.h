@@ -7,6 +7,7 @@
 
 #include "plugins/mc_embedding/report/plot.h"
 #include "plugins/mc_embedding/statistics/reliability.h"
+#include "plugins/mc_embedding/study/study_numbers.h"
 #include "plugins/mc_embedding/study/study_state.h"
 
 namespace vergence::mc_embedding {
@@ -58,6 +59,10 @@ std::string deviationReason(const ModelStudy& model);
 
 /// "clip_b32", with the placement where a key occurs twice.
 std::string modelName(const StudyState& state, std::size_t model);
+/// Classes of the images, in the order in which they come.
+std::vector<std::string> classesOf(const StudyState& state);
+/// File name of an image.
+std::string imageName(const StudyState& state, std::size_t image);
 /// "trace, pre-norm"
 std::string metricName(const std::string& metric);
 /// [K, n] of the images that all trials have scored, and which images of the set they are.
@@ -65,9 +70,6 @@ struct Scores : Matrix {
     std::vector<std::size_t> images;
 };
 std::optional<Scores> scoresOf(const StudyState& state, const Look& look);
-/// Mean and standard error over trials, per image.
-std::vector<double> trialMeans(const Matrix& scores);
-std::vector<double> trialErrors(const Matrix& scores);
 /// Images by falling score; those without a finite one are left out.
 std::vector<std::size_t> byScore(const std::vector<double>& scores);
 

@@ -94,6 +94,14 @@ std::array<double, 3> pointOf(const Matrix& points, std::size_t row)
     return point;
 }
 
+std::vector<double> columnOf(const Matrix& points, std::size_t column)
+{
+    std::vector<double> values;
+    for (std::size_t r = 0; r < points.rows && column < points.columns; ++r)
+        values.push_back(points(r, column));
+    return values;
+}
+
 /// Outline of two standard deviations of points in the plane.
 Plot::Curve ellipse(const std::vector<double>& x, const std::vector<double>& y)
 {
@@ -122,12 +130,6 @@ Plot::Curve ellipse(const std::vector<double>& x, const std::vector<double>& y)
     return curve;
 }
 
-std::string imageName(const StudyState& state, std::size_t image)
-{
-    const std::string& path = state.images.images.at(image).path;
-    return path.substr(path.rfind('/') + 1);
-}
-
 /// Colour and legend of one trial of one cloud.
 std::pair<std::string, std::string> colourOf(const StudyState& state, const CloudLook& look,
                                              const CloudProjection::Item& item, std::size_t index,
@@ -140,14 +142,8 @@ std::pair<std::string, std::string> colourOf(const StudyState& state, const Clou
     case CloudStyle::Colour::Image:
         break;
     case CloudStyle::Colour::Class: {
-        const auto labels = [&] {
-            std::vector<std::string> known;
-            for (const StudyImage& other : state.images.images)
-                if (std::ranges::find(known, other.label) == known.end())
-                    known.push_back(other.label);
-            return known;
-        }();
-        const auto at = std::ranges::find(labels, image.label) - labels.begin();
+        const std::vector<std::string> classes = classesOf(state);
+        const auto at = std::ranges::find(classes, image.label) - classes.begin();
         return {fmt::format("series {}", at), image.label};
     }
     case CloudStyle::Colour::Score: {
@@ -155,7 +151,7 @@ std::pair<std::string, std::string> colourOf(const StudyState& state, const Clou
         const auto scores = scoresOf(state, {look.model, last - 1, "trace_pre"});
         if (!scores)
             break;
-        const std::vector<double> means = trialMeans(*scores);
+        const std::vector<double> means = meansOverTrials(*scores);
         const auto found = std::ranges::find(scores->images, item.image);
         if (found == scores->images.end())
             break;
@@ -177,10 +173,14 @@ double reach(const CloudProjection& projection)
             const auto p = pointOf(item.points, r);
             reach = std::max(reach, std::hypot(p[0], p[1], p[2]));
         }
+    for (std::size_t r = 0; r < projection.places.rows; ++r) {
+        const auto p = pointOf(projection.places, r);
+        reach = std::max(reach, std::hypot(p[0], p[1], p[2]));
+    }
     return reach > 0 ? 1.05 * reach : 1;
 }
 
-/// All passes in view, whichever are shown.
+/// All passes with their outlines in view, whichever are shown.
 void setLimits(Plot& plot, const CloudProjection& projection)
 {
     std::array<double, 2> low{INFINITY, INFINITY}, high{-INFINITY, -INFINITY};
@@ -193,6 +193,13 @@ void setLimits(Plot& plot, const CloudProjection& projection)
     for (const CloudProjection::Item& item : projection.items)
         for (std::size_t r = 0; r < item.points.rows; ++r)
             include(pointOf(item.points, r));
+    for (std::size_t r = 0; r < projection.places.rows; ++r)
+        include(pointOf(projection.places, r));
+    for (const CloudProjection::Item& item : projection.items) {
+        const Plot::Curve outline = ellipse(columnOf(item.points, 0), columnOf(item.points, 1));
+        for (std::size_t i = 0; i < outline.x.size(); ++i)
+            include({outline.x[i], outline.y[i], 0});
+    }
     const double air = 0.05 * std::max({high[0] - low[0], high[1] - low[1], 1e-12});
     plot.x.low = low[0] - air, plot.x.high = high[0] + air;
     plot.y.low = low[1] - air, plot.y.high = high[1] + air;
@@ -211,6 +218,37 @@ void addAxes(Plot& plot, const CloudProjection& projection, const CloudStyle& st
             {to[0] * 1.09, to[1] * 1.09,
              fmt::format("PC{} {:.0f} %", axis + 1,
                          axis < projection.shares.size() ? 100 * projection.shares[axis] : 0)});
+    }
+}
+
+/// Means of images as dots, a colour a class, and the name of every class in the middle of its
+/// dots.
+void addPlaces(Plot& plot, const StudyState& state, const CloudProjection& projection,
+               const CloudStyle& style)
+{
+    constexpr std::size_t kMostNames = 16; // more names would hide the dots
+    const std::vector<std::string> classes = classesOf(state);
+    const bool isByClass = style.colour == CloudStyle::Colour::Class;
+    for (std::size_t c = 0; c < classes.size(); ++c) {
+        const std::string colour = isByClass ? fmt::format("series {}", c) : "muted";
+        Plot::Marks dots{.colour = colour,
+                         .label = isByClass ? classes[c] : "means of images",
+                         .radius = 2.5,
+                         .opacity = 0.5};
+        double x = 0, y = 0;
+        for (std::size_t r = 0; r < projection.places.rows; ++r) {
+            if (state.images.images.at(projection.placeImages[r]).label != classes[c])
+                continue;
+            const auto p = turned(pointOf(projection.places, r), style);
+            dots.x.push_back(p[0]), dots.y.push_back(p[1]);
+            x += p[0], y += p[1];
+        }
+        if (dots.x.empty())
+            continue;
+        const auto count = static_cast<double>(dots.x.size());
+        if (classes.size() <= kMostNames)
+            plot.notes.push_back({x / count, y / count, classes[c], isByClass ? colour : "text"});
+        plot.marks.push_back(std::move(dots));
     }
 }
 
@@ -280,6 +318,19 @@ CloudProjection projectClouds(const StudyState& state, const CloudLook& look)
     result.note = look.isPooled ? "axes of the pooled deviations, every cloud about its mean"
                   : usesMeans   ? "axes of the image means"
                                 : "axes of the shown clouds";
+    if (usesMeans) {
+        Matrix known;
+        known.columns = model.means.columns;
+        for (std::size_t i = 0; i < model.means.rows; ++i) {
+            if (!std::isfinite(model.means(i, 0)))
+                continue;
+            const Matrix row = rowOf(model.means, i);
+            known.values.insert(known.values.end(), row.values.begin(), row.values.end());
+            ++known.rows;
+            result.placeImages.push_back(i);
+        }
+        result.places = projected(known, axes);
+    }
     if (look.isTangent)
         result.note += "; on the sphere, tangent part";
     return result;
@@ -318,6 +369,7 @@ Plot cloudPlot(const StudyState& state, const CloudLook& look, const CloudProjec
     plot.y.title = style.is3d ? "" : fmt::format("PC2, {:.1f} % of the variance", share(1));
     if (style.is3d)
         addAxes(plot, projection, style, span);
+    addPlaces(plot, state, projection, style);
     Plot::Marks means{.colour = "text", .label = "mean", .mark = "cross", .radius = 6},
         fixed{.colour = "text", .label = "without dropout", .mark = "diamond", .radius = 6};
     const std::array<double, 3> opacities{0.35, 0.6, 0.9};

@@ -29,8 +29,10 @@ struct CloudProjection {
         std::vector<double> deterministic; ///< 3 entries; empty where unknown
     };
     std::vector<Item> items;
-    std::vector<double> shares; ///< of the variance, per axis
-    int passes = 0;             ///< T
+    Matrix places;                        ///< [n, 3] means of images where the axes are theirs
+    std::vector<std::size_t> placeImages; ///< [n]
+    std::vector<double> shares;           ///< of the variance, per axis
+    int passes = 0;                       ///< T
     std::string note;
 };
 CloudProjection projectClouds(const StudyState& state, const CloudLook& look);
@@ -40,10 +42,11 @@ struct CloudStyle {
     bool is3d = false;
     double azimuthDegrees = 30, elevationDegrees = 20;
     enum class Colour { Trial, Image, Class, Score } colour = Colour::Trial;
-    double width = 720, height = 600;
+    double width = 540, height = 470;
 };
 /// Scatter with 2σ ellipses (in 3-D the outline of the ellipsoid), means and deterministic points;
-/// axes do not depend on `passes`. Empty projection: nothing to draw is said in the note.
+/// axes do not depend on `passes`. Where the axes are those of the image means, these are dots with
+/// the names of the classes in their midst. Empty projection: nothing to draw is said in the note.
 Plot cloudPlot(const StudyState& state, const CloudLook& look, const CloudProjection& projection,
                const CloudStyle& style);
 

@@ -20,7 +20,7 @@ struct Pairs {
 
 Pairs pairsOf(const Scores& a, const Scores& b)
 {
-    const std::vector<double> meansA = trialMeans(a), meansB = trialMeans(b);
+    const std::vector<double> meansA = meansOverTrials(a), meansB = meansOverTrials(b);
     Pairs pairs;
     for (std::size_t i = 0, j = 0; i < a.images.size() && j < b.images.size();) {
         if (a.images[i] == b.images[j]) {
@@ -66,7 +66,7 @@ PlotTable::Cell beside(const std::string& ours, double published, int digits,
 Figure aurocOf(const ModelStudy& model, const Scores& scores)
 {
     const Ambiguity& ambiguity = *model.ambiguity;
-    const std::vector<double> means = trialMeans(scores);
+    const std::vector<double> means = meansOverTrials(scores);
     std::vector<double> entropies, known;
     for (std::size_t i = 0; i < means.size(); ++i) {
         const std::size_t image = scores.images[i];
@@ -109,8 +109,8 @@ std::optional<Chart> preAgainstPostChart(const StudyState& state, const Look& lo
                     state.models[look.model].passes[look.pass], spearman(pairs.a, pairs.b).value);
     plot.x.title = "trace, pre-norm";
     plot.y.title = "trace, post-norm";
-    plot.width = 560;
-    plot.height = 500;
+    plot.width = 540;
+    plot.height = 480;
     addImages(plot, pairs.a, pairs.b);
     return chartOf("pre_post", plot.title, "Mean over trials of every image.", {plot});
 }
@@ -161,8 +161,8 @@ std::optional<Chart> crossModelChart(const StudyState& state, const Look& look)
     panels[0].cells = std::move(raw);
     panels[1].cells = std::move(clean);
     for (Plot& panel : panels) {
-        panel.width = 560;
-        panel.height = 480;
+        panel.width = 490;
+        panel.height = 440;
     }
     return chartOf("cross_model", "Do models agree? – " + metricName(look.metric),
                    "Rank correlation between models of the score averaged over trials, raw and "
@@ -184,8 +184,8 @@ std::optional<Chart> rankRankChart(const StudyState& state, const Look& look, st
                             spearman(pairs.a, pairs.b).value);
     plot.x.title = "rank in " + modelName(state, look.model);
     plot.y.title = "rank in " + modelName(state, other);
-    plot.width = 580;
-    plot.height = 560;
+    plot.width = 540;
+    plot.height = 500;
     constexpr std::size_t kFew = 300; // ranks fill the square evenly
     addImages(plot, averageRanks(pairs.a), averageRanks(pairs.b), kFew);
     return chartOf("ranks", plot.title,
@@ -293,7 +293,7 @@ std::optional<Chart> comparisonChart(const StudyState& state, const Look&)
     table.rows = comparisonRows(state);
     if (table.rows.size() < 2)
         return std::nullopt;
-    table.width = 1000;
+    table.width = 960;
     Chart chart{"comparison", table.title,
                 "All models at their largest T with the published values in grey.", layOut(table),
                 ""};

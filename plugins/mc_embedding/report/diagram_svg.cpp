@@ -10,6 +10,32 @@ namespace vergence::mc_embedding {
 
 namespace {
 
+constexpr double kTextDrop = 0.35; ///< of a face from its middle to the base line
+
+/// Tenths of a unit are enough for the eye and keep pages small.
+std::string number(double value)
+{
+    return fmt::format("{:g}", std::round(value * 10) / 10);
+}
+
+/// `what` is "fill" or "stroke"; named colours are left to the style sheet.
+std::string ink(const char* what, const std::string& colour)
+{
+    const std::string name = inkClass(colour);
+    return name.empty() ? fmt::format(" {}=\"{}\"", what, inkOf(colour).hex())
+                        : fmt::format(" class=\"{}\"", name);
+}
+
+std::string opacity(double value)
+{
+    return value >= 1 ? "" : fmt::format(" opacity=\"{:.3g}\"", value);
+}
+
+std::string tip(const std::string& label)
+{
+    return label.empty() ? "" : "<title>" + escaped(label) + "</title>";
+}
+
 /// Writes the elements of one drawing; y grows downwards in SVG.
 class SvgWriter {
 public:
@@ -17,19 +43,17 @@ public:
 
     std::string write()
     {
-        const double width = m_diagram.right - m_diagram.left,
-                     height = m_diagram.top - m_diagram.bottom;
-        m_out = fmt::format(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:g} {1:g}\" "
-            "width=\"{0:g}\" height=\"{1:g}\" font-family=\"system-ui, 'DejaVu Sans', Arial, "
-            "sans-serif\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
-            width, height);
+        m_out = fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:g} {1:g}\" "
+                            "width=\"{0:g}\" height=\"{1:g}\">\n",
+                            m_diagram.right - m_diagram.left, m_diagram.top - m_diagram.bottom);
         for (const Diagram::Polygon& polygon : m_diagram.polygons)
             add(polygon);
         for (const Diagram::Shape& shape : m_diagram.shapes)
             add(shape);
+        m_out += "<g class=\"l\">\n";
         for (const Diagram::Line& line : m_diagram.lines)
             add(line);
+        m_out += "</g>\n";
         for (const Diagram::Points& points : m_diagram.points)
             add(points);
         for (const Diagram::Text& text : m_diagram.texts)
@@ -38,8 +62,8 @@ public:
     }
 
 private:
-    double x(double value) const { return value - m_diagram.left; }
-    double y(double value) const { return m_diagram.top - value; }
+    std::string x(double value) const { return number(value - m_diagram.left); }
+    std::string y(double value) const { return number(m_diagram.top - value); }
     std::string path(const std::vector<double>& xs, const std::vector<double>& ys) const
     {
         std::string path;
@@ -47,86 +71,77 @@ private:
         for (std::size_t i = 0; i < std::min(xs.size(), ys.size()); ++i) {
             const bool isGap = !std::isfinite(xs[i]) || !std::isfinite(ys[i]);
             if (!isGap)
-                path += fmt::format("{}{:.2f} {:.2f}", isOpen ? "L" : "M", x(xs[i]), y(ys[i]));
+                path += fmt::format("{}{} {}", isOpen ? "L" : "M", x(xs[i]), y(ys[i]));
             isOpen = !isGap;
         }
         return path;
-    }
-    static std::string tip(const std::string& label)
-    {
-        return label.empty() ? "" : "<title>" + escaped(label) + "</title>";
-    }
-    static std::string opacity(const char* of, double value)
-    {
-        return value >= 1 ? "" : fmt::format(" {}=\"{:.3g}\"", of, value);
     }
 
     void add(const Diagram::Polygon& polygon)
     {
         const bool isCell = polygon.x.size() == 4; // smooth edges would show seams between cells
-        m_out +=
-            fmt::format("<path d=\"{}Z\" fill=\"{}\"{}{}>{}</path>\n", path(polygon.x, polygon.y),
-                        inkOf(polygon.colour).hex(), opacity("fill-opacity", polygon.opacity),
-                        isCell ? " shape-rendering=\"crispEdges\"" : "", tip(polygon.label));
+        m_out += fmt::format("<path d=\"{}Z\"{}{}{}>{}</path>\n", path(polygon.x, polygon.y),
+                             ink("fill", polygon.colour), opacity(polygon.opacity),
+                             isCell ? " shape-rendering=\"crispEdges\"" : "", tip(polygon.label));
     }
     void add(const Diagram::Shape& shape)
     {
-        const std::string fill = shape.isFilled ? inkOf(shape.colour).hex() : "none";
-        const bool isBox = shape.kind == "rectangle";
         const std::string place =
-            isBox ? fmt::format("rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\"",
-                                x(shape.x - shape.width / 2), y(shape.y + shape.height / 2),
-                                shape.width, shape.height)
-                  : fmt::format("ellipse cx=\"{:.2f}\" cy=\"{:.2f}\" rx=\"{:.2f}\" ry=\"{:.2f}\"",
-                                x(shape.x), y(shape.y), shape.width / 2, shape.height / 2);
-        m_out += fmt::format("<{} fill=\"{}\" fill-opacity=\"0.35\" stroke=\"{}\"/>\n", place, fill,
-                             inkOf(shape.colour).hex());
+            shape.kind == "rectangle"
+                ? fmt::format("rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"",
+                              x(shape.x - shape.width / 2), y(shape.y + shape.height / 2),
+                              number(shape.width), number(shape.height))
+                : fmt::format("ellipse cx=\"{}\" cy=\"{}\" rx=\"{}\" ry=\"{}\"", x(shape.x),
+                              y(shape.y), number(shape.width / 2), number(shape.height / 2));
+        if (shape.isFilled)
+            m_out += fmt::format("<{}{} opacity=\"0.35\"/>\n", place, ink("fill", shape.colour));
+        m_out += fmt::format("<g class=\"l\"><{}{}/></g>\n", place, ink("stroke", shape.colour));
     }
     void add(const Diagram::Line& line)
     {
-        m_out += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:g}\"{} "
-                             "stroke-linejoin=\"round\">{}</path>\n",
-                             path(line.x, line.y), inkOf(line.colour).hex(), line.width,
+        const std::string width =
+            line.width == 1 ? "" : fmt::format(" stroke-width=\"{:g}\"", line.width);
+        m_out += fmt::format("<path d=\"{}\"{}{}{}>{}</path>\n", path(line.x, line.y),
+                             ink("stroke", line.colour), width,
                              line.isDashed ? " stroke-dasharray=\"6 4\"" : "", tip(line.label));
     }
     void add(const Diagram::Points& points)
     {
-        const std::string ink = inkOf(points.colour).hex();
-        const double r = points.radius;
         const bool isFilled = points.mark == "disc" || points.mark == "diamond";
-        m_out += fmt::format(
-            "<g {}>{}\n",
-            isFilled ? fmt::format("fill=\"{}\"{}", ink, opacity("fill-opacity", points.opacity))
-                     : fmt::format("fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\"{}", ink,
-                                   opacity("stroke-opacity", points.opacity)),
-            tip(points.label));
-        for (std::size_t i = 0; i < std::min(points.x.size(), points.y.size()); ++i) {
-            const double at = x(points.x[i]), down = y(points.y[i]);
-            if (points.mark == "diamond")
-                m_out += fmt::format("<path d=\"M{:.2f} {:.2f}l{r:g} {r:g}l-{r:g} {r:g}l-{r:g} "
-                                     "-{r:g}Z\"/>\n",
-                                     at, down - r, fmt::arg("r", r));
-            else if (points.mark == "cross")
-                m_out +=
-                    fmt::format("<path d=\"M{:.2f} {:.2f}l{d:g} {d:g}m0 -{d:g}l-{d:g} {d:g}\"/>\n",
-                                at - r, down - r, fmt::arg("d", 2 * r));
-            else
-                m_out +=
-                    fmt::format("<circle cx=\"{:.2f}\" cy=\"{:.2f}\" r=\"{:g}\"/>\n", at, down, r);
-        }
-        m_out += "</g>\n";
+        m_out += isFilled ? "<g>" : "<g class=\"l\" stroke-width=\"1.6\">";
+        m_out += fmt::format("<g{}{}>{}\n", ink(isFilled ? "fill" : "stroke", points.colour),
+                             points.opacity < 1
+                                 ? fmt::format(" {}-opacity=\"{:.3g}\"",
+                                               isFilled ? "fill" : "stroke", points.opacity)
+                                 : "",
+                             tip(points.label));
+        for (std::size_t i = 0; i < std::min(points.x.size(), points.y.size()); ++i)
+            if (std::isfinite(points.x[i]) && std::isfinite(points.y[i]))
+                m_out += mark(points, points.x[i], points.y[i]);
+        m_out += "</g></g>\n";
+    }
+    std::string mark(const Diagram::Points& points, double atX, double atY) const
+    {
+        const double r = points.radius;
+        if (points.mark == "diamond")
+            return fmt::format("<path d=\"M{} {}l{r:g} {r:g}l-{r:g} {r:g}l-{r:g} -{r:g}Z\"/>\n",
+                               x(atX), y(atY + r), fmt::arg("r", r));
+        if (points.mark == "cross")
+            return fmt::format("<path d=\"M{} {}l{d:g} {d:g}m0 -{d:g}l-{d:g} {d:g}\"/>\n",
+                               x(atX - r), y(atY + r), fmt::arg("d", 2 * r));
+        return fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"{:g}\"/>\n", x(atX), y(atY), r);
     }
     void add(const Diagram::Text& text)
     {
-        const double size = text.size > 0 ? text.size : 12, at = x(text.x), down = y(text.y);
-        const char* anchor = text.anchor == "left"    ? "start"
-                             : text.anchor == "right" ? "end"
-                                                      : "middle";
+        const double size = text.size > 0 ? text.size : 12, drop = kTextDrop * size;
         const std::string turn =
-            text.isUpright ? fmt::format(" transform=\"rotate(-90 {:.2f} {:.2f})\"", at, down) : "";
-        m_out += fmt::format("<text x=\"{:.2f}\" y=\"{:.2f}\" dy=\"0.35em\" font-size=\"{:g}\" "
-                             "text-anchor=\"{}\" fill=\"{}\"{}{}>{}</text>\n",
-                             at, down, size, anchor, inkOf(text.colour).hex(),
+            text.isUpright ? fmt::format(" transform=\"rotate(-90 {} {})\"", x(text.x), y(text.y))
+                           : "";
+        const char* anchor = text.anchor == "left"    ? " text-anchor=\"start\""
+                             : text.anchor == "right" ? " text-anchor=\"end\""
+                                                      : "";
+        m_out += fmt::format("<text x=\"{}\" y=\"{}\" font-size=\"{:g}\"{}{}{}{}>{}</text>\n",
+                             x(text.x), y(text.y - drop), size, anchor, ink("fill", text.colour),
                              text.isBold ? " font-weight=\"600\"" : "", turn, escaped(text.text));
     }
 
@@ -139,6 +154,18 @@ private:
 std::string toSvg(const Diagram& diagram)
 {
     return SvgWriter(diagram).write();
+}
+
+std::string svgStyle(bool isDark)
+{
+    std::string css = "svg .l{fill:none}\n";
+    for (const auto& [name, colour] : inkClasses()) {
+        const std::string hex = inkOf(colour, isDark).hex();
+        css += fmt::format("svg .{0},td.{0}{{fill:{1};color:{1}}}svg .l .{0},svg .l.{0}{{stroke:"
+                           "{1};fill:none}}\n",
+                           name, hex);
+    }
+    return css;
 }
 
 std::string escaped(const std::string& text)

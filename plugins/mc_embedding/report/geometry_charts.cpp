@@ -23,12 +23,6 @@ Matrix trialOf(const Cloud& cloud, int trial, int trials)
     return rows;
 }
 
-std::string imageName(const StudyState& state, std::size_t image)
-{
-    const std::string& path = state.images.images.at(image).path;
-    return path.substr(path.rfind('/') + 1);
-}
-
 } // namespace
 
 std::optional<Chart> spectrumChart(const StudyState& state, const Look& look)
@@ -76,7 +70,7 @@ std::optional<Chart> spectrumChart(const StudyState& state, const Look& look)
     plot.note = fmt::format("{} · first trial, T = {:.0f} · effective rank in brackets",
                             modelName(state, look.model), nu + 1);
     return chartOf("spectrum", plot.title,
-                   "Eigenvalues of the covariance over passes. Where a curve stays in the band, "
+                   "Eigenvalues of the covariance over passes; where a curve stays in the band, "
                    "the cloud cannot be told from a ball.",
                    {plot});
 }
@@ -96,12 +90,12 @@ std::optional<Chart> offdiagChart(const StudyState& state, const Look& look)
         plot.title = title;
         plot.x.title = "image, by rising ratio";
         plot.y.title = "ratio";
-        plot.width = 520;
-        plot.height = 380;
+        plot.width = 470;
+        plot.height = 360;
         std::vector<double> ratios;
         std::size_t passes = 0;
         if (const auto scores = scoresOf(state, {look.model, look.pass, metric})) {
-            ratios = trialMeans(*scores);
+            ratios = meansOverTrials(*scores);
             passes = static_cast<std::size_t>(model.passes[look.pass]);
         } else {
             for (const Cloud& cloud : model.clouds) {

@@ -15,6 +15,7 @@ namespace vergence::mc_embedding {
 namespace {
 
 constexpr double kLegendLine = 18, kKey = 22;
+constexpr double kNameLine = 16, kLongestName = 150; ///< names below an axis
 
 struct Key {
     std::string label, colour, kind; ///< kind: "line", "dashed", "area" or a mark
@@ -48,11 +49,17 @@ public:
     Diagram take() && { return std::move(m_sheet); }
 
 private:
+    /// How the names below the x axis are set, so that none is lost.
+    enum class Names { Row, TwoRows, Upright };
+
     double head(); ///< title, note, legend; y below them
     void drawKey(const Key& key, double x, double y);
     void gather(std::vector<double>& xs, std::vector<double>& ys) const;
+    void makeRoomForNames();
     void axes();
+    void ticksBelow();
     void cells();
+    void notes();
     void curves();
     void areas();
     void hexagons();
@@ -64,6 +71,7 @@ private:
     Diagram m_sheet;
     double m_left = 0, m_right = 0, m_bottom = 0, m_top = 0;
     std::optional<PlotScale> m_x, m_y;
+    Names m_names = Names::Row;
 };
 
 Layout::Layout(const Plot& plot) : m_plot(plot), m_sheet(sheet(plot.width, plot.height))
@@ -96,6 +104,7 @@ Layout::Layout(const Plot& plot) : m_plot(plot), m_sheet(sheet(plot.width, plot.
         m_y->widen(unit * high);
     }
     m_x->place(m_left, m_right);
+    makeRoomForNames();
     m_y->place(m_bottom, m_top);
     if (!plot.isBare)
         axes();
@@ -103,6 +112,7 @@ Layout::Layout(const Plot& plot) : m_plot(plot), m_sheet(sheet(plot.width, plot.
     hexagons();
     curves();
     references();
+    notes();
 }
 
 double Layout::head()
@@ -114,8 +124,8 @@ double Layout::head()
         m_sheet.texts.push_back(title);
         y -= 21;
     }
-    if (!m_plot.note.empty()) {
-        m_sheet.texts.push_back(label(kEdge, y - 5, m_plot.note, kSmall, "muted", "left"));
+    for (const std::string& line : wrapped(m_plot.note, kSmall, m_plot.width - 2 * kEdge)) {
+        m_sheet.texts.push_back(label(kEdge, y - 5, line, kSmall, "muted", "left"));
         y -= 17;
     }
     double x = kEdge;
@@ -168,22 +178,54 @@ void Layout::gather(std::vector<double>& xs, std::vector<double>& ys) const
         (reference.isVertical ? xs : ys).push_back(reference.at);
 }
 
-void Layout::axes()
+/// Given ticks of a linear axis are names of categories: all of them are to be read.
+void Layout::makeRoomForNames()
 {
-    const int columns = std::max(2, static_cast<int>((m_right - m_left) / 70)),
-              rows = std::max(2, static_cast<int>((m_top - m_bottom) / 46));
-    double taken = -INFINITY; // labels of ticks never touch
+    const auto& ticks = m_plot.x.ticks;
+    if (m_plot.x.isLog || ticks.size() < 2)
+        return;
+    double widest = 0, gap = INFINITY;
+    for (std::size_t i = 0; i < ticks.size(); ++i) {
+        widest = std::max(widest, textLength(ticks[i].second, kSmall) + 6);
+        if (i > 0)
+            gap = std::min(gap, (*m_x)(ticks[i].first) - (*m_x)(ticks[i - 1].first));
+    }
+    if (widest <= gap)
+        return;
+    m_names = widest <= 2 * gap ? Names::TwoRows : Names::Upright;
+    m_bottom += m_names == Names::TwoRows ? kNameLine : std::min(widest, kLongestName) - kNameLine;
+}
+
+void Layout::ticksBelow()
+{
+    double taken = -INFINITY; // labels of numbers never touch
+    bool isLower = false;
+    const int columns = std::max(2, static_cast<int>((m_right - m_left) / 70));
     for (const auto& tick : m_x->ticks(columns)) {
         const double at = (*m_x)(tick.value), half = textLength(tick.text, kSmall) / 2;
         if (!m_plot.hexagons) // a grid would lie over them
             m_sheet.polygons.push_back(
                 rectangle(at - 0.5, m_bottom, at + 0.5, m_top, "faint", 1, ""));
         m_sheet.lines.push_back(straight(at, m_bottom, at, m_bottom - 4));
-        if (at - half < taken)
+        if (m_names == Names::Upright) {
+            m_sheet.texts.push_back(label(at, m_bottom - 7, shortened(tick.text, kLongestName),
+                                          kSmall, "muted", "right"));
+            m_sheet.texts.back().isUpright = true;
+            continue;
+        }
+        if (m_names == Names::Row && at - half < taken)
             continue;
         taken = at + half + 6;
-        m_sheet.texts.push_back(label(at, m_bottom - 13, tick.text, kSmall, "muted"));
+        const double down = m_names == Names::TwoRows && isLower ? kNameLine : 0;
+        m_sheet.texts.push_back(label(at, m_bottom - 13 - down, tick.text, kSmall, "muted"));
+        isLower = !isLower;
     }
+}
+
+void Layout::axes()
+{
+    const int rows = std::max(2, static_cast<int>((m_top - m_bottom) / 46));
+    ticksBelow();
     for (const auto& tick : m_y->ticks(rows)) {
         const double at = (*m_y)(tick.value);
         if (!m_plot.hexagons)
@@ -301,10 +343,34 @@ void Layout::curves()
         }
         m_sheet.points.push_back(std::move(points));
     }
-    for (const Plot::Note& note : m_plot.notes)
-        if (m_x->shows(note.x) && m_y->shows(note.y))
-            m_sheet.texts.push_back(
-                label((*m_x)(note.x), (*m_y)(note.y), note.text, kSmall, note.colour));
+}
+
+/// Texts at their places; one that would lie over an earlier one moves up.
+void Layout::notes()
+{
+    struct Box {
+        double left, right, y;
+    };
+    std::vector<Box> taken;
+    for (const Plot::Note& note : m_plot.notes) {
+        if (!m_x->shows(note.x) || !m_y->shows(note.y))
+            continue;
+        const double half = textLength(note.text, kSmall) / 2 + 2;
+        const double x = std::clamp((*m_x)(note.x), half, m_plot.width - half);
+        double y = (*m_y)(note.y);
+        for (bool isFree = false; !isFree;) {
+            isFree = true;
+            for (const Box& box : taken) {
+                if (x + half > box.left && x - half < box.right && std::abs(y - box.y) < kSmall) {
+                    y = box.y + kSmall + 1;
+                    isFree = false;
+                }
+            }
+        }
+        taken.push_back({x - half, x + half, y});
+        m_sheet.texts.push_back(label(x, y, note.text, kSmall, note.colour));
+        m_sheet.texts.back().isBold = note.isBold;
+    }
 }
 
 void Layout::areas()

@@ -64,14 +64,15 @@ struct Plot {
     struct Note {
         double x = 0, y = 0;
         std::string text, colour = "muted";
+        bool isBold = false;
     };
     struct Hexagons { ///< two-dimensional histogram
         std::vector<double> x, y;
         std::string label{};
     };
-    std::string title, note; ///< note: one muted line below the title
+    std::string title, note; ///< note: muted, below the title
     PlotAxis x, y;
-    double width = 720, height = 460;
+    double width = 540, height = 410;
     bool isBare = false;         ///< no ticks, no grid: a view of something in space
     bool hasEqualScales = false; ///< one unit is as long in x as in y
     std::vector<Curve> curves;
@@ -107,6 +108,8 @@ Diagram tiled(const std::vector<Diagram>& drawings, std::size_t columns, const s
 
 /// Estimated width of a text in a face of this size, in the same unit.
 double textLength(const std::string& text, double size);
+/// The text in lines of at most `width`, broken at spaces; none for an empty text.
+std::vector<std::string> wrapped(const std::string& text, double size, double width);
 
 /// "0.123", "1.2e-05" → few digits for people; "–" for what is not finite.
 std::string shortNumber(double value, int digits = 3);

@@ -142,7 +142,8 @@ Diagram tiled(const std::vector<Diagram>& drawings, std::size_t columns, const s
     }
     for (std::size_t i = 0; i < drawings.size(); ++i) {
         const double dx = cellWidth * static_cast<double>(i % columns),
-                     dy = all.top - head - cellHeight * static_cast<double>(i / columns + 1);
+                     dy = all.top - head - cellHeight * static_cast<double>(i / columns) -
+                          drawings[i].top; // titles of a row are at one height
         addMoved(all, drawings[i], dx, dy);
     }
     return all;
@@ -153,6 +154,33 @@ double textLength(const std::string& text, double size)
     const auto characters = std::ranges::count_if(
         text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
     return 0.56 * size * static_cast<double>(characters);
+}
+
+std::vector<std::string> wrapped(const std::string& text, double size, double width)
+{
+    std::vector<std::string> lines;
+    for (std::size_t from = 0; from < text.size();) {
+        const std::size_t space = std::min(text.find(' ', from), text.size());
+        const std::string word = text.substr(from, space - from);
+        if (lines.empty() || textLength(lines.back() + " " + word, size) > width)
+            lines.push_back(word);
+        else
+            lines.back() += " " + word;
+        from = space + 1;
+    }
+    return lines;
+}
+
+std::string shortened(std::string text, double width)
+{
+    if (textLength(text, kSmall) <= width)
+        return text;
+    while (!text.empty() && textLength(text + "…", kSmall) > width) {
+        while ((static_cast<unsigned char>(text.back()) & 0xC0) == 0x80)
+            text.pop_back(); // the rest of a letter
+        text.pop_back();
+    }
+    return text + "…";
 }
 
 std::string shortNumber(double value, int digits)

@@ -8,7 +8,7 @@ namespace vergence::mc_embedding {
 
 // What plots and tables are put together from.
 
-inline constexpr double kTitle = 15, kFace = 12, kSmall = 11; ///< sizes of faces, px
+inline constexpr double kTitle = 16, kFace = 13, kSmall = 12; ///< sizes of faces, px
 inline constexpr double kEdge = 12;                           ///< free on every side
 
 /// An empty drawing of this size that keeps its aspect.
@@ -19,6 +19,8 @@ Diagram::Line straight(double x0, double y0, double x1, double y1, std::string c
                        double width = 1);
 Diagram::Polygon rectangle(double x0, double y0, double x1, double y1, std::string colour,
                            double opacity, std::string tip);
+/// At most `width` long in the small face, "…" where something is cut.
+std::string shortened(std::string text, double width);
 /// Everything of `from` moved by (dx, dy), added to `to`.
 void addMoved(Diagram& to, Diagram from, double dx, double dy);
 

@@ -73,8 +73,8 @@ Plot errorPlot(const StudyState& state, const Look& look, const std::vector<Reli
     plot.note = "√noise / mean; both axes logarithmic";
     plot.x = {.title = "passes T", .isLog = true, .ticks = passTicks(model.passes, 0)};
     plot.y = {.title = "standard error / mean", .isLog = true};
-    plot.width = 560;
-    plot.height = 420;
+    plot.width = 470;
+    plot.height = 400;
     Plot::Marks marks{.label = "measured", .radius = 5};
     for (std::size_t t = 0; t < cells.size(); ++t) {
         const double error = std::sqrt(cells[t].noise.value) / std::abs(cells[t].mean.value);
@@ -122,8 +122,8 @@ Plot iccPlot(const StudyState& state, const Look& look, const std::vector<Reliab
     plot.note = "bars: 95 % interval of ICC(1,1), quartiles of the pairwise ρ";
     plot.x = {.title = "passes T", .isLog = true, .ticks = passTicks(model.passes, last)};
     plot.y = {.title = "ICC(1,1), median ρ", .low = 0, .high = 1.03};
-    plot.width = 560;
-    plot.height = 420;
+    plot.width = 470;
+    plot.height = 400;
     Plot::Marks icc{.label = "ICC(1,1)", .radius = 5};
     Plot::Marks rho{.colour = "series 1", .label = "ρ, median", .mark = "diamond", .radius = 6};
     for (std::size_t t = 0; t < cells.size(); ++t) {
@@ -170,8 +170,8 @@ std::optional<Chart> spearmanChart(const StudyState& state, const Look& look)
                             extents(*scores), cell.spearmanMedian.value,
                             cell.spearmanQ75.value - cell.spearmanQ25.value, cell.status);
     plot.x.title = plot.y.title = "trial";
-    plot.width = 640;
-    plot.height = 640;
+    plot.width = 540;
+    plot.height = 540;
     PlotCells cells;
     cells.rows = cells.columns = trials;
     const auto row = [&](std::size_t k) {
@@ -229,8 +229,8 @@ std::optional<Chart> gatesChart(const StudyState& state, const Look& look)
                        .low = -0.6,
                        .high = static_cast<double>(names.size()) - 0.4,
                        .ticks = names};
-        panels[p].width = 560;
-        panels[p].height = 400;
+        panels[p].width = 470;
+        panels[p].height = 390;
         published[p].colour = "muted";
         published[p].label = "published";
         published[p].mark = "ring";
@@ -244,8 +244,9 @@ std::optional<Chart> gatesChart(const StudyState& state, const Look& look)
     panels[1].references = {{.at = kSnrGate, .label = "gate 2"},
                             {.at = kSnrFailed, .label = "failed below 1"}};
     return chartOf("gates", "Reliability and its gates – " + metricName(look.metric),
-                   "Intraclass correlation of single trials and signal-to-noise ratio of all "
-                   "models; rings are the published values.",
+                   std::string("Intraclass correlation of single trials and signal-to-noise ratio "
+                               "of all models") +
+                       (published[0].x.empty() ? "." : "; rings are the published values."),
                    panels);
 }
 
@@ -260,8 +261,8 @@ std::optional<Chart> scalingChart(const StudyState& state, const Look& look)
         cells.back().trials < 2)
         return std::nullopt;
     return chartOf("scaling", "More passes – " + subject(state, look, false),
-                   "Left: the noise of a trial falls as 1/√T. Right: reliability grows by the "
-                   "Spearman–Brown law; where its curve crosses the gate, T is sufficient.",
+                   "The noise of a trial falls as 1/√T, reliability grows by the Spearman–Brown "
+                   "law; where its curve crosses the gate, T is sufficient.",
                    {errorPlot(state, look, cells), iccPlot(state, look, cells)});
 }
 
@@ -277,7 +278,7 @@ std::optional<Chart> histogramChart(const StudyState& state, const Look& look)
         double low = INFINITY, high = -INFINITY;
         for (std::size_t t = 0; t < model.passes.size(); ++t) {
             const auto scores = scoresOf(state, {look.model, t, metric});
-            perPass.push_back(scores ? trialMeans(*scores) : std::vector<double>());
+            perPass.push_back(scores ? meansOverTrials(*scores) : std::vector<double>());
             for (const double value : perPass.back()) {
                 low = std::min(low, value);
                 high = std::max(high, value);
@@ -293,8 +294,8 @@ std::optional<Chart> histogramChart(const StudyState& state, const Look& look)
                                      std::string(metric) == "trace_pre" ? "pre-norm" : "post-norm");
             plot.x = {.title = "score, mean over trials", .low = low, .high = high};
             plot.y = {.title = "images", .low = 0};
-            plot.width = 380;
-            plot.height = 290;
+            plot.width = 320;
+            plot.height = 260;
             for (int bin = 0; bin < kBins; ++bin)
                 plot.bars.push_back(barOf(perPass[t], low, high, bin, kBins));
             plot.references = {{.at = quantile(perPass[t], 0.5),
@@ -330,8 +331,8 @@ std::optional<Chart> trialScatterChart(const StudyState& state, const Look& look
     plot.note = fmt::format("{} · ρ = {:.3f}", subject(state, look), least);
     plot.x.title = fmt::format("score in trial {}", first + 1);
     plot.y.title = fmt::format("score in trial {}", second + 1);
-    plot.width = 560;
-    plot.height = 540;
+    plot.width = 540;
+    plot.height = 520;
     plot.hasEqualScales = true;
     const auto [low, high] = std::ranges::minmax(row(first));
     plot.curves.push_back({{low, high}, {low, high}, "muted", "equal scores", 1.4, true});
@@ -347,7 +348,7 @@ std::optional<Chart> classBoxChart(const StudyState& state, const Look& look)
     const auto scores = scoresOf(state, look);
     if (!scores)
         return std::nullopt;
-    const std::vector<double> means = trialMeans(*scores);
+    const std::vector<double> means = meansOverTrials(*scores);
     std::map<std::string, std::vector<double>> perClass;
     for (std::size_t i = 0; i < means.size(); ++i) {
         const std::string& label = state.images.images.at(scores->images[i]).label;
@@ -374,7 +375,7 @@ std::optional<Chart> classBoxChart(const StudyState& state, const Look& look)
     plot.x.high = static_cast<double>(order.size()) - 0.4;
     plot.x.title = "class, by falling median";
     plot.y.title = metricName(look.metric);
-    plot.width = 900;
+    plot.width = 960;
     for (std::size_t c = 0; c < order.size(); ++c) {
         const std::vector<double>& values = perClass[order[c].second];
         plot.x.ticks.emplace_back(static_cast<double>(c), order[c].second);

@@ -2,59 +2,132 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "plugins/mc_embedding/mc_embedding_config.h"
 #include "plugins/mc_embedding/report/published.h"
+#include "plugins/mc_embedding/statistics/decision.h"
 
 namespace vergence::mc_embedding {
 
 namespace {
 
-struct Verdict {
-    std::string sentence, tone;
+/// What the gates say of one model, pre-norm trace.
+struct ModelJudgement {
+    std::string name;
+    int enough = 0;   ///< smallest usable T; 0 for none
+    Reliability last; ///< at its largest T
+    int largest = 0;
+    std::string degraded; ///< what degraded copies say; empty for none
 };
 
-/// The decision of section 8.2 over all models and T, pre-norm trace.
-Verdict verdictOf(const StudyState& state)
+/// "the score is higher for 19 % (blur5), 18 % (down4) of the degraded copies, gate 75 %"
+std::string degradationOf(const ModelStudy& model)
 {
-    std::string usable, marginal;
-    double needed = INFINITY;
-    bool hasTrials = false;
-    int largest = 0;
+    std::vector<std::string> shares;
+    for (const DegradedScores& degraded : model.degraded) {
+        if (model.passes.empty() || degraded.trace.size() < model.passes.size())
+            continue;
+        const DegradationOutcome outcome =
+            degradationOutcome(model, degraded, model.passes.size() - 1);
+        if (outcome.images > 0)
+            shares.push_back(
+                fmt::format("{:.0f} % ({})", 100 * outcome.fractionHigher, degraded.degradation));
+    }
+    return shares.empty()
+               ? ""
+               : fmt::format("the score is higher for {} of the degraded copies, gate {:.0f} %",
+                             fmt::join(shares, ", "), 100 * kDegradationGate);
+}
+
+std::vector<ModelJudgement> judgements(const StudyState& state)
+{
+    std::vector<ModelJudgement> all;
     for (std::size_t m = 0; m < state.models.size(); ++m) {
+        ModelJudgement judgement;
+        judgement.name = modelName(state, m);
         for (std::size_t t = 0; t < state.models[m].passes.size(); ++t) {
             const auto scores = scoresOf(state, {m, t, "trace_pre"});
             if (!scores || scores->rows < 2)
                 continue;
-            hasTrials = true;
-            const int passes = state.models[m].passes[t];
-            largest = std::max(largest, passes);
-            const Reliability cell = reliability(*scores, passes);
-            const std::string name = fmt::format("{} at T = {}", modelName(state, m), passes);
-            if (cell.status == "usable")
-                usable = name + (cell.certain ? " (the interval of ICC passes too)" : "");
-            else if (cell.status == "marginal")
-                marginal = name;
-            if (const Figure enough = passesForIcc(cell, kIccGate); enough.exists())
-                needed = std::min(needed, enough.value);
+            judgement.largest = state.models[m].passes[t];
+            judgement.last = reliability(*scores, judgement.largest, state.models[m].alpha);
+            if (judgement.last.status == "usable" && judgement.enough == 0)
+                judgement.enough = judgement.largest;
         }
+        judgement.degraded = degradationOf(state.models[m]);
+        if (judgement.largest > 0)
+            all.push_back(std::move(judgement));
     }
-    if (!hasTrials)
-        return {"No verdict: reliability needs at least two trials.", "mixed"};
-    if (!usable.empty())
-        return {"Go on: " + usable + " is usable – ρ ≥ 0.80, SNR ≥ 2 and ICC ≥ 0.75.", "good"};
-    const std::string extend =
-        std::isfinite(needed)
-            ? fmt::format(" The Spearman–Brown law puts ICC 0.75 at T ≈ {:.0f} for the best model.",
-                          std::ceil(needed))
-            : "";
-    if (!marginal.empty())
-        return {"Extend T: " + marginal + " is marginal, nothing is usable." + extend, "mixed"};
-    if (largest >= 256)
-        return {"Stop: every model fails up to T = 256." + extend, "bad"};
-    return {"Nothing is usable up to T = " + std::to_string(largest) + "." + extend, "bad"};
+    return all;
+}
+
+std::string finding(const ModelJudgement& model)
+{
+    const Reliability& last = model.last;
+    std::string text =
+        fmt::format("{}: {} at T = {} – ICC {} [{}, {}], ρ {}, SNR {}", model.name, last.status,
+                    model.largest, shortNumber(last.icc.value), shortNumber(last.iccLow.value),
+                    shortNumber(last.iccHigh.value), shortNumber(last.spearmanMedian.value),
+                    shortNumber(last.snr.value));
+    if (model.enough > 0 && model.enough < model.largest)
+        text += fmt::format("; T = {} is enough", model.enough);
+    if (const Figure needed = passesForIcc(last, kIccGate); model.enough == 0 && needed.exists())
+        text += fmt::format("; ICC 0.75 is predicted at T = {:.0f}", std::ceil(needed.value));
+    text += last.drifts ? "; the trials drift" : "";
+    return text + (model.degraded.empty() ? "." : "; " + model.degraded + ".");
+}
+
+/// The decision of section 8.2 over all models, pre-norm trace.
+void judge(Report& report, const StudyState& state)
+{
+    const std::vector<ModelJudgement> models = judgements(state);
+    std::vector<std::string> usable, marginal;
+    std::vector<GateCell> cells;
+    for (const ModelJudgement& model : models) {
+        if (model.enough > 0)
+            usable.push_back(fmt::format("{} {} T = {}", model.name,
+                                         model.enough < model.largest ? "from" : "at",
+                                         model.enough));
+        else if (model.last.status == "marginal")
+            marginal.push_back(model.name);
+        cells.push_back({model.name, model.largest, false, model.last});
+        report.findings.push_back(finding(model));
+    }
+    const GateDecision decision = gateDecision(cells);
+    report.tone = !usable.empty() ? "good" : marginal.empty() && !models.empty() ? "bad" : "mixed";
+    if (models.empty())
+        report.verdict = "No verdict: reliability needs at least two trials.";
+    else if (!usable.empty())
+        report.verdict =
+            fmt::format("Go on: {} of {} {} usable – {}.", usable.size(), models.size(),
+                        models.size() == 1 ? "model is" : "models are", fmt::join(usable, ", "));
+    else if (decision.kind == GateDecision::Kind::Stop)
+        report.verdict = fmt::format("Stop: every model fails up to T = {}.", kFinalPasses);
+    else
+        report.verdict =
+            "Extend T: nothing is usable yet" +
+            (marginal.empty() ? std::string(".")
+                              : fmt::format("; marginal: {}.", fmt::join(marginal, ", ")));
+}
+
+/// "3 models · 96 images · p = 0.05 · …", of the first model where models differ.
+std::string factsOf(const StudyState& state)
+{
+    const std::size_t count = state.models.size();
+    std::string facts = fmt::format("{} model{} · {} images", count, count == 1 ? "" : "s",
+                                    state.images.images.size());
+    if (count > 0) {
+        const ModelStudy& first = state.models.front();
+        facts += fmt::format(" · p = {:g} · {} · K = {} trials of T = {} passes", first.p,
+                             first.placement, first.trials, fmt::join(first.passes, ", "));
+    }
+    return facts + fmt::format(" · seed {}{}", state.seed,
+                               state.device.empty() ? "" : " · " + state.device);
 }
 
 std::string range(const Figure& low, const Figure& high)
@@ -66,8 +139,7 @@ std::string range(const Figure& low, const Figure& high)
 
 ReportTable reliabilityTable(const StudyState& state)
 {
-    ReportTable table{"Reliability of every model, T and space",
-                      {{{"model"},
+    ReportTable table{{{{"model"},
                         {"T"},
                         {"space"},
                         {"signal"},
@@ -119,22 +191,12 @@ ReportTable reliabilityTable(const StudyState& state)
     return table;
 }
 
-ReportSection settingsSection(const StudyState& state)
+ReportTable modelsTable(const StudyState& state)
 {
-    ReportSection section{"Settings", {}, {}, {}, {}};
-    ReportTable table{"", {{{"setting"}, {"value"}}}, {}};
-    for (const auto& [key, value] : state.settings)
-        table.rows.push_back({{key}, {value}});
-    table.rows.push_back({{"device"}, {state.device}});
-    table.rows.push_back({{"images"}, {std::to_string(state.images.images.size())}});
-    section.tables.push_back(std::move(table));
-    ReportTable models{"Models",
-                       {{{"model"},
+    ReportTable models{{{{"model"},
                          {"placement"},
                          {"p"},
                          {"live sites"},
-                         {"K"},
-                         {"T"},
                          {"images"},
                          {"activation"},
                          {"precision"},
@@ -147,29 +209,57 @@ ReportSection settingsSection(const StudyState& state)
                                {model.placement},
                                {fmt::format("{:g}", model.p)},
                                {std::to_string(model.sites.size())},
-                               {std::to_string(model.trials)},
-                               {fmt::format("{}", fmt::join(model.passes, ", "))},
                                {std::to_string(model.imagesDone)},
                                {model.activation},
                                {model.precision},
                                {model.variance},
                                {model.weightsSha256.empty() ? model.weightsSource
                                                             : model.weightsSha256.substr(0, 12)}});
-        for (const std::string& warning : model.warnings)
-            section.list.push_back(modelName(state, m) + ": " + warning);
     }
+    return models;
+}
+
+ReportSection modelsSection(const StudyState& state)
+{
+    ReportSection section{"Models as measured"};
+    for (std::size_t m = 0; m < state.models.size(); ++m)
+        for (const std::string& warning : state.models[m].warnings)
+            section.list.push_back(modelName(state, m) + ": " + warning);
     for (const auto& [key, reason] : state.skippedModels)
         section.list.push_back(key + " was left out: " + reason);
     for (const std::string& image : state.skippedImages)
         section.list.push_back("Skipped image – " + image);
-    section.tables.push_back(std::move(models));
+    if (!state.models.empty())
+        section.tables.push_back(modelsTable(state));
     return section;
+}
+
+/// The settings as they were given, in the order of the form; only those that differ from their
+/// defaults, or all.
+ReportTable settingsTable(const StudyState& state, bool onlyChanged)
+{
+    ReportTable table{{{{"setting"}, {"value"}, {"default"}}}, {}, true};
+    std::map<std::string, std::string> unknown = state.settings;
+    const ConfigSchema schema = mcEmbeddingSchema();
+    for (const Field& field : schema.fields()) {
+        const auto found = state.settings.find(field.key);
+        const std::string usual = toToml(field.defaultValue);
+        if (found == state.settings.end())
+            continue;
+        unknown.erase(field.key);
+        if (!onlyChanged || found->second != usual)
+            table.rows.push_back({{field.title, field.key}, {found->second}, {usual}});
+    }
+    for (const auto& [key, value] : unknown) // of another version
+        table.rows.push_back({{key}, {value}, {""}});
+    return table;
 }
 
 ReportSection resultsSection(const StudyState& state)
 {
-    ReportSection section{"Results", {}, {}, {}, {}};
-    ReportTable comparison{"Models beside the published values", comparisonRows(state), {}};
+    ReportSection section{"Results"};
+    ReportTable comparison{comparisonRows(state), {}};
+    comparison.notes = {"Pre-norm trace at the largest T; AUROC: of high zero-shot entropy."};
     for (std::size_t m = 0; m < state.models.size(); ++m) {
         const std::string reason = deviationReason(state.models[m]);
         const auto known = publishedModel(state.models[m].tower.key);
@@ -180,40 +270,50 @@ ReportSection resultsSection(const StudyState& state)
             comparison.notes.push_back("† " + modelName(state, m) + ", AUROC: in the original " +
                                        known->ambiguityReason + ".");
     }
-    section.tables.push_back(std::move(comparison));
-    section.tables.push_back(reliabilityTable(state));
+    if (comparison.rows.size() > 1)
+        section.tables.push_back(std::move(comparison));
+    return section;
+}
+
+ReportSection folded(std::string title, ReportTable table)
+{
+    ReportSection section{std::move(title)};
+    section.tables.push_back(std::move(table));
+    section.isFolded = true;
     return section;
 }
 
 } // namespace
 
-Report reportOf(const StudyState& state)
+Report reportOf(const StudyState& state, std::vector<ReportSection> figures)
 {
-    const Verdict verdict = verdictOf(state);
-    Report report{
-        "Monte-Carlo dropout on frozen image encoders", verdict.sentence, verdict.tone, {}};
-    report.sections.push_back(
-        {"Question",
-         {"How far does an embedding move when units of a frozen encoder are switched off at "
-          "random, is that amount repeatable per image, and does it mean anything?",
-          "Every image passes T times through the network under different masks; its score is the "
-          "variance of the features over the passes, averaged over dimensions. K trials repeat "
-          "this, and the K × N scores tell whether images are ranked the same again."},
-         {},
-         {},
-         {}});
-    report.sections.push_back(settingsSection(state));
-    report.sections.push_back(resultsSection(state));
-    report.sections.push_back(
-        {"Known deviations from the original", {}, knownDeviations(), {}, {}});
-    report.sections.push_back(
-        {"Reproduction",
-         {"In the folder of this run; masks depend on seed, image, trial, pass and site alone, so "
-          "batch sizes and devices do not change them:"},
-         {"vergence run config.toml",
-          fmt::format("seed {}, image set {}", state.seed, state.images.digest().substr(0, 16))},
-         {},
-         {}});
+    Report report;
+    report.title = "Monte-Carlo dropout on frozen image encoders";
+    report.lead =
+        "How far does an embedding move when units of a frozen encoder are switched off at random, "
+        "is that amount repeatable per image, and does it mean anything? Every image passes T "
+        "times through the network under different masks; its score is the variance of the "
+        "features over the passes, averaged over dimensions. K trials repeat this.";
+    judge(report, state);
+    report.facts = factsOf(state);
+    std::vector<ReportSection>& sections = report.sections;
+    sections.push_back(resultsSection(state));
+    sections.push_back(folded("Reliability of every model, T and space", reliabilityTable(state)));
+    std::ranges::move(figures, std::back_inserter(sections));
+    ReportSection changed{"Settings that differ from their defaults"};
+    changed.tables.push_back(settingsTable(state, true));
+    sections.push_back(std::move(changed));
+    sections.push_back(modelsSection(state));
+    sections.push_back(folded("All settings", settingsTable(state, false)));
+    sections.push_back({.title = "Known deviations from the original",
+                        .list = knownDeviations(),
+                        .isFolded = true});
+    sections.push_back(
+        {.title = "Reproduction",
+         .paragraphs = {"In the folder of this run; masks depend on seed, image, trial, pass and "
+                        "site alone, so batch sizes and devices do not change them:"},
+         .list = {"vergence run config.toml", fmt::format("seed {}, image set {}", state.seed,
+                                                          state.images.digest().substr(0, 16))}});
     return report;
 }
 

@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <functional>
 
 #include <fmt/format.h>
 
+#include "plugins/mc_embedding/report/diagram_style.h"
 #include "plugins/mc_embedding/report/diagram_svg.h"
 #include "plugins/mc_embedding/report/report_content.h"
 
@@ -10,66 +10,68 @@ namespace vergence::mc_embedding {
 
 namespace {
 
+/// Colours are variables, so that the page is dark where the reader's screen is, and never in
+/// print.
 constexpr const char* kStyle = R"(
-:root { color-scheme: light; }
-html { background: #ffffff; }
-body { margin: 0 auto; max-width: 1080px; padding: 28px 24px 60px; background: #ffffff;
-  color: #1b1f24; font: 15px/1.5 system-ui, "DejaVu Sans", Arial, sans-serif; }
-h1 { font-size: 26px; line-height: 1.25; margin: 0 0 10px; }
-h2 { font-size: 19px; margin: 38px 0 10px; border-bottom: 1px solid #d4d9de; padding-bottom: 4px; }
-h3 { font-size: 15px; margin: 22px 0 6px; }
-.verdict { padding: 12px 16px; border-left: 5px solid #5b6570; background: #f3f5f7; }
-.good { border-color: #1a7f37; } .mixed { border-color: #b25e00; } .bad { border-color: #b3261e; }
+:root { color-scheme: light dark; --paper: #ffffff; --text: #1b1f24; --muted: #5b6570;
+  --line: #d4d9de; --box: #f3f5f7; --good: #1a7f37; --mixed: #b25e00; --bad: #b3261e; }
+html { background: var(--paper); }
+body { margin: 0 auto; max-width: 960px; padding: 24px 20px 56px; color: var(--text);
+  font: 15px/1.5 system-ui, "DejaVu Sans", Arial, sans-serif; }
+h1 { font-size: 26px; line-height: 1.25; margin: 0 0 8px; }
+h2, summary { font-size: 19px; font-weight: 600; border-bottom: 1px solid var(--line);
+  padding-bottom: 4px; }
+h2 { margin: 32px 0 10px; break-after: avoid; }
+details { margin: 20px 0; }
+summary { cursor: pointer; font-size: 15px; margin-bottom: 10px; }
+.facts, .note, figcaption { color: var(--muted); font-size: 13px; }
+.verdict { padding: 10px 16px; border-left: 5px solid var(--muted); background: var(--box);
+  break-inside: avoid; }
+.verdict p { margin: 0; font-weight: 600; }
+.verdict ul { margin: 6px 0 0; padding-left: 20px; font-size: 14px; }
+.good { border-color: var(--good); } .mixed { border-color: var(--mixed); }
+.bad { border-color: var(--bad); }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
-th, td { padding: 4px 10px; text-align: right; border-bottom: 1px solid #e1e5e9;
+th, td { padding: 4px 10px; text-align: right; border-bottom: 1px solid var(--line);
   vertical-align: top; white-space: nowrap; }
-th { color: #5b6570; font-weight: 600; border-bottom-color: #5b6570; }
-th:first-child, td:first-child { text-align: left; font-weight: 600; }
-.pairs th, .pairs td { text-align: left; white-space: normal; overflow-wrap: anywhere; }
-.grey { display: block; color: #5b6570; font-weight: 400; font-size: 12px; }
-.warning { color: #b25e00; }
-.note, figcaption { color: #5b6570; font-size: 13px; }
-figure { margin: 20px 0 30px; break-inside: avoid; }
-figure svg, figure img { max-width: 100%; height: auto; }
-code { background: #f3f5f7; padding: 2px 6px; border-radius: 3px; }
-@media print { body { max-width: none; padding: 0; font-size: 11pt; } h2 { break-after: avoid; }
+th { color: var(--muted); font-weight: 600; border-bottom-color: var(--muted); }
+th:first-child, td:first-child { text-align: left; font-weight: 600; padding-left: 0; }
+tr { break-inside: avoid; }
+.words th, .words td { text-align: left; white-space: normal; overflow-wrap: anywhere; }
+.grey { display: block; color: var(--muted); font-weight: 400; font-size: 12px; }
+.figures { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 24px;
+  align-items: start; }
+h3 { font-size: 14px; margin: 0 0 8px; }
+figure { margin: 0; break-inside: avoid; }
+figure.wide { grid-column: 1 / -1; }
+svg { display: block; max-width: 100%; height: auto; text-anchor: middle;
+  font-family: system-ui, "DejaVu Sans", Arial, sans-serif; }
+.gallery { display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); gap: 10px; }
+.gallery div { font-size: 12px; line-height: 1.35; overflow-wrap: anywhere; }
+.gallery img { display: block; width: 100%; aspect-ratio: 1; object-fit: contain;
+  background: #000; margin-bottom: 3px; }
+code { background: var(--box); padding: 2px 6px; border-radius: 3px; }
+@media (max-width: 700px) { .figures { grid-template-columns: minmax(0, 1fr); } }
+@media screen and (prefers-color-scheme: dark) { :root { --paper: #1a1d21; --text: #e8eaed;
+  --muted: #a0a8b1; --line: #3a4047; --box: #24282d; --good: #4cc26b; --mixed: #ffb340;
+  --bad: #ff7b72; } }
+@media print { body { max-width: none; padding: 0; font-size: 10.5pt; }
   .scroll { overflow: visible; } }
 )";
-
-std::string base64(const std::string& bytes)
-{
-    static constexpr char kDigits[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    std::string text;
-    text.reserve((bytes.size() + 2) / 3 * 4);
-    for (std::size_t i = 0; i < bytes.size(); i += 3) {
-        unsigned word = 0;
-        for (std::size_t k = 0; k < 3; ++k)
-            word =
-                word << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
-        for (int k = 3; k >= 0; --k)
-            text += i + static_cast<std::size_t>(3 - k) > bytes.size()
-                        ? '='
-                        : kDigits[word >> (6 * k) & 63];
-    }
-    return text;
-}
 
 std::string htmlTable(const ReportTable& table)
 {
     std::string html;
-    if (!table.title.empty())
-        html += "<h3>" + escaped(table.title) + "</h3>\n";
-    const bool isPairs = !table.rows.empty() && table.rows.front().size() == 2;
-    html += fmt::format("<div class=\"scroll\"><table{}>\n", isPairs ? " class=\"pairs\"" : "");
+    html +=
+        fmt::format("<div class=\"scroll\"><table{}>\n", table.isText ? " class=\"words\"" : "");
     for (std::size_t r = 0; r < table.rows.size(); ++r) {
         html += "<tr>";
         for (const PlotTable::Cell& cell : table.rows[r])
             html += fmt::format(
                 "<{0}{3}>{1}{2}</{0}>", r == 0 ? "th" : "td", escaped(cell.text),
                 cell.grey.empty() ? "" : "<span class=\"grey\">" + escaped(cell.grey) + "</span>",
-                cell.colour == "warning" ? " class=\"warning\"" : "");
+                cell.colour == "text" ? "" : " class=\"" + inkClass(cell.colour) + "\"");
         html += "</tr>\n";
     }
     html += "</table></div>\n";
@@ -94,7 +96,7 @@ std::string markdownCell(const PlotTable::Cell& cell)
 
 std::string markdownTable(const ReportTable& table)
 {
-    std::string text = table.title.empty() ? "" : "### " + table.title + "\n\n";
+    std::string text;
     for (std::size_t r = 0; r < table.rows.size(); ++r) {
         text += "|";
         for (const PlotTable::Cell& cell : table.rows[r])
@@ -112,60 +114,92 @@ std::string markdownTable(const ReportTable& table)
     return text + "\n";
 }
 
+std::string htmlPictures(const std::vector<ReportPicture>& pictures)
+{
+    std::string html = "<div class=\"figures\">\n";
+    for (const ReportPicture& picture : pictures) {
+        const std::string title =
+            picture.hasTitle ? "" : "<h3>" + escaped(picture.title) + "</h3>\n";
+        html += fmt::format("<figure{}>\n{}{}\n<figcaption>{}</figcaption>\n</figure>\n",
+                            picture.isWide ? " class=\"wide\"" : "", title, picture.html,
+                            escaped(picture.caption));
+    }
+    return html + "</div>\n";
+}
+
+std::string htmlSection(const ReportSection& section)
+{
+    std::string html = section.isFolded
+                           ? "<details>\n<summary>" + escaped(section.title) + "</summary>\n"
+                           : "<section>\n<h2>" + escaped(section.title) + "</h2>\n";
+    for (const std::string& paragraph : section.paragraphs)
+        html += "<p>" + escaped(paragraph) + "</p>\n";
+    if (!section.list.empty()) {
+        html += "<ul>\n";
+        for (const std::string& item : section.list)
+            html += inCode(item) == item ? "<li>" + escaped(item) + "</li>\n"
+                                         : "<li><code>" + escaped(item) + "</code></li>\n";
+        html += "</ul>\n";
+    }
+    for (const ReportTable& table : section.tables)
+        html += htmlTable(table);
+    if (!section.pictures.empty())
+        html += htmlPictures(section.pictures);
+    return html + (section.isFolded ? "</details>\n" : "</section>\n");
+}
+
+std::string markdownSection(const ReportSection& section)
+{
+    std::string text = section.isFolded
+                           ? "<details><summary>" + escaped(section.title) + "</summary>\n\n"
+                           : "## " + section.title + "\n\n";
+    for (const std::string& paragraph : section.paragraphs)
+        text += paragraph + "\n\n";
+    for (const std::string& item : section.list)
+        text += "- " + inCode(item) + "\n";
+    text += section.list.empty() ? "" : "\n";
+    for (const ReportTable& table : section.tables)
+        text += markdownTable(table);
+    for (const ReportPicture& picture : section.pictures)
+        text += fmt::format("![{0}]({1})\n\n**{0}.** {2}\n\n", picture.title, picture.file,
+                            picture.caption);
+    return text + (section.isFolded ? "</details>\n\n" : "");
+}
+
 } // namespace
 
-std::string toHtml(const Report& report,
-                   const std::function<std::string(const std::string&)>& embed)
+std::string toHtml(const Report& report)
 {
     std::string html =
         fmt::format("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                     "<meta name=\"viewport\" content=\"width=device-width\">\n"
-                    "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n",
-                    escaped(report.title), kStyle);
-    html += "<h1>" + escaped(report.title) + "</h1>\n";
-    html += fmt::format("<p class=\"verdict {}\">{}</p>\n", report.tone, escaped(report.verdict));
-    for (const ReportSection& section : report.sections) {
-        html += "<h2>" + escaped(section.title) + "</h2>\n";
-        for (const std::string& paragraph : section.paragraphs)
-            html += "<p>" + escaped(paragraph) + "</p>\n";
-        if (!section.list.empty()) {
-            html += "<ul>\n";
-            for (const std::string& item : section.list)
-                html += inCode(item) == item ? "<li>" + escaped(item) + "</li>\n"
-                                             : "<li><code>" + escaped(item) + "</code></li>\n";
-            html += "</ul>\n";
-        }
-        for (const ReportTable& table : section.tables)
-            html += htmlTable(table);
-        for (const ReportPicture& picture : section.pictures) {
-            const std::string shown =
-                picture.svg.empty()
-                    ? fmt::format("<img src=\"data:{};base64,{}\" alt=\"{}\">", picture.mime,
-                                  base64(embed(picture.file)), escaped(picture.title))
-                    : picture.svg;
-            html += fmt::format("<figure>\n{}\n<figcaption><b>{}.</b> {}</figcaption>\n</figure>\n",
-                                shown, escaped(picture.title), escaped(picture.caption));
-        }
+                    "<title>{}</title>\n<style>{}{}@media screen and (prefers-color-scheme: dark) "
+                    "{{\n{}}}\n</style>\n</head>\n<body>\n",
+                    escaped(report.title), kStyle, svgStyle(false), svgStyle(true));
+    html += "<h1>" + escaped(report.title) + "</h1>\n<p>" + escaped(report.lead) + "</p>\n";
+    html +=
+        fmt::format("<div class=\"verdict {}\"><p>{}</p>\n", report.tone, escaped(report.verdict));
+    if (!report.findings.empty()) {
+        html += "<ul>\n";
+        for (const std::string& finding : report.findings)
+            html += "<li>" + escaped(finding) + "</li>\n";
+        html += "</ul>\n";
     }
+    html += "</div>\n<p class=\"facts\">" + escaped(report.facts) + "</p>\n";
+    for (const ReportSection& section : report.sections)
+        html += htmlSection(section);
     return html + "</body>\n</html>\n";
 }
 
 std::string toMarkdown(const Report& report)
 {
-    std::string text = "# " + report.title + "\n\n> " + report.verdict + "\n\n";
-    for (const ReportSection& section : report.sections) {
-        text += "## " + section.title + "\n\n";
-        for (const std::string& paragraph : section.paragraphs)
-            text += paragraph + "\n\n";
-        for (const std::string& item : section.list)
-            text += "- " + inCode(item) + "\n";
-        text += section.list.empty() ? "" : "\n";
-        for (const ReportTable& table : section.tables)
-            text += markdownTable(table);
-        for (const ReportPicture& picture : section.pictures)
-            text += fmt::format("![{0}]({1})\n\n**{0}.** {2}\n\n", picture.title, picture.file,
-                                picture.caption);
-    }
+    std::string text =
+        "# " + report.title + "\n\n" + report.lead + "\n\n> **" + report.verdict + "**\n";
+    for (const std::string& finding : report.findings)
+        text += ">\n> " + finding + "\n";
+    text += "\n" + report.facts + "\n\n";
+    for (const ReportSection& section : report.sections)
+        text += markdownSection(section);
     return text;
 }
 

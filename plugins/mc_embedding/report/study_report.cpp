@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/artifact/gif.h"
-#include "core/base/file.h"
 #include "plugins/mc_embedding/report/cloud_view.h"
 #include "plugins/mc_embedding/report/diagram_image.h"
 #include "plugins/mc_embedding/report/diagram_svg.h"
@@ -44,17 +44,22 @@ public:
     {
         if (!chart)
             return;
+        constexpr double kHalfPage = 600; ///< a wider drawing takes the whole width of the page
         const std::string name = "charts/" + (stem.empty() ? "" : stem + "_") + chart->id;
         m_artifacts.writePng(kFolder + name + ".png", toImage(chart->drawing), "chart",
                              chart->title);
         m_artifacts.writeText(kFolder + name + ".csv", chart->csv, "chart-data", chart->title);
-        section.pictures.push_back(
-            {name + ".png", chart->title, chart->caption, toSvg(chart->drawing)});
+        const auto& texts = chart->drawing.texts;
+        const bool hasTitle =
+            std::ranges::find(texts, chart->title, &Diagram::Text::text) != texts.end();
+        section.pictures.push_back({name + ".png", chart->title, chart->caption, hasTitle,
+                                    toSvg(chart->drawing), chart->drawing.right > kHalfPage});
     }
     void addGallery(ReportSection& section, std::size_t model, std::size_t order,
                     const StudyViews::Thumbnail& thumbnail);
-    /// GIF over passes and, where `withFrames`, its frames as PNG.
-    void addCloud(ReportSection& section, std::size_t model, std::size_t cloud,
+    /// GIF over passes and, where `withFrames`, its frames as PNG; the cloud in space is for
+    /// `more`.
+    void addCloud(ReportSection& section, ReportSection& more, std::size_t model, std::size_t cloud,
                   const std::string& which, bool withFrames);
 
 private:
@@ -109,11 +114,12 @@ void ReportFiles::addGallery(ReportSection& section, std::size_t model, std::siz
     const std::string name = fmt::format("charts/{}_gallery_{}.png", fileStem(m_state, model),
                                          order == 0 ? "highest" : "lowest");
     m_artifacts.writePng(kFolder + name, picture, "gallery", title);
-    section.pictures.push_back({name, title, "Mean score and standard error over trials.", ""});
+    section.pictures.push_back({name, title, "Mean score and standard error over trials.", false,
+                                galleryHtml(entries, thumbnail), false});
 }
 
-void ReportFiles::addCloud(ReportSection& section, std::size_t model, std::size_t cloud,
-                           const std::string& which, bool withFrames)
+void ReportFiles::addCloud(ReportSection& section, ReportSection& more, std::size_t model,
+                           std::size_t cloud, const std::string& which, bool withFrames)
 {
     const CloudLook look{.model = model, .clouds = {cloud}};
     const CloudProjection projection = projectClouds(m_state, look);
@@ -136,15 +142,18 @@ void ReportFiles::addCloud(ReportSection& section, std::size_t model, std::size_
     writeGif(m_artifacts.pathFor(kFolder + gif), frames,
              {.delayCentiseconds = 8, .lastDelayCentiseconds = 100});
     m_artifacts.add(kFolder + gif, "cloud-animation", title);
+    style = {};
     section.pictures.push_back({gif, title,
-                                "Frame t shows passes 1 to t of every trial; axes and basis are "
-                                "fixed. The outline is two standard deviations.",
-                                "", "image/gif"});
+                                fmt::format("All passes of every trial with an outline of two "
+                                            "standard deviations; {} adds them one by one.",
+                                            gif),
+                                false, toSvg(layOut(cloudPlot(m_state, look, projection, style))),
+                                false});
     style = {.is3d = true};
     Chart space = chartOf("cloud_" + which, title + ", three axes",
                           "The outline is that of the 2σ ellipsoid.",
                           {cloudPlot(m_state, look, projection, style)});
-    add(section, space, fileStem(m_state, model));
+    add(more, space, fileStem(m_state, model));
 }
 
 /// Kept clouds of the highest and the lowest score of a model.
@@ -155,7 +164,7 @@ std::array<std::size_t, 2> extremeClouds(const StudyState& state, std::size_t mo
         scoresOf(state, {model, study.passes.empty() ? 0 : study.passes.size() - 1, "trace_pre"});
     std::vector<double> key(study.clouds.size(), 0);
     if (scores) {
-        const std::vector<double> means = trialMeans(*scores);
+        const std::vector<double> means = meansOverTrials(*scores);
         for (std::size_t c = 0; c < key.size(); ++c) {
             const auto found = std::ranges::find(scores->images, study.clouds[c].image);
             if (found != scores->images.end())
@@ -167,29 +176,52 @@ std::array<std::size_t, 2> extremeClouds(const StudyState& state, std::size_t mo
             static_cast<std::size_t>(low - key.begin())};
 }
 
-ReportSection modelSection(ReportFiles& files, const StudyState& state, std::size_t model,
-                           const StudyViews::Thumbnail& thumbnail)
+/// What speaks of the model first, and what is looked up.
+std::array<ReportSection, 2> modelSections(ReportFiles& files, const StudyState& state,
+                                           std::size_t model,
+                                           const StudyViews::Thumbnail& thumbnail)
 {
     const ModelStudy& study = state.models[model];
-    ReportSection section{modelName(state, model), {}, {}, {}, {}};
+    const std::string name = modelName(state, model), stem = fileStem(state, model);
+    ReportSection section{name}, more{"More charts of " + name};
+    more.isFolded = true;
     const Look look{model, study.passes.empty() ? 0 : study.passes.size() - 1, "trace_pre"};
-    const std::string stem = fileStem(state, model);
-    for (const auto draw : {scalingChart, spearmanChart, trialScatterChart, histogramChart,
-                            classBoxChart, preAgainstPostChart, spectrumChart, offdiagChart,
-                            dimensionChart, pairedChart, ambiguityChart})
+    for (const auto draw : {scalingChart, classBoxChart, pairedChart, ambiguityChart})
         files.add(section, draw(state, look), stem);
     files.add(section, rocChart(state, look), stem);
     for (const auto draw : {accuracyChart, setSizeChart})
         files.add(section, draw(state, look), stem);
     for (const std::size_t order : {std::size_t{0}, std::size_t{1}})
         files.addGallery(section, model, order, thumbnail);
+    for (const auto draw : {spearmanChart, trialScatterChart, histogramChart, preAgainstPostChart,
+                            spectrumChart, offdiagChart, dimensionChart})
+        files.add(more, draw(state, look), stem);
     if (!study.clouds.empty()) {
         const auto [highest, lowest] = extremeClouds(state, model);
-        files.addCloud(section, model, highest, "highest", true);
+        files.addCloud(section, more, model, highest, "highest", true);
         if (lowest != highest)
-            files.addCloud(section, model, lowest, "lowest", false);
+            files.addCloud(section, more, model, lowest, "lowest", false);
     }
-    return section;
+    return {std::move(section), std::move(more)};
+}
+
+std::array<ReportSection, 2> comparisonSections(ReportFiles& files, const StudyState& state)
+{
+    ReportSection section{"Models beside each other"}, more{"More comparisons of models"};
+    more.isFolded = true;
+    const Look pre, post{.metric = "trace_post"};
+    files.add(section, gatesChart(state, pre), pre.metric);
+    files.add(section, crossModelChart(state, pre), "");
+    files.add(section, siteProfileChart(state, pre), "");
+    files.add(more, gatesChart(state, post), post.metric);
+    for (std::size_t m = 0; m < state.models.size(); ++m) {
+        const Look look{m, state.models[m].passes.empty() ? 0 : state.models[m].passes.size() - 1,
+                        "trace_pre"};
+        for (std::size_t other = m + 1; other < state.models.size(); ++other)
+            files.add(more, rankRankChart(state, look, other),
+                      fileStem(state, m) + "_" + fileStem(state, other));
+    }
+    return {std::move(section), std::move(more)};
 }
 
 } // namespace
@@ -197,34 +229,19 @@ ReportSection modelSection(ReportFiles& files, const StudyState& state, std::siz
 void writeReport(ArtifactStore& artifacts, const StudyState& state,
                  const StudyViews::Thumbnail& thumbnail)
 {
-    Report report = reportOf(state);
     ReportFiles files(artifacts, state);
-    const Look first;
-    ReportSection all{"Models beside each other", {}, {}, {}, {}};
-    for (const char* metric : {"trace_pre", "trace_post"}) {
-        Look look;
-        look.metric = metric;
-        files.add(all, gatesChart(state, look), metric);
-    }
-    files.add(all, comparisonChart(state, first), "");
-    files.add(all, crossModelChart(state, first), "");
-    for (std::size_t m = 0; m < state.models.size(); ++m) {
-        const Look look{m, state.models[m].passes.empty() ? 0 : state.models[m].passes.size() - 1,
-                        "trace_pre"};
-        for (std::size_t other = m + 1; other < state.models.size(); ++other)
-            files.add(all, rankRankChart(state, look, other),
-                      fileStem(state, m) + "_" + fileStem(state, other));
-    }
-    if (!state.models.empty())
-        files.add(all, siteProfileChart(state, first), "");
-    auto at = report.sections.end() - 2; // before deviations and reproduction
-    at = report.sections.insert(at, std::move(all)) + 1;
-    for (std::size_t m = 0; m < state.models.size(); ++m)
-        at = report.sections.insert(at, modelSection(files, state, m, thumbnail)) + 1;
-    const auto embed = [&](const std::string& file) {
-        return readFile(artifacts.pathFor(kFolder + file));
+    ReportSection table; // the page has it as a table
+    files.add(table, comparisonChart(state, {}), "");
+    std::vector<ReportSection> figures;
+    const auto take = [&](std::array<ReportSection, 2> sections) {
+        std::ranges::move(sections, std::back_inserter(figures));
     };
-    artifacts.writeText(kFolder + "report.html", toHtml(report, embed), "report", "Report");
+    take(comparisonSections(files, state));
+    for (std::size_t m = 0; m < state.models.size(); ++m)
+        take(modelSections(files, state, m, thumbnail));
+    std::erase_if(figures, [](const ReportSection& section) { return section.pictures.empty(); });
+    const Report report = reportOf(state, std::move(figures));
+    artifacts.writeText(kFolder + "report.html", toHtml(report), "report", "Report");
     artifacts.writeText(kFolder + "report.md", toMarkdown(report), "report", "Report as Markdown");
 }
 

@@ -111,12 +111,6 @@ bool isComplete(const StudyState& state)
     });
 }
 
-std::string fileName(const StudyState& state, std::size_t image)
-{
-    const std::string& path = state.images.images.at(image).path;
-    return path.substr(path.rfind('/') + 1);
-}
-
 } // namespace
 
 StudyViews::StudyViews(Thumbnail thumbnail) : m_thumbnail(std::move(thumbnail)) {}
@@ -174,7 +168,7 @@ std::vector<ViewControl> StudyViews::controls(const StudyState& state) const
         for (const int t : model.passes)
             passes.push_back(std::to_string(t));
         for (const Cloud& cloud : model.clouds)
-            clouds.push_back(fileName(state, cloud.image));
+            clouds.push_back(imageName(state, cloud.image));
         most = model.passes.empty() ? 0 : model.passes.back();
     }
     choice("model", "Model", models, look.model, "Whose scores are shown.");
@@ -182,6 +176,13 @@ std::vector<ViewControl> StudyViews::controls(const StudyState& state) const
     choice("metric", "Score", metrics, m_choice.metric, "Which number per image and trial.");
     choice("passes", "T", passes, look.pass, "Passes of a trial.");
     choice("gallery_order", "Gallery", galleryOrders(), m_choice.order, "Order of the pictures.");
+    std::vector<std::string> classes = classesOf(state);
+    classes.insert(classes.begin(), "all");
+    choice("gallery_class", "Class", std::move(classes), m_choice.galleryClass,
+           "Pictures of one class alone.");
+    choice("gallery_quartile", "Score in",
+           {"all", "lowest quarter", "second quarter", "third quarter", "highest quarter"},
+           m_choice.quartile, "Pictures whose score is in this part of all scores.");
     const std::size_t pages = (state.images.images.size() + kGalleryPage - 1) / kGalleryPage;
     std::vector<std::string> numbers;
     for (std::size_t page = 1; page <= pages; ++page)
@@ -254,7 +255,9 @@ std::string StudyViews::choiceKey(const std::string& stream) const
     key += fmt::format(" {}", c.metric);
     if (stream == "ranks" || stream == "gallery")
         key += fmt::format(" {}", c.other);
-    return stream == "gallery" ? key + fmt::format(" {} {}", c.order, c.page) : key;
+    return stream == "gallery"
+               ? key + fmt::format(" {} {} {} {}", c.order, c.page, c.galleryClass, c.quartile)
+               : key;
 }
 
 std::string StudyViews::dataKey(const StudyState& state, const std::string& stream) const
@@ -369,7 +372,11 @@ const Image& StudyViews::thumbnail(std::size_t image)
 void StudyViews::publishGallery(RunContext& context, const StudyState& state)
 {
     const Look look = lookFor(state);
-    const auto entries = galleryEntries(state, look, m_choice.other, m_choice.order);
+    const std::vector<std::string> classes = classesOf(state);
+    GalleryFilter filter{.label = {}, .quartile = static_cast<int>(m_choice.quartile)};
+    if (m_choice.galleryClass > 0 && m_choice.galleryClass <= classes.size())
+        filter.label = classes[m_choice.galleryClass - 1];
+    const auto entries = galleryEntries(state, look, m_choice.other, m_choice.order, filter);
     const std::size_t pages = (entries.size() + kGalleryPage - 1) / kGalleryPage;
     const std::size_t page = std::min(m_choice.page, pages > 0 ? pages - 1 : 0);
     m_gallery.clear();
@@ -387,7 +394,7 @@ void StudyViews::publishGallery(RunContext& context, const StudyState& state)
         }
     }
     if (m_gallery.empty())
-        return; // nothing known yet, or nothing of this order: the last page stays
+        return publishNoPicture(context, !scoresOf(state, look));
     FrameInfo info{.stream = "gallery",
                    .step = context.step(),
                    .width = kTile,
@@ -396,6 +403,23 @@ void StudyViews::publishGallery(RunContext& context, const StudyState& state)
                    .meta = {}};
     info.meta = nlohmann::json{{"labels", labels}, {"encoding", "srgb"}}.dump(
         -1, ' ', false, nlohmann::json::error_handler_t::replace);
+    context.frames().publish(std::move(info), pixels);
+}
+
+/// One black picture that says why there are none.
+void StudyViews::publishNoPicture(RunContext& context, bool isEarly)
+{
+    FrameInfo info{.stream = "gallery",
+                   .step = context.step(),
+                   .width = kTile,
+                   .height = kTile,
+                   .layers = 1,
+                   .meta = {}};
+    const char* reason = isEarly ? "no scores yet" : "no picture is of this kind";
+    info.meta = nlohmann::json{{"labels", {reason}}, {"encoding", "srgb"}}.dump();
+    std::vector<std::byte> pixels(4 * kTile * kTile, std::byte{0});
+    for (std::size_t i = 3; i < pixels.size(); i += 4)
+        pixels[i] = std::byte{255};
     context.frames().publish(std::move(info), pixels);
 }
 
@@ -427,8 +451,14 @@ void StudyViews::apply(const ViewInput& input, const StudyState& state)
     if (const auto value = input.scalar("passes"); value && *value >= 0)
         m_choice.pass = static_cast<std::size_t>(*value);
     index("gallery_order", m_choice.order);
-    index("gallery_page", m_choice.page);
-    if (m_choice.order != before.order)
+    index("gallery_class", m_choice.galleryClass);
+    index("gallery_quartile", m_choice.quartile);
+    if (const auto value = input.scalar("gallery_page"); value && *value != m_pageControl) {
+        m_pageControl = *value;
+        index("gallery_page", m_choice.page);
+    }
+    if (m_choice.order != before.order || m_choice.galleryClass != before.galleryClass ||
+        m_choice.quartile != before.quartile)
         m_choice.page = 0;
     std::size_t basis = m_choice.isPooled ? 0 : 1, space = m_choice.isTangent ? 1 : 0,
                 colour = static_cast<std::size_t>(m_choice.colour);

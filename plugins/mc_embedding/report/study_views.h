@@ -42,9 +42,9 @@ private:
         std::size_t cloud = 0;           ///< 0: all kept; else one of them
         CloudStyle::Colour colour = CloudStyle::Colour::Trial;
         bool isPooled = true, isTangent = false;
-        double shownPasses = 0, azimuth = 30; ///< 0 passes: all
-        std::size_t elevation = 3;            ///< into a list of angles
-        std::size_t order = 0, page = 0;
+        double shownPasses = 0, azimuth = 30;                            ///< 0 passes: all
+        std::size_t elevation = 3;                                       ///< into a list of angles
+        std::size_t order = 0, page = 0, galleryClass = 0, quartile = 0; ///< 0: all
         bool operator==(const Choice&) const = default;
     };
     /// A stream as it was last published.
@@ -59,6 +59,7 @@ private:
     void render(RunContext& context, const StudyState& state, const std::string& stream);
     void publishCloud(RunContext& context, const StudyState& state, bool is3d);
     void publishGallery(RunContext& context, const StudyState& state);
+    void publishNoPicture(RunContext& context, bool isEarly);
     void pick(std::size_t layer, const StudyState& state);
     const Image& thumbnail(std::size_t image);
 
@@ -68,6 +69,7 @@ private:
     std::string m_offered;              ///< what the selectors list, as a key
     std::size_t m_next = 0;             ///< stream that is looked at first next time
     std::vector<double> m_cloudControl; ///< last value of the control of the cloud
+    double m_pageControl = 0;           ///< last value of the control of the page
     double m_pick = 0;                  ///< running number of the last click that was answered
     std::vector<std::size_t> m_gallery; ///< images of the gallery as shown
     std::map<std::size_t, Image> m_thumbnails;

@@ -136,8 +136,11 @@ inline mc_embedding::StudyState makeStudy(const SyntheticStudy& wanted = {})
     state.models.push_back(detail::syntheticModel(wanted, "siglip2_b16", 0.5, 2));
     detail::addAmbiguity(state.models.front(), wanted);
     state.skippedModels["clip_l14"] = "no weights: set models.folder.clip_l14";
-    state.settings = {
-        {"dropout.p", "0.05"}, {"trials", "6"}, {"passes", "[4, 16, 64]"}, {"images.count", "120"}};
+    state.settings = {{"p", "0.05"},
+                      {"trials", "6"},
+                      {"passes", "[4, 16, 64]"},
+                      {"count", "120"},
+                      {"placement", "\"all_linear\""}};
     state.device = "CPU (2 cores)";
     return state;
 }

@@ -118,6 +118,67 @@ private Q_SLOTS:
                 writePng(std::filesystem::path(folder) / (each.id + ".png"), toImage(each.drawing));
     }
 
+    void noNameBelowAnAxisIsLost_data()
+    {
+        QTest::addColumn<int>("classes");
+        QTest::addColumn<QString>("name");
+        QTest::addColumn<bool>("isUpright");
+        QTest::newRow("one row") << 12 << "c %1" << false;
+        QTest::newRow("two rows") << 12 << "gradient noise %1" << false;
+        QTest::newRow("upright") << 24 << "horizontal gradient %1" << true;
+        QTest::newRow("shortened") << 24 << "a very long name of a class, %1, and more" << true;
+    }
+    void noNameBelowAnAxisIsLost()
+    {
+        QFETCH(int, classes);
+        QFETCH(QString, name);
+        QFETCH(bool, isUpright);
+        test::SyntheticStudy wanted;
+        wanted.classes = classes;
+        StudyState state = test::makeStudy(wanted);
+        for (StudyImage& image : state.images.images)
+            image.label = name.arg(image.label.substr(6).c_str()).toStdString();
+        const Diagram sheet = classBoxChart(state, {0, 2, "trace_pre"})->drawing;
+        const QString start = name.section("%1", 0, 0);
+        int names = 0;
+        for (std::size_t i = 0; i < sheet.texts.size(); ++i) {
+            const Diagram::Text& text = sheet.texts[i];
+            if (!QString::fromStdString(text.text).startsWith(start.left(12)) ||
+                text.text.starts_with("class,"))
+                continue;
+            ++names;
+            QCOMPARE(text.isUpright, isUpright);
+            QVERIFY2(boxOf(text).left() >= 0 && boxOf(text).right() <= sheet.right &&
+                         boxOf(text).top() >= 0,
+                     text.text.c_str());
+            for (std::size_t j = 0; j < i; ++j)
+                QVERIFY2(!boxOf(text).intersects(boxOf(sheet.texts[j])), text.text.c_str());
+        }
+        QCOMPARE(names, classes);
+    }
+
+    void classesAreNamedWhereTheirImagesSit()
+    {
+        const StudyState state = test::makeStudy();
+        const CloudLook look{.model = 0, .clouds = {0, 1}, .isPooled = false};
+        const CloudProjection projection = projectClouds(state, look);
+        QCOMPARE(projection.places.rows, std::size_t{120});
+        const Plot plot = cloudPlot(state, look, projection, {});
+        QCOMPARE(plot.notes.size(), std::size_t{12});
+        double x = 0; // of the first class: every twelfth image
+        for (std::size_t i = 0; i < 120; i += 12)
+            x += projection.places(i, 0) / 10;
+        QCOMPARE(plot.notes.front().text, std::string("class 1"));
+        QVERIFY(std::abs(plot.notes.front().x - x) < 1e-12);
+        const Diagram sheet = layOut(plot);
+        for (std::size_t i = 0; i < sheet.texts.size(); ++i)
+            for (std::size_t j = 0; j < i; ++j)
+                QVERIFY2(!boxOf(sheet.texts[i]).intersects(boxOf(sheet.texts[j])),
+                         sheet.texts[i].text.c_str());
+        QVERIFY(cloudPlot(state, {.clouds = {0}}, projectClouds(state, {.clouds = {0}}), {})
+                    .notes.empty());
+    }
+
     void aHalfFinishedStudyCountsWhatIsKnown()
     {
         test::SyntheticStudy wanted;

@@ -3,6 +3,7 @@
 
 #include "core/artifact/gif.h"
 #include "core/base/file.h"
+#include "plugins/mc_embedding/report/diagram_svg.h"
 #include "plugins/mc_embedding/report/report_content.h"
 #include "plugins/mc_embedding/report/study_report.h"
 #include "tests/plugins/mc_embedding/synthetic_study.h"
@@ -91,9 +92,56 @@ private Q_SLOTS:
         const QRegularExpression source("(?:src|href)=\"(?!data:)");
         QVERIFY2(!source.match(html).hasMatch(), "a reference to another file");
         QVERIFY(html.count("<svg ") >= 25);
-        QCOMPARE(html.count("<figure>"), html.count("</figure>"));
-        QVERIFY(html.contains("color-scheme: light"));
-        QVERIFY(html.contains("data:image/gif;base64,R0lGOD"));
+        QCOMPARE(html.count("<figure"), html.count("</figure>"));
+        QVERIFY(html.contains("prefers-color-scheme: dark"));
+        QCOMPARE(html.count("data:image/jpeg;base64,/9j/"), 2 * 2 * 12); // two galleries a model
+        QVERIFY2(m_html.size() < 1'000'000, qPrintable(QString::number(m_html.size())));
+    }
+
+    void answersComeBeforeSettings()
+    {
+        const std::vector<const char*> order{"Extend T: nothing is usable",
+                                             "clip_b32: failed at T = 12",
+                                             "<h2>Results",
+                                             "Models beside each other",
+                                             "<h2>clip_b32",
+                                             "<h2>siglip2_b16",
+                                             "Settings that differ",
+                                             "<h2>Models as measured",
+                                             "<summary>All settings",
+                                             "<summary>Known deviations ",
+                                             "<h2>Reproduction"};
+        std::size_t at = 0;
+        for (const char* part : order) {
+            const std::size_t found = m_html.find(part);
+            QVERIFY2(found != std::string::npos && found > at, part);
+            at = found;
+        }
+    }
+
+    void settingsStandBesideTheirDefaults()
+    {
+        const Report report = reportOf(smallStudy());
+        const auto rowsOf = [&](const std::string& title) {
+            const auto section = std::ranges::find(report.sections, title, &ReportSection::title);
+            std::vector<std::string> rows;
+            for (const auto& row : section->tables.front().rows)
+                rows.push_back(row[0].grey + " " + row[1].text + " " + row[2].text);
+            return rows;
+        };
+        QCOMPARE(rowsOf("Settings that differ from their defaults"),
+                 (std::vector<std::string>{" value default", "count 120 500", "p 0.05 0.01",
+                                           "trials 6 10"}));
+        QCOMPARE(rowsOf("All settings").size(), std::size_t{1 + 5});
+    }
+
+    void coloursFollowThePaper()
+    {
+        Diagram drawing;
+        drawing.lines.emplace_back().colour = "series 3";
+        QVERIFY(toSvg(drawing).find("class=\"s3\"") != std::string::npos);
+        QVERIFY(svgStyle(false) != svgStyle(true));
+        QVERIFY(svgStyle(true).find("svg .s15,") != std::string::npos);
     }
 
     void whatTheStudySaysIsThere()
@@ -101,23 +149,30 @@ private Q_SLOTS:
         for (const std::string& text : {m_html, m_markdown}) {
             const QString report = QString::fromStdString(text);
             for (const char* part :
-                 {"Question", "Settings", "Results", "Known deviations from the original",
-                  "Reproduction", "vergence run config.toml", "dropout.p", "siglip2_b16",
-                  "clip_l14 was left out: no weights", "only the MLP was masked", "0.362",
-                  "seed 42"})
+                 {"is that amount repeatable", "Settings", "Results",
+                  "Known deviations from the original", "Reproduction", "vergence run config.toml",
+                  "Drop probability p", "siglip2_b16", "clip_l14 was left out: no weights",
+                  "only the MLP was masked", "0.362", "seed 42"})
                 QVERIFY2(report.contains(part), part);
         }
-        QVERIFY(m_html.find("Nothing is usable up to T = 12. The Spearman–Brown law puts ICC "
-                            "0.75 at T ≈ 15") != std::string::npos);
+        QVERIFY(m_html.find("ICC 0.75 is predicted at T = 20") != std::string::npos);
     }
 
     void theGatesDecide()
     {
         StudyState state = test::makeStudy();
-        QVERIFY(reportOf(state).verdict.starts_with("Go on: siglip2_b16 at T = 64"));
-        QCOMPARE(reportOf(state).tone, std::string("good"));
+        const Report both = reportOf(state);
+        QCOMPARE(both.verdict,
+                 std::string("Go on: 1 of 2 models are usable – siglip2_b16 at T = 64."));
+        QCOMPARE(both.findings.size(), std::size_t{2});
+        QVERIFY(both.findings[0].starts_with("clip_b32: failed at T = 64 – ICC 0."));
+        QVERIFY(both.findings[1].find("; the score is higher for ") != std::string::npos);
+        QCOMPARE(both.tone, std::string("good"));
+        state.models.push_back(state.models[1]);
+        QVERIFY(reportOf(state).verdict.starts_with("Go on: 2 of 3 models are usable – "));
         state.models.resize(1); // clip_b32 fails at T = 64
-        QVERIFY(reportOf(state).verdict.starts_with("Nothing is usable up to T = 64. The"));
+        QVERIFY(reportOf(state).verdict.starts_with("Extend T: nothing is usable yet"));
+        QCOMPARE(reportOf(state).tone, std::string("bad"));
         for (Matrix& scores : state.models[0].scores["trace_pre"])
             scores = Matrix(1, scores.columns, 0.5);
         QVERIFY(reportOf(state).verdict.starts_with("No verdict"));

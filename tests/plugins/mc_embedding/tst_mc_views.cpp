@@ -152,6 +152,31 @@ private Q_SLOTS:
         QVERIFY(m_context->frames().newest("gallery").info.sequence > frame.info.sequence);
     }
 
+    void theGalleryKeepsAClassAndAQuarter()
+    {
+        const StudyState state = test::makeStudy();
+        const auto labelsAfter = [&](const std::string& id, double value) {
+            m_views->apply(inputOf(id, {value}), state);
+            m_views->publish(*m_context, state);
+            const Frame frame = m_context->frames().newest("gallery");
+            const auto meta = nlohmann::json::parse(frame.info.meta);
+            return meta.at("labels").get<std::vector<std::string>>();
+        };
+        labelsAfter("model", 1); // whose labels are those of the images
+        QCOMPARE(labelsAfter("gallery_quartile", 4).size(), std::size_t{24});
+        QCOMPARE(labelsAfter("gallery_page", 1).size(), std::size_t{30 - 24});
+        const double least = std::stod(labelsAfter("gallery_page", 1).back());
+        QVERIFY(std::stod(labelsAfter("gallery_quartile", 3).front()) <= least);
+        labelsAfter("gallery_quartile", 0);
+        const auto ofClass = labelsAfter("gallery_class", 3);
+        QCOMPARE(ofClass.size(), std::size_t{10}); // from the first page again
+        for (const std::string& label : ofClass)
+            QVERIFY2(label.ends_with(" · class 3"), label.c_str());
+        labelsAfter("gallery_order", 3); // uncertain but right: this model judged nothing
+        QCOMPARE(labelsAfter("gallery_order", 3),
+                 std::vector<std::string>{"no picture is of this kind"});
+    }
+
     void aClickOnAPictureShowsItsCloud()
     {
         StudyState state = test::makeStudy();
@@ -187,6 +212,7 @@ private Q_SLOTS:
         QCOMPARE(controls.at("cloud_image").labels.size(), std::size_t{4});
         QCOMPARE(controls.at("cloud_passes").maximum, std::vector<double>{64});
         QCOMPARE(controls.at("metric").labels.front(), std::string("trace, pre-norm"));
+        QCOMPARE(controls.at("gallery_class").labels.size(), std::size_t{1 + 12});
         QVERIFY(!m_views->controls(StudyState()).empty());
     }
 
