@@ -22,7 +22,10 @@ struct TrainedGaussians {
 TrainedGaussians trained(Stream& stream, Gaussians gaussians);
 
 struct DensitySettings {
-    enum class Mode { Classic, Absolute, Mcmc };
+    /// Which statistic asks for more Gaussians: the plain one, the absolute one, or both: the plain
+    /// one, and for splits also the absolute one above the quantile that selects as large a share
+    /// (Gaussian Opacity Fields, 2024). Mcmc: relocate() instead.
+    enum class Mode { Classic, Absolute, Mcmc, Combined };
     Mode mode = Mode::Classic;
     double gradient = 2e-4;         ///< of the plain statistic
     double absoluteGradient = 8e-4; ///< of the absolute one
@@ -40,12 +43,16 @@ struct DensityReport {
 };
 
 /// Clones, splits and prunes by the statistics, then sets them to 0. New rows and copies get zero
-/// moments. `afterReset`: also prunes what is too large. Random numbers are functions of
-/// (seed, step, row). Source: 3D Gaussian Splatting (2023), section 5; AbsGS (2024).
+/// moments. Rows that stay keep their order; clones follow, then the halves of what was split, both
+/// in the order of their parents. `afterReset`: also prunes what is too large in the world (split
+/// ones: whose halves are) or on the screen (unless it is split). Under the cap the highest
+/// statistics win. Random numbers are functions of (seed, step, row). Waits for the stream.
+/// Source: 3D Gaussian Splatting (2023), section 5; AbsGS (2024).
 DensityReport densify(Stream& stream, TrainedGaussians& trained, const DensitySettings& settings,
                       double extent, bool afterReset, std::uint64_t seed, std::int64_t step);
 
-/// Moves dead Gaussians onto living ones and adds 5 % up to the cap.
+/// Moves dead Gaussians onto living ones and adds 5 % up to the cap. Rows keep their places, births
+/// come last. Waits for the stream.
 /// Source: 3D Gaussian splatting as Markov chain Monte Carlo (2024), equations 9 and 10.
 DensityReport relocate(Stream& stream, TrainedGaussians& trained, const DensitySettings& settings,
                        std::uint64_t seed, std::int64_t step);
@@ -56,21 +63,39 @@ struct RelocatedShape {
 };
 RelocatedShape relocatedShape(double opacity, int copies);
 
-/// p += Σ η σ(−100 (o − 0.005)) · rate · 5e5, η normal. Same source, equation 8.
+/// p += Σ η σ(−100 (o − 0.005)) · rate · 5e5, η normal, a function of (seed, step, row). Same
+/// source, equation 8.
 void addNoise(Stream& stream, Gaussians& gaussians, double positionRate, std::uint64_t seed,
               std::int64_t step);
 
-/// o ← min(o, limit) (of the filtered opacity where there is a filter); their moments become 0.
+/// o ← min(o, limit) (of the filtered opacity where there is a filter); the moments of all
+/// opacities become 0.
 void resetOpacity(Stream& stream, TrainedGaussians& trained, double limit = 0.01);
 
-/// Drops rows with opacity below the limit.
+/// Drops rows with opacity below the limit (without a filter's share); returns how many. Waits for
+/// the stream.
 Index pruneByOpacity(Stream& stream, TrainedGaussians& trained, double opacity);
 
 /// Sorts all rows along a Z-order curve of their positions.
 void sortByPlace(Stream& stream, TrainedGaussians& trained);
 
-/// New arrays made of rows `source` of the old ones (copies allowed); moments of row i are 0 where
-/// isNew[i]. Capacity grows by a quarter where it is too small. The building block of all above.
+/// Terms of the loss with relocation: weight · mean opacity and weight · mean standard deviation.
+/// Same source, equation 11.
+struct RegulariserWeights {
+    double opacity = 0.01, scale = 0.01;
+};
+struct RegulariserValue {
+    double opacity = 0, scale = 0;
+};
+/// Adds the derivatives to `gradients` (logits and logarithms of scales alone are touched) and
+/// returns the terms. A weight of 0 leaves a term out. Waits for the stream.
+RegulariserValue addRegularisers(Stream& stream, const Gaussians& gaussians,
+                                 const RegulariserWeights& weights, GaussianArrays& gradients);
+
+/// New arrays made of rows `source` of the old ones (copies allowed); moments and statistics of row
+/// i are 0 where isNew[i]. Capacity grows by a quarter where it is too small; rows beyond the count
+/// become 0. Arrays are replaced one after another: handles of old ones stay as they were. The
+/// building block of all above. Waits for the stream.
 void rearrange(Stream& stream, TrainedGaussians& trained, const std::vector<std::uint32_t>& source,
                const std::vector<std::uint8_t>& isNew);
 

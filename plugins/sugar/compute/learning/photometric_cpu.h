@@ -16,9 +16,10 @@ namespace vergence::sugar {
 
 namespace {
 
-constexpr int kStrip = 256; ///< columns of a task
-constexpr Index kBand = 64; ///< rows of a task
-constexpr int kLanes = 16;  ///< numbers summed side by side
+constexpr int kStrip = 256;      ///< columns of a task
+constexpr Index kLeastBand = 64; ///< rows of a task; beyond its ends, work is done twice
+constexpr Index kTasks = 24;     ///< wanted, so that threads share them evenly
+constexpr int kLanes = 16;       ///< numbers summed side by side
 constexpr int kRowSpace = kStrip + 4 * kSsimReach + kLanes;
 constexpr int kTaps = kSsimWindow;
 
@@ -234,19 +235,19 @@ private:
             error[j] = weight[j] * std::abs(picture[j] - photo[j]);
         sums.l1 = sumOfRow(error, width);
         if constexpr (Measures)
-            sumSquares(row, picture, weight, sums);
+            sumSquares(row, picture, photo, weight, sums);
     }
 
-    void sumSquares(Index row, const float* picture, const float* weight, PhotometricSums& sums)
+    void sumSquares(Index row, const float* picture, const float* photo, const float* weight,
+                    PhotometricSums& sums)
     {
         const std::uint8_t* bytes = p.photo + (row * p.width + first) * 3 + channel;
         for (int j = 0; j < width; ++j) {
-            const auto m = static_cast<double>(weight[j]),
-                       x255 = 255 * static_cast<double>(picture[j]);
-            const double error = x255 - bytes[3 * j],
-                         error8 = std::floor(x255 + 0.5) - bytes[3 * j];
-            sums.square += m * error * error / (255.0 * 255.0);
-            sums.square8 += m * error8 * error8 / (255.0 * 255.0);
+            const auto m = static_cast<double>(weight[j]), value = static_cast<double>(picture[j]);
+            const double error = value - static_cast<double>(photo[j]);
+            const double error8 = (std::floor(255 * value + 0.5) - bytes[3 * j]) / 255;
+            sums.square += m * error * error;
+            sums.square8 += m * error8 * error8;
         }
     }
 
@@ -269,14 +270,16 @@ private:
     }
 };
 
-/// Cuts a picture into channels, bands and strips.
+/// Cuts a picture into channels, bands and strips. The cut changes no result.
 struct StripPlan {
-    Index bands, strips;
+    Index strips, bands, bandRows;
 
-    explicit StripPlan(const PhotometricArguments& p)
-        : bands((p.end - p.begin + kBand - 1) / kBand),
-          strips((p.width + kStrip - 1) / kStrip)
+    explicit StripPlan(const PhotometricArguments& p) : strips((p.width + kStrip - 1) / kStrip)
     {
+        const Index rows = p.end - p.begin, wanted = (kTasks + 3 * strips - 1) / (3 * strips);
+        const Index most = (rows + kLeastBand - 1) / kLeastBand;
+        bandRows = (rows + std::min(wanted, most) - 1) / std::min(wanted, most);
+        bands = (rows + bandRows - 1) / bandRows;
     }
     Index tasks() const { return 3 * bands * strips; }
 };
@@ -291,12 +294,12 @@ struct PhotometricTask {
     {
         const Index strip = task / plan.bands % plan.strips, rows = p.end - p.begin;
         const Index channel = task / (plan.bands * plan.strips);
-        const Index begin = p.begin + task % plan.bands * kBand, first = strip * kStrip;
+        const Index begin = p.begin + task % plan.bands * plan.bandRows, first = strip * kStrip;
         PhotometricSums* sums = rowSums + (channel * plan.strips + strip) * rows;
         PhotometricStrip<Measures> work(p, static_cast<int>(channel), first,
                                         static_cast<int>(std::min<Index>(kStrip, p.width - first)),
                                         sums + (begin - p.begin));
-        work.run(begin, std::min(begin + kBand, p.end));
+        work.run(begin, std::min(begin + plan.bandRows, p.end));
     }
 };
 

@@ -54,6 +54,7 @@ template <class Value>
 __device__ float windowSum(const Value& value)
 {
     float sum = ssimWeight<float>(0) * value(kSsimReach);
+#pragma unroll
     for (int offset = 1; offset <= kSsimReach; ++offset)
         sum +=
             ssimWeight<float>(offset) * (value(kSsimReach - offset) + value(kSsimReach + offset));
@@ -91,10 +92,11 @@ __device__ void addPixel(const PhotometricArguments& p, Index row, Index column,
     sums[1] += weight * static_cast<double>(similarity);
     if (Measures) {
         const Index at = (row * p.width + column) * 3 + blockIdx.z;
-        const double x255 = 255 * static_cast<double>(pixel.x), photo = p.photo[at];
-        const double error = x255 - photo, error8 = floor(x255 + 0.5) - photo;
-        sums[2] += weight * error * error / (255.0 * 255.0);
-        sums[3] += weight * error8 * error8 / (255.0 * 255.0);
+        const auto value = static_cast<double>(pixel.x);
+        const double error = value - static_cast<double>(pixel.y);
+        const double error8 = (floor(255 * value + 0.5) - p.photo[at]) / 255;
+        sums[2] += weight * error * error;
+        sums[3] += weight * error8 * error8;
     }
 }
 
