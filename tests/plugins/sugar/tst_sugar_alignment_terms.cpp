@@ -1,0 +1,337 @@
+#include <QTest>
+
+#include <cmath>
+#include <vector>
+
+#include "core/compute/rng.h"
+#include "plugins/sugar/compute/alignment/density_field_math.h"
+#include "plugins/sugar/compute/alignment/depth_normal_math.h"
+#include "plugins/sugar/compute/alignment/entropy_math.h"
+#include "tests/support/numbers.h"
+
+using namespace vergence;
+using namespace vergence::sugar;
+using namespace vergence::test;
+
+namespace {
+
+using Numbers = std::vector<double>;
+constexpr double kPi = 3.14159265358979323846;
+
+double uniform(std::uint64_t index, double low, double high)
+{
+    return low + (high - low) * static_cast<double>(Rng(17).uniform(index));
+}
+
+// --- Depth and normals -----------------------------------------------------------------------
+
+constexpr Index kHeight = 7, kWidth = 9;
+constexpr std::size_t kPixels = kHeight * kWidth;
+const PixelRays<double> kRays{50, 40, 4.2, 3.9};
+
+/// Planar: D, A, then the three components of N.
+struct Image {
+    Numbers all = Numbers(5 * kPixels, 1.0);
+
+    double* plane(std::size_t i) { return all.data() + i * kPixels; }
+    const double* plane(std::size_t i) const { return all.data() + i * kPixels; }
+    Numbers expectedDepth() const
+    {
+        Numbers depth(kPixels);
+        for (std::size_t i = 0; i < kPixels; ++i)
+            depth[i] = ExpectedDepth<double>(plane(0)[i], plane(1)[i]).value;
+        return depth;
+    }
+    DepthNormalTerm<double> term(const Numbers& depth, const double* coverage) const
+    {
+        return {kRays, View<const double, 2>(depth.data(), kHeight, kWidth),
+                View<const double, 2>(coverage, kHeight, kWidth),
+                View<const double, 3>(plane(2), Index{3}, kHeight, kWidth)};
+    }
+
+    template <class Visit>
+    static void each(const Visit& visit)
+    {
+        for (Index row = 0; row < kHeight; ++row) {
+            for (Index column = 0; column < kWidth; ++column)
+                visit(row, column);
+        }
+    }
+    /// Sum over the pixels that count; coverage in the term itself is that of `fixed`.
+    double loss(const Image& fixed) const
+    {
+        const Numbers depth = expectedDepth();
+        const auto now = term(depth, fixed.plane(1));
+        double sum = 0;
+        each([&](Index row, Index column) {
+            if (now.counts(row, column))
+                sum += now.value(row, column);
+        });
+        return sum;
+    }
+    int counted() const
+    {
+        const Numbers depth = expectedDepth();
+        const auto now = term(depth, plane(1));
+        int count = 0;
+        each([&](Index row, Index column) { count += now.counts(row, column); });
+        return count;
+    }
+    Numbers gradient() const
+    {
+        const Numbers depth = expectedDepth();
+        const auto now = term(depth, plane(1));
+        Numbers result(all.size(), 0.0);
+        each([&](Index row, Index column) {
+            const auto i = static_cast<std::size_t>(row * kWidth + column);
+            const ExpectedDepth<double> expected(plane(0)[i], plane(1)[i]);
+            const double gradDepth = now.gradDepth(row, column, 1);
+            result[i] = expected.gradDepth(gradDepth);
+            result[kPixels + i] = expected.gradCoverage(gradDepth);
+            double n[3] = {};
+            if (now.counts(row, column))
+                now.gradNormal(row, column, 1, n);
+            for (std::size_t k = 0; k < 3; ++k)
+                result[(2 + k) * kPixels + i] = n[k];
+        });
+        return result;
+    }
+};
+
+/// The plane through (0, 0, 5) with that normal, seen by opaque pixels.
+Image planeWith(const double* normal)
+{
+    Image image;
+    Image::each([&](Index row, Index column) {
+        const auto i = static_cast<std::size_t>(row * kWidth + column);
+        double ray[3];
+        kRays.at(row, column, ray);
+        image.plane(0)[i] = 5 * normal[2] / innerProduct(normal, ray);
+        for (std::size_t k = 0; k < 3; ++k)
+            image.plane(2 + k)[i] = normal[k];
+    });
+    return image;
+}
+
+// --- Density field ---------------------------------------------------------------------------
+
+constexpr std::size_t kGaussians = 5, kNumbers = 11; ///< p, ln s, q, logit
+constexpr double kXi[3] = {0.4, -0.7, 0.9};
+
+/// Flat Gaussians on a wavy sheet; the first is the parent.
+Numbers sheet()
+{
+    Numbers all;
+    for (std::uint64_t g = 0; g < kGaussians; ++g) {
+        const auto at = [&](std::uint64_t i) { return 20 * g + i; };
+        for (std::uint64_t i = 0; i < 3; ++i)
+            all.push_back(uniform(at(i), -0.1, 0.1) * (i == 2 ? 0.1 : 1));
+        for (std::uint64_t i = 0; i < 3; ++i)
+            all.push_back(std::log(i == 2 ? 0.02 : 0.1) + uniform(at(3 + i), -0.3, 0.3));
+        for (std::uint64_t i = 0; i < 4; ++i)
+            all.push_back(i == 0 ? 1.3 : uniform(at(6 + i), -0.3, 0.3));
+        all.push_back(uniform(at(10), -1, 2));
+    }
+    return all;
+}
+
+std::vector<FieldGaussian<double>> fieldOf(const Numbers& all, double filter)
+{
+    std::vector<FieldGaussian<double>> field;
+    for (std::size_t g = 0; g < kGaussians; ++g) {
+        const double* at = all.data() + kNumbers * g;
+        field.emplace_back(at, at + 3, at + 6, at[10], filter);
+    }
+    return field;
+}
+
+/// Gradients of parent and neighbours as those of the stored numbers; the parent is number 0.
+Numbers parameterGradient(const std::vector<FieldGaussian<double>>& field,
+                          const FieldGradient<double>& ofParent,
+                          const std::vector<FieldGradient<double>>& gradients)
+{
+    Numbers result(kNumbers * kGaussians, 0.0);
+    const auto add = [&](std::size_t g, const FieldGradient<double>& gradient) {
+        const FieldParameterGradient<double> of(field[g], gradient);
+        double* to = result.data() + kNumbers * g;
+        for (std::size_t i = 0; i < 3; ++i) {
+            to[i] += of.position[i];
+            to[3 + i] += of.logScale[i];
+        }
+        for (std::size_t i = 0; i < 4; ++i)
+            to[6 + i] += of.quaternion[i];
+        to[10] += of.logit;
+    };
+    add(0, ofParent);
+    for (std::size_t g = 0; g < kGaussians; ++g)
+        add(g, gradients[g]);
+    return result;
+}
+
+} // namespace
+
+class SugarAlignmentTermsTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void entropyIsThatOfACoin()
+    {
+        QVERIFY(std::abs(opacityEntropy(0.0).value - std::log(2.0)) < 1e-15);
+        QCOMPARE(opacityEntropy(0.0).byLogit, 0.0);
+        const double o = 0.2, x = std::log(o / (1 - o));
+        QVERIFY(std::abs(opacityEntropy(x).value + o * std::log(o) + 0.8 * std::log(0.8)) < 1e-15);
+        for (const double far : {-800.0, 800.0}) {
+            QCOMPARE(opacityEntropy(far).value, 0.0);
+            QVERIFY(std::abs(opacityEntropy(far).byLogit) < 1e-300);
+        }
+        QVERIFY(std::isfinite(opacityEntropy(200.0F).value));
+        QVERIFY(opacityEntropy(1.0).byLogit < 0 && opacityEntropy(-1.0).byLogit > 0);
+    }
+
+    void entropyAgreesWithDifferences()
+    {
+        Numbers x, gradient;
+        for (double logit = -6; logit < 6; logit += 0.37) {
+            x.push_back(logit);
+            gradient.push_back(opacityEntropy(logit).byLogit);
+        }
+        const auto sum = [](const Numbers& at) {
+            double total = 0;
+            for (const double logit : at)
+                total += opacityEntropy(logit).value;
+            return total;
+        };
+        VERGENCE_AGREES(gradientDifference(sum, x, gradient));
+    }
+
+    void planesAreConsistent()
+    {
+        const double facing[3] = {0, 0, -1};
+        const double tilted[3] = {std::sin(kPi / 6), 0, -std::cos(kPi / 6)};
+        for (const double* normal : {facing, tilted}) {
+            Image image = planeWith(normal);
+            const int counted = image.counted();
+            QCOMPARE(counted, 35); // all but the border
+            QVERIFY(std::abs(image.loss(image)) < 1e-9);
+            for (std::size_t i = 2 * kPixels; i < 5 * kPixels; ++i)
+                image.all[i] = -image.all[i];
+            QVERIFY(std::abs(image.loss(image) - 2 * counted) < 1e-9);
+        }
+    }
+
+    void depthAndNormalsAgreeWithDifferences()
+    {
+        const double normal[3] = {0.3, -0.2, -0.9};
+        Image image = planeWith(normal);
+        for (std::size_t i = 0; i < kPixels; ++i) {
+            image.plane(1)[i] = uniform(i, 0.7, 1);
+            image.plane(0)[i] *= image.plane(1)[i] * uniform(100 + i, 0.995, 1.005);
+            for (std::size_t k = 2; k < 5; ++k)
+                image.plane(k)[i] += uniform(200 * k + i, -0.1, 0.1);
+        }
+        // A hole and a jump: their neighbours do not count.
+        image.plane(1)[kWidth + 1] = 0.4;
+        image.plane(0)[5 * kWidth + 6] *= 1.5;
+        QVERIFY(image.counted() > 20 && image.counted() < 32);
+        const auto loss = [&](const Numbers& x) {
+            Image now;
+            now.all = x;
+            return now.loss(image);
+        };
+        VERGENCE_AGREES(
+            gradientDifference(loss, image.all, image.gradient(), 1e-6, image.all.size()));
+    }
+
+    void nothingSeenHasNoDepth()
+    {
+        const ExpectedDepth<double> none(3e-8, 1e-8);
+        QCOMPARE(none.value, 0.0);
+        QCOMPARE(none.gradDepth(5), 0.0);
+        QCOMPARE(none.gradCoverage(5), 0.0);
+        QCOMPARE(ExpectedDepth<double>(2, 0.5).value, 4.0);
+    }
+
+    /// One flat, opaque Gaussian alone is its own ideal along its normal.
+    void aloneTheDensityIsItsTarget()
+    {
+        const double at[3] = {}, logScale[3] = {-1, -1.5, -4}, q[4] = {1, 0.2, 0.3, -0.1};
+        const FieldGaussian<double> one(at, logScale, q, 700, 0);
+        for (const double height : {-1.2, 0.0, 0.5}) {
+            const double xi[3] = {0, 0, height};
+            FieldGradient<double> parent, own;
+            QVERIFY(densityTerm(one, xi, &one, 1, 1.0, parent, &own) < 1e-12);
+        }
+    }
+
+    void densityAgreesWithDifferences()
+    {
+        for (const double filter : {0.0, 0.03}) {
+            for (const double side : {1.0, 0.15}) { // density above and below its target
+                const double xi[3] = {kXi[0] / side, kXi[1] / side, kXi[2] * side};
+                const Numbers x = sheet();
+                const auto loss = [&](const Numbers& at) {
+                    const auto field = fieldOf(at, filter);
+                    FieldGradient<double> parent, own[kGaussians];
+                    return densityTerm(field[0], xi, field.data(), int{kGaussians}, 1.0, parent,
+                                       own);
+                };
+                const auto field = fieldOf(x, filter);
+                FieldGradient<double> parent;
+                std::vector<FieldGradient<double>> own(kGaussians);
+                densityTerm(field[0], xi, field.data(), int{kGaussians}, 1.0, parent, own.data());
+                VERGENCE_AGREES(gradientDifference(loss, x, parameterGradient(field, parent, own),
+                                                   1e-6, x.size()));
+            }
+        }
+    }
+
+    /// Against the definition, its weights held at those of the start.
+    void normalsAgreeWithDifferences()
+    {
+        const Numbers start = sheet();
+        const auto field = fieldOf(start, 0);
+        double x[3], sum = 0, weight[kGaussians];
+        fieldSample(field[0], kXi, x);
+        const auto axis = [](const FieldGaussian<double>& g, int row) {
+            return g.rotation[3 * row + g.shortest];
+        };
+        for (std::size_t i = 0; i < kGaussians; ++i)
+            sum += weight[i] = normalWeight(field[i], x);
+        QVERIFY(sum > 1e-3);
+        const auto loss = [&](const Numbers& at) {
+            const auto now = fieldOf(at, 0);
+            double squares = 0;
+            for (int row = 0; row < 3; ++row) {
+                double r = axis(now[0], row);
+                for (std::size_t i = 0; i < kGaussians; ++i) {
+                    double cosine = 0;
+                    for (int k = 0; k < 3; ++k)
+                        cosine += axis(field[i], k) * axis(field[0], k);
+                    r -= weight[i] / sum * (cosine < 0 ? -1 : 1) * axis(now[i], row);
+                }
+                squares += r * r;
+            }
+            return squares;
+        };
+        FieldGradient<double> parent;
+        std::vector<FieldGradient<double>> own(kGaussians);
+        const double value =
+            normalTerm(field[0], x, field.data(), int{kGaussians}, 1.0, parent, own.data());
+        QVERIFY(std::abs(value - loss(start)) < 1e-14);
+        VERGENCE_AGREES(gradientDifference(loss, start, parameterGradient(field, parent, own), 1e-6,
+                                           start.size()));
+    }
+
+    void equalNormalsAgreeWhateverTheirSign()
+    {
+        const double at[3] = {0, 0, 0.01}, logScale[3] = {-1, -1, -4};
+        const double up[4] = {1, 0, 0, 0}, down[4] = {0, 1, 0, 0};
+        const FieldGaussian<double> field[2] = {{at, logScale, up, 1, 0},
+                                                {at, logScale, down, 1, 0}};
+        const double x[3] = {0.02, 0, 0.03};
+        FieldGradient<double> parent, own[2];
+        QVERIFY(normalTerm(field[0], x, field, 2, 1.0, parent, own) < 1e-12);
+    }
+};
+
+QTEST_GUILESS_MAIN(SugarAlignmentTermsTest)
+#include "tst_sugar_alignment_terms.moc"
