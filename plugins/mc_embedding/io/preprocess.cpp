@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 
 #include "core/artifact/artifact_store.h"
+#include "core/artifact/exif.h"
 #include "core/artifact/image_ops.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "plugins/mc_embedding/io/exif.h"
 
 namespace vergence::mc_embedding {
 

@@ -8,8 +8,8 @@
 #include <QTest>
 
 #include "core/artifact/artifact_store.h"
+#include "core/artifact/exif.h"
 #include "core/base/file.h"
-#include "plugins/mc_embedding/io/exif.h"
 #include "plugins/mc_embedding/io/image_set.h"
 #include "plugins/mc_embedding/io/preprocess.h"
 #include "plugins/mc_embedding/io/residency.h"

@@ -1,4 +1,4 @@
-#include "plugins/mc_embedding/io/exif.h"
+#include "core/artifact/exif.h"
 
 #include <cstdint>
 #include <cstring>
@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 
-namespace vergence::mc_embedding {
+namespace vergence {
 
 namespace {
 
@@ -109,4 +109,4 @@ Image upright(const Image& image, int orientation)
     return result;
 }
 
-} // namespace vergence::mc_embedding
+} // namespace vergence
