@@ -35,6 +35,18 @@ double distanceToSegment(QPointF point, QPointF a, QPointF b)
     return std::hypot(off.x(), off.y());
 }
 
+/// Where a line of text covers none of the others: at its place, or as near above or below as there
+/// is room.
+QRectF freePlace(const QRectF& wanted, const std::vector<QRectF>& taken)
+{
+    for (const int lines : {0, -1, 1, -2, 2}) {
+        const QRectF place = wanted.translated(0, lines * wanted.height());
+        if (std::ranges::none_of(taken, [&](const QRectF& t) { return t.intersects(place); }))
+            return place;
+    }
+    return wanted;
+}
+
 QPainterPath lensPath(const QRectF& rect)
 {
     QPainterPath path(QPointF(rect.center().x(), rect.top()));
@@ -203,7 +215,10 @@ void DiagramView::paintShape(QPainter& painter, const Diagram::Shape& shape) con
         painter.drawRect(rect);
 }
 
-void DiagramView::paintText(QPainter& painter, const Diagram::Text& text) const
+/// Texts in the size of the window keep clear of each other; those that scale with the drawing stay
+/// where they are.
+void DiagramView::paintText(QPainter& painter, const Diagram::Text& text,
+                            std::vector<QRectF>& taken) const
 {
     const QString shown = QString::fromStdString(text.text);
     QFont face = font();
@@ -217,8 +232,14 @@ void DiagramView::paintText(QPainter& painter, const Diagram::Text& text) const
         area.moveLeft(0);
     else if (text.anchor == "right")
         area.moveRight(0);
+    const QPointF origin = toWidget({text.x, text.y});
+    if (text.size <= 0 && !text.isUpright) {
+        const QRectF place = freePlace(area.translated(origin), taken);
+        taken.push_back(place);
+        area = place.translated(-origin);
+    }
     painter.save();
-    painter.translate(toWidget({text.x, text.y}));
+    painter.translate(origin);
     painter.rotate(text.isUpright ? -90 : 0);
     painter.setFont(face);
     painter.setPen(colour(text.colour));
@@ -258,8 +279,9 @@ void DiagramView::paintEvent(QPaintEvent*)
         paintLine(painter, line);
     for (const Diagram::Points& points : m_diagram->points)
         paintPoints(painter, points);
+    std::vector<QRectF> taken;
     for (const Diagram::Text& text : m_diagram->texts)
-        paintText(painter, text);
+        paintText(painter, text, taken);
     if (m_diagram->hasRuler)
         paintAxis(painter);
     if (hasFocus()) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include <QPainter>
 #include <QWidget>
@@ -52,7 +53,7 @@ private:
     void paintPoints(QPainter& painter, const Diagram::Points& points) const;
     void paintLine(QPainter& painter, const Diagram::Line& line) const;
     void paintShape(QPainter& painter, const Diagram::Shape& shape) const;
-    void paintText(QPainter& painter, const Diagram::Text& text) const;
+    void paintText(QPainter& painter, const Diagram::Text& text, std::vector<QRectF>& taken) const;
     void paintAxis(QPainter& painter) const;
 
     std::optional<Diagram> m_diagram;

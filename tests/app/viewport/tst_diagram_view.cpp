@@ -34,6 +34,32 @@ private Q_SLOTS:
         QVERIFY((back - QPointF(12.5, -7)).manhattanLength() < 1e-9);
     }
 
+    void textsKeepClearOfEachOther()
+    {
+        Diagram drawing;
+        drawing.left = drawing.bottom = -10;
+        drawing.right = drawing.top = 10;
+        drawing.hasRuler = false;
+        const auto inkedRows = [&](int texts) {
+            drawing.texts.assign(texts, {.x = 0, .y = 0, .text = "HHHH", .colour = "text"});
+            m_view->setDiagram(drawing);
+            const QImage image = m_view->grab().toImage();
+            const QRgb paper = image.pixel(2, 40);
+            int rows = 0;
+            for (int y = 4; y < image.height() - 4; ++y) // inside the frame of the focus
+                for (int x = 4; x < image.width() - 4; ++x)
+                    if (image.pixel(x, y) != paper) {
+                        ++rows;
+                        break;
+                    }
+            return rows;
+        };
+        const int one = inkedRows(1);
+        QVERIFY(one > 4);
+        QCOMPARE(inkedRows(2), 2 * one);
+        QCOMPARE(inkedRows(3), 3 * one);
+    }
+
     void draggingAShapeNamesItsParameter()
     {
         QSignalSpy spy(m_view.get(), &DiagramView::parameterDragged);
