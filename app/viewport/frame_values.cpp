@@ -52,6 +52,10 @@ StackMeta readStackMeta(const QJsonObject& meta, int layers)
     for (int i = static_cast<int>(stack.depth.size()); i < layers; ++i)
         stack.depth.push_back(i);
     stack.width = numbers(meta, {"width", "width_mm"});
+    stack.widthTitle = meta.value(QLatin1String("width_title")).toString();
+    if (stack.widthTitle.isEmpty())
+        stack.widthTitle =
+            meta.contains(QLatin1String("width")) ? text("width") : text("width in mm");
     stack.knowsWidth = !stack.width.empty();
     stack.width.resize(layers, stack.width.empty() ? 1.0 : stack.width.back());
     return stack;

@@ -23,8 +23,8 @@ struct StackMeta {
     QStringList labels;
     std::vector<double>
         depth; ///< position of each layer on the axis, in the unit that depthTitle names
-    std::vector<double> width; ///< width of each layer, any unit, the same for all
-    QString depthTitle;
+    std::vector<double> width; ///< of each layer, in the unit that widthTitle names
+    QString depthTitle, widthTitle;
     QString caption;         ///< what the run says of this frame; may be empty
     bool knowsWidth = false; ///< the widths come from the run
 };

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include <QCoreApplication>
 #include <QFontMetricsF>
 
 namespace vergence {
@@ -215,10 +214,7 @@ void paintStackAxes(QPainter& painter, const ViewScene& scene, QSizeF viewport,
         return;
     const double widest = std::ranges::max(meta.width);
     const float z = far > near ? -0.5F * stretch : 0.0F;
-    ProjectedAxis axis{.at = {},
-                       .values = {},
-                       .title = QCoreApplication::translate("vergence::ViewPanel", "width"),
-                       .outward = {0, 1, 0}};
+    ProjectedAxis axis{.at = {}, .values = {}, .title = meta.widthTitle, .outward = {0, 1, 0}};
     for (const double tick : niceTicks(-widest / 2, widest / 2, 4)) {
         axis.at.emplace_back(static_cast<float>(tick / widest), halfHeight + 0.03F, z);
         axis.values << number(tick);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <sstream>
 #include <utility>
 
@@ -65,28 +66,22 @@ void publishStack(RunContext& context, const std::string& stream, const std::vec
     context.frames().publish(std::move(info), pixels);
 }
 
-/// Labels, dioptre-scaled positions and relative widths of the planes, as the stack views
-/// understand them.
+/// Labels, and where the planes are seen: dioptres and angles, as the stack views understand them.
 nlohmann::json stackMeta(const Optics& optics)
 {
-    nlohmann::json labels = nlohmann::json::array(), depth = nlohmann::json::array(),
-                   width = nlohmann::json::array();
+    nlohmann::json meta{{"encoding", "srgb"}};
+    for (int k = 0; k < optics.planes(); ++k)
+        meta["labels"].push_back(fmt::format("{}: {}", k, planeLabel(optics, k)));
+    if (!centralDepthPlane(optics))
+        return meta;
     for (int k = 0; k < optics.planes(); ++k) {
-        labels.push_back(fmt::format("{}: {}", k, planeLabel(optics, k)));
-        double position = k, extent = 1;
-        if (centralDepthPlane(optics)) {
-            const PlaneGeometry plane = planeGeometry(optics, k);
-            position = plane.usable ? plane.vergence : 0;
-            extent = 2 * plane.slopeExtent;
-        }
-        depth.push_back(position);
-        width.push_back(extent);
+        const PlaneGeometry plane = planeGeometry(optics, k);
+        meta["depth"].push_back(plane.usable ? plane.vergence : 0);
+        meta["width"].push_back(2 * std::atan(plane.slopeExtent) * 180 / std::numbers::pi);
     }
-    return {{"labels", labels},
-            {"depth", depth},
-            {"width", width},
-            {"depth_title", "vergence (D)"},
-            {"encoding", "srgb"}};
+    meta["depth_title"] = "vergence (D)";
+    meta["width_title"] = "seen width (°)";
+    return meta;
 }
 
 } // namespace

@@ -66,6 +66,11 @@ private Q_SLOTS:
         QCOMPARE(shown->meta.depth, (std::vector<double>{10, 20, 30}));
         QCOMPARE(shown->meta.width, (std::vector<double>{1, 1, 1}));
         QVERIFY(!shown->meta.knowsWidth);
+        QCOMPARE(shown->meta.depthTitle, QStringLiteral("distance in mm"));
+        frame.info.meta = R"({"width_mm":[4,5,6]})";
+        QCOMPARE(makeShownFrame(frame, 1)->meta.widthTitle, QStringLiteral("width in mm"));
+        frame.info.meta = R"({"width":[4,5,6],"width_title":"angle in °"})";
+        QCOMPARE(makeShownFrame(frame, 1)->meta.widthTitle, QStringLiteral("angle in °"));
     }
 
     void damagedMetaIsIgnored()
