@@ -284,6 +284,15 @@ void ControlStrip::showAll()
     setToggles({});
 }
 
+bool ControlStrip::choose(const std::string& id, int index)
+{
+    auto* combo = findChild<QComboBox*>(QStringLiteral("controls/") + QString::fromStdString(id));
+    if (combo == nullptr || index < 0 || index >= combo->count())
+        return false;
+    combo->setCurrentIndex(index);
+    return true;
+}
+
 void ControlStrip::togglePlay()
 {
     if (auto* slider = findChild<ControlSlider*>())

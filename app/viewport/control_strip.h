@@ -24,6 +24,8 @@ public:
     void solo(int index); ///< only entry `index` of the first toggles stays on
     void showAll();       ///< all entries of the first toggles
     void togglePlay();    ///< of the first slider
+    /// Takes an entry of the choice `id`; false where there is no such choice or entry.
+    bool choose(const std::string& id, int index);
 
 Q_SIGNALS:
     void controlsChanged();

@@ -90,6 +90,7 @@ std::shared_ptr<const ShownFrame> makeShownFrame(Frame frame, std::uint64_t revi
     const QString encoding = json.value(QLatin1String("encoding")).toString();
     shown->isLinear = encoding.isEmpty() ? frame.info.format == PixelFormat::Rgba16F
                                          : encoding == QLatin1String("linear");
+    shown->isPreview = json.value(QLatin1String("isPreview")).toBool();
     if (frame.info.format == PixelFormat::R32F)
         shown->range = finiteRange(frame);
     shown->frame = std::move(frame);

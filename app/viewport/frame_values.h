@@ -36,7 +36,8 @@ struct ShownFrame {
     std::uint64_t revision = 0; ///< differs for every frame that arrived
     ValueRange range;           ///< finite minimum and maximum of R32F pixels, once they are there
     StackMeta meta;
-    bool isLinear = false; ///< colours are linear light
+    bool isLinear = false;  ///< colours are linear light
+    bool isPreview = false; ///< smaller than the picture that follows once the viewer is still
     bool isScalar() const { return frame.info.format == PixelFormat::R32F; }
     int layers() const { return static_cast<int>(frame.info.layers); }
     /// Host pixels are there.

@@ -169,11 +169,12 @@ ShaderKey::Picture GlRenderer::pictureKey(const ShownFrame& shown) const
 
 /// `width` of the picture on the screen, in pixels.
 GlRenderer::Kind GlRenderer::kindOf(const Pane& pane, const ShownFrame& shown,
-                                    const ShownFrame& other, const Tone& tone, double width) const
+                                    const ShownFrame& other, const ViewScene& scene,
+                                    double width) const
 {
     const auto textureOf = [&](const ShownFrame& picture) {
         const bool isReduced = width < picture.size().width();
-        return Kind::Texture{picture.frame.info.format, tone.isSmooth || isReduced};
+        return Kind::Texture{picture.frame.info.format, scene.isSmooth() || isReduced};
     };
     Kind kind;
     kind.shader.operation = operationOf(pane.operation);
@@ -183,7 +184,7 @@ GlRenderer::Kind GlRenderer::kindOf(const Pane& pane, const ShownFrame& shown,
         kind.shader.b = pictureKey(other);
         kind.b = textureOf(other);
     }
-    kind.shader.isExposed = isExposed(tone, kind.shader);
+    kind.shader.isExposed = isExposed(scene.settings().tone, kind.shader);
     return kind;
 }
 
@@ -196,7 +197,7 @@ void GlRenderer::drawPane(const Pane& pane, const ViewScene& scene, const Target
         return;
     const ViewSettings& settings = scene.settings();
     const QRectF rect = pictureRect(pane.area, shown->size(), settings.transform);
-    const Kind kind = kindOf(pane, *shown, *other, settings.tone, rect.width() * target.pixelRatio);
+    const Kind kind = kindOf(pane, *shown, *other, scene, rect.width() * target.pixelRatio);
     if (!admits(kind))
         return;
     const auto pixel = [&](double value) {

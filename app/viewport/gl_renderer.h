@@ -59,7 +59,7 @@ private:
     /// False where it has to wait.
     bool admits(const Kind& kind);
     Kind kindOf(const Pane& pane, const ShownFrame& shown, const ShownFrame& other,
-                const Tone& tone, double width) const;
+                const ViewScene& scene, double width) const;
     void drawPane(const Pane& pane, const ViewScene& scene, const Target& target);
     void drawStack(const ViewScene& scene, const Target& target);
     ShaderKey::Picture pictureKey(const ShownFrame& shown) const;

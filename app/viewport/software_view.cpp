@@ -76,7 +76,7 @@ void SoftwareView::paintPane(QPainter& painter, const Pane& pane)
     const ViewSettings& settings = m_scene.settings();
     painter.save();
     painter.setClipRect(pane.clip);
-    painter.setRenderHint(QPainter::SmoothPixmapTransform, settings.tone.isSmooth);
+    painter.setRenderHint(QPainter::SmoothPixmapTransform, m_scene.isSmooth());
     painter.drawImage(pictureRect(pane.area, shown->size(), settings.transform),
                       isDifference ? difference(pane) : image(pane.stream, pane.layer));
     painter.restore();

@@ -14,7 +14,7 @@
 namespace vergence {
 
 /// Mouse and keys of the canvas, whichever widget draws it: zoom, pan, orbit, wipe, selection of
-/// layers.
+/// layers. Scenes have a SceneNavigator in front of it.
 class ViewInteraction : public QObject {
     Q_OBJECT
 public:

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <deque>
 #include <map>
+#include <set>
 
 #include <QElapsedTimer>
 #include <QHBoxLayout>
@@ -17,6 +18,7 @@
 #include "app/viewport/control_strip.h"
 #include "app/viewport/diagram_view.h"
 #include "app/viewport/gl_viewport.h"
+#include "app/viewport/scene_navigator.h"
 #include "app/viewport/software_view.h"
 #include "app/viewport/view_interaction.h"
 #include "app/viewport/view_scene.h"
@@ -28,7 +30,7 @@
 namespace vergence {
 namespace {
 
-constexpr int kInputMilliseconds = 8; ///< at most one ViewInput in this time
+constexpr int kInputMilliseconds = 16; ///< at most one ViewInput in this time
 constexpr int kToggleSide = 18;
 constexpr qint64 kRateMilliseconds = 2000; ///< frames of this long tell the rate
 
@@ -42,7 +44,7 @@ std::vector<double> viewToWorld(const OrbitCamera& camera)
 } // namespace
 
 struct ViewPanel::Impl {
-    explicit Impl(ViewPanel& panel) : owner(panel) {}
+    explicit Impl(ViewPanel& panel) : owner(panel), navigator(scene) {}
 
     void build();
     QWidget* makeStatusRow();
@@ -54,13 +56,18 @@ struct ViewPanel::Impl {
     void showStatus();
     void showPointer(const QString& stream, int layer, double x, double y);
     void pick(const std::string& stream, int layer, double x, double y);
+    void connectNavigator();
+    void sendScene();
+    bool isSplats(const std::string& stream) const;
     void send(const std::string& id, std::vector<double> value);
+    void sendSoon();
     void sendNow();
     void digit(int number);
     double rate(const std::string& stream);
 
     ViewPanel& owner;
     ViewScene scene;
+    SceneNavigator navigator;
     ViewTools* tools = nullptr;
     QStackedWidget* pages = nullptr;
     QWidget* canvas = nullptr; ///< the viewport or the software view
@@ -73,12 +80,13 @@ struct ViewPanel::Impl {
     QToolButton* controlsToggle = nullptr;
     QString text; ///< of setMessage
     std::uint64_t shownDiagram = 0;
-    int picks = 0; ///< so that a second click on the same place is news
+    int picks = 0, fits = 0, focuses = 0; ///< so that the same once more is news
     std::map<std::string, std::deque<qint64>> arrivals;
     QElapsedTimer clock, sinceInput;
     QTimer inputTimer, statusTimer;
     ViewInput input; ///< everything the viewer touched so far
     std::vector<double> camera;
+    std::set<std::string> controlIds;
 };
 
 void ViewPanel::Impl::build()
@@ -128,6 +136,8 @@ QWidget* ViewPanel::Impl::makeStatusRow()
     probe->setObjectName(QStringLiteral("viewProbe"));
     transport = new QLabel(strip);
     transport->setObjectName(QStringLiteral("viewTransport"));
+    for (QLabel* label : {status, probe})
+        label->setMinimumWidth(1); // their texts come and go, and must not push the picture about
     row->addWidget(controlsToggle);
     row->addWidget(status);
     row->addStretch(1);
@@ -188,6 +198,7 @@ void ViewPanel::Impl::connectScene()
     canvas->setAccessibleName(ViewPanel::tr("Picture"));
     const bool isFirst = interaction == nullptr;
     interaction = new ViewInteraction(scene, canvas);
+    navigator.attach(canvas);
     QObject::connect(interaction, &ViewInteraction::pointerMoved, &owner,
                      [this](const QString& stream, int layer, double x, double y) {
                          showPointer(stream, layer, x, y);
@@ -204,7 +215,9 @@ void ViewPanel::Impl::connectScene()
     if (!isFirst)
         return;
     QObject::connect(tools, &ViewTools::fitRequested, &owner, [this] {
-        if (scene.settings().mode == ViewMode::Stack3d)
+        if (scene.settings().mode == ViewMode::Splats)
+            Q_EMIT navigator.fitRequested();
+        else if (scene.settings().mode == ViewMode::Stack3d)
             interaction->frameAll();
         else
             interaction->fit();
@@ -228,6 +241,7 @@ void ViewPanel::Impl::connectScene()
     QObject::connect(diagram, &DiagramView::parameterDragged, &owner, &ViewPanel::parameterDragged);
     QObject::connect(diagram, &DiagramView::clicked, &owner,
                      [this](double x, double y) { pick(scene.settings().stream, 0, x, y); });
+    connectNavigator();
     inputTimer.setSingleShot(true);
     QObject::connect(&inputTimer, &QTimer::timeout, &owner, [this] { sendNow(); });
     statusTimer.setInterval(500);
@@ -295,6 +309,8 @@ void ViewPanel::Impl::showStatus()
         parts << ViewPanel::tr("%1 × %2 px").arg(info.width).arg(info.height);
     if (info.layers > 1)
         parts << ViewPanel::tr("%1 layers").arg(info.layers);
+    if (shown->isPreview)
+        parts << ViewPanel::tr("preview");
     parts << ViewPanel::tr("step %1").arg(info.step);
     if (const double perSecond = rate(info.stream); perSecond > 0)
         parts << ViewPanel::tr("%1 frames/s").arg(perSecond, 0, 'f', 1);
@@ -307,6 +323,8 @@ void ViewPanel::Impl::showPointer(const QString& stream, int layer, double x, do
         viewport->fetchPixels(stream.toStdString());
     const auto shown = scene.frame(stream.toStdString());
     probe->setText(pixelText(shown->frame, layer, static_cast<int>(x), static_cast<int>(y)));
+    if (isSplats(stream.toStdString()))
+        return; // the run would draw the scene once more for every movement
     input.texts["pointer_stream"] = stream.toStdString();
     send("pointer", {x, y});
 }
@@ -317,9 +335,52 @@ void ViewPanel::Impl::pick(const std::string& stream, int layer, double x, doubl
     send("pick", {x, y, static_cast<double>(layer), static_cast<double>(++picks)});
 }
 
+bool ViewPanel::Impl::isSplats(const std::string& stream) const
+{
+    const StreamDecl* declared = scene.stream(stream);
+    return declared != nullptr && declared->kind == StreamKind::Splats;
+}
+
+void ViewPanel::Impl::connectNavigator()
+{
+    QObject::connect(&navigator, &SceneNavigator::moved, &owner, [this] { sendScene(); });
+    QObject::connect(&navigator, &SceneNavigator::fitRequested, &owner,
+                     [this] { send("fit", {static_cast<double>(++fits)}); });
+    QObject::connect(&navigator, &SceneNavigator::focusRequested, &owner, [this](QPointF at) {
+        send("focus", {at.x(), at.y(), static_cast<double>(++focuses)});
+    });
+    QObject::connect(&navigator, &SceneNavigator::picked, &owner,
+                     [this](const QString& stream, QPointF at) {
+                         pick(stream.toStdString(), 0, at.x(), at.y());
+                     });
+}
+
+/// What the run needs to draw a scene as the viewer looks at it.
+void ViewPanel::Impl::sendScene()
+{
+    const bool hasNews = navigator.camera() || !navigator.viewport().isEmpty();
+    if (scene.settings().mode != ViewMode::Splats || !hasNews)
+        return;
+    if (const auto& seen = navigator.camera()) {
+        const auto matrix = seen->viewToWorld();
+        input.values["camera"] = {matrix.begin(), matrix.end()};
+        input.values["focal"] = {seen->focal()};
+    }
+    if (const QSize size = navigator.viewport(); !size.isEmpty())
+        input.values["viewport"] = {static_cast<double>(size.width()),
+                                    static_cast<double>(size.height())};
+    send("moving", {navigator.isMoving() ? 1.0 : 0.0});
+}
+
 void ViewPanel::Impl::send(const std::string& id, std::vector<double> value)
 {
     input.values[id] = std::move(value);
+    sendSoon();
+}
+
+/// The latest of everything, once in a while.
+void ViewPanel::Impl::sendSoon()
+{
     if (inputTimer.isActive())
         return;
     const qint64 waited = sinceInput.isValid() ? sinceInput.elapsed() : kInputMilliseconds;
@@ -338,6 +399,8 @@ void ViewPanel::Impl::sendNow()
 
 void ViewPanel::Impl::digit(int number)
 {
+    if (scene.settings().mode == ViewMode::Splats && controls->choose("mode", number - 1))
+        return;
     if (controls->hasToggles())
         return number == 0 ? controls->showAll() : controls->solo(number - 1);
     const auto modes = scene.modes();
@@ -365,11 +428,12 @@ void ViewPanel::setStreams(const std::vector<StreamDecl>& streams)
 
 void ViewPanel::setControls(const std::vector<ViewControl>& controls)
 {
-    std::erase_if(m_impl->input.values, [&](const auto& entry) {
-        return entry.first != "pointer" && entry.first != "pick" && entry.first != "camera" &&
-               std::ranges::none_of(controls,
-                                    [&](const ViewControl& c) { return c.id == entry.first; });
-    });
+    std::set<std::string> ids;
+    for (const ViewControl& control : controls)
+        ids.insert(control.id);
+    for (const std::string& former : std::exchange(m_impl->controlIds, ids))
+        if (!ids.contains(former))
+            m_impl->input.values.erase(former);
     m_impl->controls->setControls(controls);
 }
 
@@ -381,7 +445,10 @@ void ViewPanel::setFrame(Frame frame)
     auto& times = m_impl->arrivals[frame.info.stream];
     times.push_back(m_impl->clock.elapsed());
     m_impl->statusTimer.start();
+    const FrameInfo info = frame.info;
     m_impl->scene.setFrame(std::move(frame));
+    if (m_impl->isSplats(info.stream))
+        m_impl->navigator.takeFrame(info);
 }
 
 void ViewPanel::clear()
@@ -389,6 +456,7 @@ void ViewPanel::clear()
     m_impl->arrivals.clear();
     m_impl->diagram->clear();
     m_impl->probe->clear();
+    m_impl->navigator.forgetCamera();
     m_impl->scene.clear();
 }
 

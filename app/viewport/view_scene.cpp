@@ -22,6 +22,7 @@ ViewMode modeOf(StreamKind kind)
     case StreamKind::Scatter: // a drawing of points
         return ViewMode::Diagram;
     case StreamKind::Splats:
+        return ViewMode::Splats;
     case StreamKind::Mesh:
         break;
     }
@@ -33,6 +34,11 @@ bool isPicture(StreamKind kind)
     return modeOf(kind) == ViewMode::Image || modeOf(kind) == ViewMode::StackGrid;
 }
 
+bool isComparable(StreamKind kind)
+{
+    return isPicture(kind) || kind == StreamKind::Splats;
+}
+
 bool belongsTo(StreamKind kind, ViewMode mode)
 {
     switch (mode) {
@@ -41,7 +47,7 @@ bool belongsTo(StreamKind kind, ViewMode mode)
     case ViewMode::Stack3d:
         return kind == StreamKind::ImageStack;
     case ViewMode::Compare:
-        return isPicture(kind);
+        return isComparable(kind);
     default:
         return modeOf(kind) == mode;
     }
@@ -71,9 +77,9 @@ void ViewScene::setStreams(const std::vector<StreamDecl>& streams)
     Q_EMIT streamsChanged();
     ViewSettings next = m_settings;
     if (!m_isChosen) {
-        const bool startsWithDrawing =
-            !streams.empty() && modeOf(streams.front().kind) == ViewMode::Diagram;
-        next.mode = startsWithDrawing ? ViewMode::Diagram : ViewMode::Image;
+        const ViewMode first = streams.empty() ? ViewMode::Image : modeOf(streams.front().kind);
+        const bool opensWithFirst = first == ViewMode::Diagram || first == ViewMode::Splats;
+        next.mode = opensWithFirst ? first : ViewMode::Image;
         next.stream.clear();
     }
     apply(std::move(next));
@@ -165,13 +171,16 @@ void ViewScene::repair(ViewSettings& settings) const
     const int last = shown ? shown->layers() - 1 : settings.layer;
     settings.layer = std::clamp(settings.layer, 0, std::max(0, last));
     settings.opacity = std::clamp(settings.opacity, 0.0, 1.0);
+    if (settings.mode == ViewMode::Splats)
+        settings.transform = {}; // its camera moves instead
 }
 
 std::vector<ViewMode> ViewScene::modes() const
 {
     std::vector<ViewMode> result;
-    for (const ViewMode mode : {ViewMode::Image, ViewMode::Compare, ViewMode::StackGrid,
-                                ViewMode::Stack3d, ViewMode::Diagram, ViewMode::NotShown})
+    for (const ViewMode mode :
+         {ViewMode::Image, ViewMode::Compare, ViewMode::StackGrid, ViewMode::Stack3d,
+          ViewMode::Splats, ViewMode::Diagram, ViewMode::NotShown})
         if (!streamsFor(mode).empty())
             result.push_back(mode);
     return result;
@@ -194,7 +203,7 @@ std::vector<StreamDecl> ViewScene::comparable(const std::string& id) const
     if (of == nullptr || of->compareGroup.empty())
         return result;
     for (const StreamDecl& candidate : m_streams)
-        if (candidate.compareGroup == of->compareGroup && isPicture(candidate.kind))
+        if (candidate.compareGroup == of->compareGroup && isComparable(candidate.kind))
             result.push_back(candidate);
     return result;
 }
@@ -244,7 +253,8 @@ int ViewScene::layerFor(const std::string& id) const
 std::vector<Pane> ViewScene::panes(QSizeF viewport) const
 {
     switch (m_settings.mode) {
-    case ViewMode::Image: {
+    case ViewMode::Image:
+    case ViewMode::Splats: {
         const QRectF area(QPointF(), viewport);
         const auto shown = frame(m_settings.stream);
         return {{.area = area,

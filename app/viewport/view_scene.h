@@ -16,7 +16,7 @@
 
 namespace vergence {
 
-enum class ViewMode { Image, Compare, StackGrid, Stack3d, Diagram, NotShown };
+enum class ViewMode { Image, Compare, StackGrid, Stack3d, Splats, Diagram, NotShown };
 enum class CompareMode { Wipe, Side, Blink, Difference, ThreeUp };
 
 struct CompareSettings {
@@ -54,8 +54,8 @@ struct StackPlane {
 class ViewScene : public QObject {
     Q_OBJECT
 public:
-    /// Shows the first image, or the first drawing where the streams begin with one, until the user
-    /// chooses otherwise.
+    /// Shows the first image, or the first drawing or scene where the streams begin with one, until
+    /// the user chooses otherwise.
     void setStreams(const std::vector<StreamDecl>& streams);
     const std::vector<StreamDecl>& streams() const { return m_streams; }
     void setFrame(Frame frame); ///< throws ContractError for a frame that contradicts itself
@@ -92,6 +92,12 @@ public:
     const StreamDecl* stream(const std::string& id) const;
     std::shared_ptr<const ShownFrame> frame(const std::string& stream) const;
     bool hasPicture() const; ///< at least one visible stream has a frame
+    /// Pixels are magnified smoothly: as the user likes, and scenes always, whose pictures are
+    /// smaller while the viewer moves.
+    bool isSmooth() const
+    {
+        return m_settings.tone.isSmooth || m_settings.mode == ViewMode::Splats;
+    }
 
     /// Flat pictures to draw; empty in Stack3d and Diagram.
     std::vector<Pane> panes(QSizeF viewport) const;

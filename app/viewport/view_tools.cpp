@@ -25,6 +25,8 @@ QString titleOf(ViewMode mode)
         return ViewTools::tr("Grid");
     case ViewMode::Stack3d:
         return ViewTools::tr("Stack in 3-D");
+    case ViewMode::Splats:
+        return ViewTools::tr("3-D scene");
     case ViewMode::Diagram:
         return ViewTools::tr("Diagram");
     case ViewMode::NotShown:
@@ -252,7 +254,6 @@ QWidget* ViewTools::makeZoomRow()
     m_fit = new QToolButton(row);
     m_fit->setObjectName(QStringLiteral("fitButton"));
     m_fit->setText(tr("Fit"));
-    m_fit->setToolTip(tr("Show the whole picture (F)"));
     connect(m_fit, &QToolButton::clicked, this, &ViewTools::fitRequested);
     m_oneToOne = new QToolButton(row);
     m_oneToOne->setObjectName(QStringLiteral("oneToOneButton"));
@@ -301,7 +302,7 @@ void ViewTools::sync()
 {
     const ViewSettings& s = m_scene.settings();
     const bool isCompare = s.mode == ViewMode::Compare;
-    const bool is3d = s.mode == ViewMode::Stack3d;
+    const bool is3d = s.mode == ViewMode::Stack3d, isScene = s.mode == ViewMode::Splats;
     const bool isFlat = s.mode == ViewMode::Image || isCompare || s.mode == ViewMode::StackGrid;
     select(m_mode, static_cast<int>(s.mode));
     m_comparePage->setVisible(isCompare);
@@ -358,8 +359,9 @@ void ViewTools::sync()
     m_oneToOne->setVisible(isFlat);
     m_zoom->setVisible(isFlat);
     m_zoom->setText(tr("%1 ×").arg(s.transform.zoom, 0, 'g', 3));
-    m_exposure->setVisible(isFlat || is3d);
-    m_zoomRow->setVisible(isFlat || is3d);
+    m_exposure->setVisible(isFlat || is3d || isScene);
+    m_zoomRow->setVisible(isFlat || is3d || isScene);
+    m_fit->setToolTip(isScene ? tr("Show the whole scene (F)") : tr("Show the whole picture (F)"));
     // At once, the inner row first, so that the picture does not jump a frame later.
     m_zoomRow->layout()->activate();
     layout()->activate();

@@ -11,6 +11,7 @@
 #include "app/viewport/gl_viewport.h"
 #include "app/viewport/view_panel.h"
 #include "tests/app/viewport/synthetic_frames.h"
+#include "tests/support/small_scene.h"
 
 using namespace vergence;
 
@@ -37,6 +38,7 @@ private Q_SLOTS:
     void bracketsStepLayers();
     void nearPlaneHidesTheFar();
     void orbitChangesThePictureAndSendsTheCamera();
+    void sceneOfSplatsFollowsTheMouse();
     void controlsAndPointerAreSent();
     void panelSurvivesOtherWindows();
     void unsupportedStreamIsSaidInWords();
@@ -323,6 +325,47 @@ void ViewPanelTest::orbitChangesThePictureAndSendsTheCamera()
     QCOMPARE(grab(), before);
 }
 
+/// The run draws in the size of the canvas; smaller pictures are magnified without edges.
+void ViewPanelTest::sceneOfSplatsFollowsTheMouse()
+{
+    m_panel->setStreams({{"scene", "Scene", StreamKind::Splats, "", ""}});
+    QSignalSpy spy(m_panel.get(), &ViewPanel::viewInputChanged);
+    test::SmallScene scene;
+    m_panel->setFrame(scene.draw("scene"));
+    const auto last = [&] { return spy.last().first().value<ViewInput>(); };
+    QTRY_VERIFY(!spy.isEmpty() && last().values.contains("viewport"));
+    scene.take(last());
+    const double ratio = viewport()->devicePixelRatioF();
+    QCOMPARE(scene.width, qRound(viewport()->width() * ratio));
+    m_panel->setFrame(scene.draw("scene"));
+    const QImage before = grab();
+    QCOMPARE(before.size(), QSize(scene.width, scene.height));
+    const QPoint centre = viewport()->rect().center();
+    QTest::mousePress(viewport(), Qt::LeftButton, {}, centre);
+    QMouseEvent move(QEvent::MouseMove, centre + QPoint(80, 20),
+                     viewport()->mapToGlobal(centre + QPoint(80, 20)), Qt::NoButton, Qt::LeftButton,
+                     Qt::NoModifier);
+    QCoreApplication::sendEvent(viewport(), &move);
+    QTRY_COMPARE(last().scalar("moving").value_or(0), 1.0);
+    scene.take(last());
+    QVERIFY(scene.isPreview);
+    const Frame small = scene.draw("scene");
+    m_panel->setFrame(small);
+    const QImage moving = grab();
+    QVERIFY(moving != before);
+    QCOMPARE(moving.size(), before.size());
+    QTest::mouseRelease(viewport(), Qt::LeftButton, {}, centre + QPoint(80, 20));
+    QTRY_COMPARE(last().scalar("moving").value_or(1), 0.0);
+    scene.take(last());
+    const Frame full = scene.draw("scene");
+    m_panel->setFrame(full);
+    const QImage still = grab();
+    for (const QPoint at : {QPoint(5, 7), QPoint(300, 200), QPoint(still.width() - 1, 0)}) {
+        const auto pixel = pixelAt(full, 0, at.x(), at.y());
+        QCOMPARE(still.pixelColor(at), QColor(int(pixel[0]), int(pixel[1]), int(pixel[2])));
+    }
+}
+
 void ViewPanelTest::controlsAndPointerAreSent()
 {
     m_panel->setControls(test::labControls());
@@ -366,10 +409,10 @@ void ViewPanelTest::panelSurvivesOtherWindows()
 
 void ViewPanelTest::unsupportedStreamIsSaidInWords()
 {
-    m_panel->setStreams({{"cloud", "Splats", StreamKind::Splats, "", ""}});
+    m_panel->setStreams({{"mesh", "Mesh", StreamKind::Mesh, "", ""}});
     auto* message = m_panel->findChild<QLabel*>(QStringLiteral("viewMessage"));
     QVERIFY(message->isVisible());
-    QVERIFY(message->text().contains(QStringLiteral("does not show “Splats”")));
+    QVERIFY(message->text().contains(QStringLiteral("does not show “Mesh”")));
 }
 
 void ViewPanelTest::emptyPanelSaysSo()

@@ -19,7 +19,7 @@ private Q_SLOTS:
         const std::vector<ViewMode> all{ViewMode::Image, ViewMode::Compare, ViewMode::StackGrid,
                                         ViewMode::Stack3d, ViewMode::Diagram};
         QVERIFY(scene.modes() == all);
-        scene.setStreams({{"cloud", "Splats", StreamKind::Splats, "", ""}});
+        scene.setStreams({{"mesh", "Mesh", StreamKind::Mesh, "", ""}});
         QVERIFY(scene.modes() == std::vector<ViewMode>{ViewMode::NotShown});
         QVERIFY(scene.visibleStreams().empty());
     }
@@ -34,6 +34,25 @@ private Q_SLOTS:
         QCOMPARE(scene.settings().stream, std::string("gates"));
         QCOMPARE(scene.streamsFor(ViewMode::Diagram).size(), std::size_t{2});
         QCOMPARE(scene.streamsFor(ViewMode::StackGrid).front().id, std::string("gallery"));
+    }
+
+    void aLabThatBeginsWithASceneShowsItUnzoomed()
+    {
+        ViewScene scene;
+        auto streams = test::labStreams();
+        streams.insert(streams.begin(), {"cloud", "Cloud", StreamKind::Splats, "", "eye"});
+        scene.setStreams(streams);
+        QVERIFY(scene.settings().mode == ViewMode::Splats);
+        QCOMPARE(scene.settings().stream, std::string("cloud"));
+        QVERIFY(scene.isSmooth());
+        const auto partners = scene.comparable("target");
+        QVERIFY(std::ranges::find(partners, "cloud", &StreamDecl::id) != partners.end());
+        scene.edit([](ViewSettings& s) { s.transform.zoom = 3; });
+        QCOMPARE(scene.settings().transform.zoom, 1.0);
+        QCOMPARE(scene.panes({300, 200}).size(), std::size_t{1});
+        scene.edit([](ViewSettings& s) { s.mode = ViewMode::Image; });
+        QVERIFY(!scene.isSmooth());
+        QCOMPARE(scene.settings().stream, std::string("eye_view"));
     }
 
     void firstImageIsShownUntilTheUserChooses()

@@ -30,6 +30,7 @@ SchemaBuilder<ChaosConfig> chaosSchema()
         .range(0, 1024)
         .unit("MiB")
         .help("Memory that each step keeps.");
+    schema.add("scene", &C::scene).help("Draw a scene that the viewer walks through, too.");
     schema.add("only_once", &C::onlyOnce).help("A run that continues from a checkpoint behaves.");
     return schema;
 }

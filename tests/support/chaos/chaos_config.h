@@ -20,6 +20,7 @@ struct ChaosConfig {
     double flood = 0;
     int leakMib = 0;
     bool onlyOnce = true;
+    bool scene = false;
 };
 
 SchemaBuilder<ChaosConfig> chaosSchema();

@@ -56,6 +56,8 @@ void ChaosRun::prepare(RunContext& context)
     level.maximum = {1};
     level.value = {m_level};
     context.declareControls({level});
+    if (m_config.scene)
+        context.declareStreams({{"scene", "Scene", StreamKind::Splats, "Spheres on a floor.", ""}});
 }
 
 StepOutcome ChaosRun::step(RunContext& context)
@@ -143,6 +145,7 @@ void ChaosRun::finish(RunContext& context)
 void ChaosRun::view(RunContext& context, const ViewInput& input)
 {
     m_level = input.scalar("level").value_or(m_level);
+    m_scene.take(input);
     draw(context);
 }
 
@@ -157,6 +160,15 @@ void ChaosRun::draw(RunContext& context)
         }
     }
     context.frames().publishLinear("picture", pixels, kSide, kSide, 1, context.step());
+    if (m_config.scene)
+        drawScene(context);
+}
+
+void ChaosRun::drawScene(RunContext& context)
+{
+    Frame frame = m_scene.draw("scene");
+    frame.info.step = context.step();
+    context.frames().publish(std::move(frame.info), frame.pixels);
 }
 
 } // namespace vergence::chaos

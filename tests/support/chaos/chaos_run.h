@@ -4,6 +4,7 @@
 
 #include "core/run/run.h"
 #include "tests/support/chaos/chaos_config.h"
+#include "tests/support/small_scene.h"
 
 namespace vergence::chaos {
 
@@ -25,12 +26,14 @@ private:
     void misbehave(RunContext& context);
     void flood(RunContext& context);
     void draw(RunContext& context);
+    void drawScene(RunContext& context);
 
     ChaosConfig m_config;
     double m_state = 1, m_level = 0.5;
     double m_floodStart = -1;
     std::int64_t m_floodLines = 0;
     bool m_isContinued = false;
+    test::SmallScene m_scene;
     std::vector<std::vector<char>> m_leaks;
 };
 
