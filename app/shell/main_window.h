@@ -111,6 +111,7 @@ private:
     void setLiveValue(const QString& key, const QString& tomlValue);
     void openPalette();
     void openDialog();
+    void openWith(const PluginInfo& plugin, const QString& path);
     void openBundleFile(const QString& path);
     void findInFocus();
     void goToPane(int offset);

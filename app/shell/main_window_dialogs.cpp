@@ -164,8 +164,15 @@ void MainWindow::openDialog()
         this, tr("Open a configuration, a bundle, or the status.json of a run"), m_runs.folder());
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::ExistingFile);
-    dialog->setNameFilters(
-        {tr("Configurations, bundles and runs (*.toml *.zip status.json)"), tr("All files (*)")});
+    QStringList filters{tr("Configurations, bundles and runs (*.toml *.zip status.json)")};
+    for (const PluginInfo& plugin : m_catalog.plugins()) {
+        QStringList patterns;
+        for (const OpenedFile& kind : plugin.descriptor.opens)
+            patterns << "*." + QString::fromStdString(kind.suffix);
+        if (plugin.isUsable() && !patterns.isEmpty())
+            filters << QString("%1 (%2)").arg(plugin.title(), patterns.join(' '));
+    }
+    dialog->setNameFilters(filters << tr("All files (*)"));
     connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) {
         openPath(QFileInfo(path).fileName() == "status.json" ? QFileInfo(path).absolutePath()
                                                              : path);

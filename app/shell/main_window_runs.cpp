@@ -132,6 +132,8 @@ void MainWindow::openPath(const QString& path)
         }
         if (path.endsWith(".zip", Qt::CaseInsensitive))
             return openBundleFile(path);
+        if (const PluginInfo* plugin = m_catalog.opening(path))
+            return openWith(*plugin, path);
         releaseForm();
         const QString name = QFileInfo(path).fileName();
         const auto issues = m_setup->loadToml(readFile(path.toStdString()), name);
@@ -142,6 +144,20 @@ void MainWindow::openPath(const QString& path)
     } catch (const Error& error) {
         launch([&]() -> QString { throw error; });
     }
+}
+
+/// A run of the plugin shows the file.
+void MainWindow::openWith(const PluginInfo& plugin, const QString& path)
+{
+    const OpenedFile& kind = *plugin.opened(path);
+    const QString value = QFileInfo(path).absoluteFilePath();
+    const RunDraft draft{plugin.id(),
+                         QString::fromStdString(kind.preset),
+                         {QString::fromStdString(kind.key) + '=' + value},
+                         {}};
+    const QString id = launch([&] { return m_starter.start(draft); });
+    if (!id.isEmpty())
+        followNew(id, false);
 }
 
 void MainWindow::perform(RunAction action, const QStringList& ids)

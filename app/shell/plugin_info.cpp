@@ -76,6 +76,14 @@ const FormPreset* PluginInfo::preset(const QString& name) const
     return nullptr;
 }
 
+const OpenedFile* PluginInfo::opened(const QString& fileName) const
+{
+    for (const OpenedFile& kind : descriptor.opens)
+        if (fileName.endsWith('.' + QString::fromStdString(kind.suffix), Qt::CaseInsensitive))
+            return &kind;
+    return nullptr;
+}
+
 const MetricDecl* PluginInfo::headline() const
 {
     for (const MetricDecl& metric : metrics)

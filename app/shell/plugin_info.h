@@ -28,6 +28,8 @@ struct PluginInfo {
     QString title() const; ///< name, or the file's name where the descriptor is unreadable
     bool isUsable() const { return schema.has_value(); }
     const FormPreset* preset(const QString& name) const;
+    /// How the plugin opens a file of this name; null where it does not.
+    const OpenedFile* opened(const QString& fileName) const;
     /// The series shown as "best metric"; null where none is declared.
     const MetricDecl* headline() const;
 };

@@ -95,6 +95,14 @@ void ProbeCatalog::reloadUserPresets()
     }
 }
 
+const PluginInfo* ProbeCatalog::opening(const QString& fileName) const
+{
+    for (const PluginInfo& plugin : m_plugins)
+        if (plugin.isUsable() && plugin.opened(fileName) != nullptr)
+            return &plugin;
+    return nullptr;
+}
+
 const PluginInfo* ProbeCatalog::find(const QString& id) const
 {
     for (const PluginInfo& plugin : m_plugins)

@@ -28,6 +28,8 @@ public:
     const std::vector<PluginInfo>& plugins() const { return m_plugins; }
     const PluginInfo*
     find(const QString& id) const; ///< the usable one; null where unknown or refused
+    /// The first usable plugin that opens files of this name; null where none does.
+    const PluginInfo* opening(const QString& fileName) const;
     /// Plugins that are ready and have a preset "demo": those that come with the program, then
     /// those of further folders.
     std::vector<const PluginInfo*> demoPlugins() const;

@@ -151,6 +151,32 @@ void readRequirements(PluginDescriptor& descriptor, const json& object)
     }
 }
 
+/// `"opens": [{"suffix": "ply", "key": "input.gaussians", "preset": "view"}]`; entries without
+/// suffix or key are left out.
+std::vector<OpenedFile> readOpened(const json& object)
+{
+    std::vector<OpenedFile> opens;
+    const auto list = object.find("opens");
+    if (list == object.end() || !list->is_array())
+        return opens;
+    for (const json& entry : *list) {
+        OpenedFile file;
+        if (entry.is_object())
+            file = {textOf(entry, "suffix"), textOf(entry, "key"), textOf(entry, "preset")};
+        if (!file.suffix.empty() && !file.key.empty())
+            opens.push_back(std::move(file));
+    }
+    return opens;
+}
+
+json opensToJson(const std::vector<OpenedFile>& opens)
+{
+    json list = json::array();
+    for (const OpenedFile& file : opens)
+        list.push_back({{"suffix", file.suffix}, {"key", file.key}, {"preset", file.preset}});
+    return list;
+}
+
 void readDescriptor(PluginDescriptor& descriptor, const json& metaData, const json& object)
 {
     descriptor.id = textOf(object, "id");
@@ -170,6 +196,7 @@ void readDescriptor(PluginDescriptor& descriptor, const json& metaData, const js
     descriptor.build = buildFact(metaData, object, "build");
     descriptor.capabilities = textsOf(object, "capabilities");
     descriptor.literature = textsOf(object, "literature");
+    descriptor.opens = readOpened(object);
     readRequirements(descriptor, object);
     const auto demo = object.find("demo");
     descriptor.demo = demo != object.end() && (demo->is_string() || *demo == true);
@@ -319,6 +346,7 @@ json toJson(const PluginDescriptor& d)
             {"capabilities", d.capabilities},
             {"requirements", d.requirements},
             {"literature", d.literature},
+            {"opens", opensToJson(d.opens)},
             {"needs_cuda", d.needsCuda},
             {"disabled_by_default", d.disabledByDefault},
             {"demo", d.demo}};

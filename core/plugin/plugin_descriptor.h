@@ -13,6 +13,13 @@ inline constexpr int kPluginApi = 1;
 enum class PluginState { Ready, Disabled, Needs, Refused, Quarantined, Shadowed };
 std::string nameOf(PluginState state);
 
+/// A kind of file that a plugin opens: a run of `preset` whose setting `key` names the file shows
+/// it.
+struct OpenedFile {
+    std::string suffix; ///< without the dot, in small letters: "ply"
+    std::string key, preset;
+};
+
 /// What is known of a plugin file before any of its code runs, and the verdict.
 struct PluginDescriptor {
     std::filesystem::path path;
@@ -23,6 +30,7 @@ struct PluginDescriptor {
     int apiMin = 0, apiMax = 0;
     std::string qt, abi, build;
     std::vector<std::string> capabilities, requirements, literature;
+    std::vector<OpenedFile> opens;
     bool demo = false;              ///< has a preset "demo"
     bool needsCuda = false;         ///< a CUDA device is required, not optional
     bool disabledByDefault = false; ///< until a user enables it

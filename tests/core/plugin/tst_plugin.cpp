@@ -178,9 +178,13 @@ void PluginTest::descriptorSurvivesJson()
     PluginDescriptor descriptor = judgePlugin(kGood);
     descriptor.capabilities = {"run", "view"};
     descriptor.literature = {"A paper"};
+    descriptor.opens = {{"ply", "input.cloud", "view"}};
     descriptor.needsCuda = true;
 
     QCOMPARE(toJson(descriptorFromJson(toJson(descriptor))).dump(), toJson(descriptor).dump());
+    QCOMPARE(descriptorFromJson(toJson(descriptor)).opens.at(0).key, std::string("input.cloud"));
+    const nlohmann::json damaged{{"opens", {{{"suffix", "ply"}}, 3, {{"key", "input.cloud"}}}}};
+    QVERIFY(descriptorFromJson(damaged).opens.empty());
 }
 
 void PluginTest::probeNamesTheCause_data()
