@@ -30,6 +30,11 @@ KeySheet::KeySheet(const std::vector<QAction*>& actions, QWidget* parent) : QDia
     add("Ctrl+Z, Ctrl+Shift+Z", tr("Undo and redo in the setup"));
     add("Ctrl+C", tr("Copy the selected lines of the log"));
     add("F2", tr("Rename the selected run"));
+    add("F, Home", tr("View: show everything, reset the camera"));
+    add("1 … 9", tr("View: mode, or one plane alone (0: all)"));
+    add("[  ]", tr("View: previous and next layer"));
+    add("W A S D Q E", tr("3-D scene: fly (Shift fast, Ctrl slow)"));
+    add("Shift+Wheel", tr("3-D scene: field of view"));
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);
     auto* column = new QVBoxLayout(this);
     column->addWidget(table);
