@@ -18,6 +18,7 @@ namespace {
 
 constexpr double kMargin = 16;
 constexpr double kReach = 5; ///< px around a line that still hit it
+constexpr double kGap = 8;   ///< px between texts of one line
 
 QRectF box(const Diagram& diagram)
 {
@@ -41,7 +42,9 @@ QRectF freePlace(const QRectF& wanted, const std::vector<QRectF>& taken)
 {
     for (const int lines : {0, -1, 1, -2, 2}) {
         const QRectF place = wanted.translated(0, lines * wanted.height());
-        if (std::ranges::none_of(taken, [&](const QRectF& t) { return t.intersects(place); }))
+        if (std::ranges::none_of(taken, [&](const QRectF& t) {
+                return t.adjusted(-kGap, 0, kGap, 0).intersects(place);
+            }))
             return place;
     }
     return wanted;
