@@ -116,19 +116,39 @@ void ControlStrip::setControls(const std::vector<ViewControl>& controls)
     rows->addLayout(sliders);
     rows->addLayout(others);
     rows->addStretch(1);
+    m_groups.clear();
     for (const ViewControl& control : controls) {
+        QWidget*& group = m_groups[control.id];
         if (control.kind == ViewControl::Kind::Pad)
-            columns->addWidget(makePad(control), 0, Qt::AlignTop);
+            columns->addWidget(group = makePad(control), 0, Qt::AlignTop);
         else if (control.kind == ViewControl::Kind::Slider)
-            sliders->addWidget(labelled(makeSlider(control), control, m_body));
+            sliders->addWidget(group = labelled(makeSlider(control), control, m_body));
         else if (control.kind == ViewControl::Kind::Toggles)
-            others->addWidget(labelled(makeToggles(control), control, m_body));
+            others->addWidget(group = labelled(makeToggles(control), control, m_body));
         else
-            others->addWidget(labelled(makeChoice(control), control, m_body));
+            others->addWidget(group = labelled(makeChoice(control), control, m_body));
     }
+    showGroups();
     m_isEmpty = controls.empty();
     setVisible(!m_isEmpty && !m_isCollapsed);
     Q_EMIT controlsChanged();
+}
+
+void ControlStrip::showFor(const std::vector<std::string>& streams)
+{
+    m_streams = streams;
+    showGroups();
+}
+
+void ControlStrip::showGroups()
+{
+    for (const auto& [id, group] : m_groups) {
+        const std::size_t slash = id.find('/');
+        const auto isItsOwn = [&id, slash](const std::string& stream) {
+            return stream.starts_with(id.substr(0, slash));
+        };
+        group->setVisible(slash == std::string::npos || std::ranges::any_of(m_streams, isItsOwn));
+    }
 }
 
 void ControlStrip::setCollapsed(bool collapsed)

@@ -18,6 +18,9 @@ public:
     explicit ControlStrip(QWidget* parent = nullptr);
 
     void setControls(const std::vector<ViewControl>& controls);
+    /// Shows the controls of the streams in view: "cloud/azimuth" belongs to those whose names
+    /// begin with "cloud", an id without "/" to all.
+    void showFor(const std::vector<std::string>& streams);
     bool isEmpty() const { return m_isEmpty; }
     void setCollapsed(bool collapsed); ///< hidden, while the keys still work
     bool hasToggles() const;
@@ -37,8 +40,11 @@ private:
     QWidget* makeToggles(const ViewControl& control);
     QWidget* makeChoice(const ViewControl& control);
     void setToggles(const std::vector<bool>& states);
+    void showGroups();
 
     QWidget* m_body = nullptr;
+    std::map<std::string, QWidget*> m_groups; ///< control → its widget with its title
+    std::vector<std::string> m_streams;       ///< in view
     bool m_isEmpty = true, m_isCollapsed = false;
 };
 

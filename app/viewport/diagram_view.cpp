@@ -108,6 +108,12 @@ QPointF DiagramView::scale() const
     return m_zoom * (m_diagram->keepsAspect ? QPointF(same, same) : QPointF(x, y));
 }
 
+/// A drawing with its own axes is laid out in pixels and shrinks as a whole.
+double DiagramView::grain() const
+{
+    return m_diagram->hasRuler ? 1 : std::clamp(scale().y(), 0.35, 1.0);
+}
+
 QPointF DiagramView::toWidget(QPointF point) const
 {
     const QPointF from = point - box(*m_diagram).center();
@@ -172,9 +178,9 @@ void DiagramView::paintPoints(QPainter& painter, const Diagram::Points& points) 
 {
     QColor ink = colour(points.colour);
     ink.setAlphaF(ink.alphaF() * static_cast<float>(std::clamp(points.opacity, 0.0, 1.0)));
-    const double r = points.radius;
+    const double r = points.radius * grain();
     const bool isFilled = points.mark == "disc" || points.mark == "diamond";
-    painter.setPen(isFilled ? QPen(Qt::NoPen) : QPen(ink, 1.6));
+    painter.setPen(isFilled ? QPen(Qt::NoPen) : QPen(ink, 1.6 * grain()));
     painter.setBrush(isFilled ? QBrush(ink) : QBrush(Qt::NoBrush));
     for (const QPointF& at : outline(points.x, points.y)) {
         if (points.mark == "diamond") {
@@ -192,7 +198,7 @@ void DiagramView::paintPoints(QPainter& painter, const Diagram::Points& points) 
 void DiagramView::paintLine(QPainter& painter, const Diagram::Line& line) const
 {
     const QPolygonF points = outline(line.x, line.y);
-    painter.setPen(QPen(colour(line.colour), line.width,
+    painter.setPen(QPen(colour(line.colour), line.width * grain(),
                         line.isDashed ? Qt::DashLine : Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
     painter.setBrush(Qt::NoBrush);
     painter.drawPolyline(points);
@@ -300,8 +306,8 @@ QString DiagramView::labelAt(QPointF position) const
         return {};
     for (const Diagram::Points& points : m_diagram->points)
         for (const QPointF& at : outline(points.x, points.y))
-            if (!points.label.empty() &&
-                std::hypot(at.x() - position.x(), at.y() - position.y()) < points.radius + 2)
+            if (!points.label.empty() && std::hypot(at.x() - position.x(), at.y() - position.y()) <
+                                             points.radius * grain() + 2)
                 return QString::fromStdString(points.label);
     for (const Diagram::Line& line : m_diagram->lines)
         for (std::size_t i = 1; i < std::min(line.x.size(), line.y.size()); ++i)

@@ -42,6 +42,7 @@ protected:
 
 private:
     QPointF scale() const; ///< logical pixels per unit, x and y
+    double grain() const;  ///< factor on widths of lines and radii of marks
     QRectF plot() const;   ///< part of the widget above the axis
     QColor colour(const std::string& name) const;
     QRectF rectOf(const Diagram::Shape& shape) const;

@@ -235,6 +235,8 @@ void ViewPanel::Impl::connectScene()
     });
     QObject::connect(&scene, &ViewScene::visibleStreamsChanged, &owner,
                      &ViewPanel::visibleStreamsChanged);
+    QObject::connect(&scene, &ViewScene::visibleStreamsChanged, controls,
+                     [this] { controls->showFor(scene.visibleStreams()); });
     QObject::connect(
         controls, &ControlStrip::valueChanged, &owner,
         [this](const std::string& id, const std::vector<double>& value) { send(id, value); });

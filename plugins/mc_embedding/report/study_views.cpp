@@ -175,35 +175,35 @@ std::vector<ViewControl> StudyViews::controls(const StudyState& state) const
     choice("other", "Second model", models, m_choice.other, "For ranks and disagreement.");
     choice("metric", "Score", metrics, m_choice.metric, "Which number per image and trial.");
     choice("passes", "T", passes, look.pass, "Passes of a trial.");
-    choice("gallery_order", "Gallery", galleryOrders(), m_choice.order, "Order of the pictures.");
+    choice("gallery/order", "Gallery", galleryOrders(), m_choice.order, "Order of the pictures.");
     std::vector<std::string> classes = classesOf(state);
     classes.insert(classes.begin(), "all");
-    choice("gallery_class", "Class", std::move(classes), m_choice.galleryClass,
+    choice("gallery/class", "Class", std::move(classes), m_choice.galleryClass,
            "Pictures of one class alone.");
-    choice("gallery_quartile", "Score in",
+    choice("gallery/quartile", "Score in",
            {"all", "lowest quarter", "second quarter", "third quarter", "highest quarter"},
            m_choice.quartile, "Pictures whose score is in this part of all scores.");
     const std::size_t pages = (state.images.images.size() + kGalleryPage - 1) / kGalleryPage;
     std::vector<std::string> numbers;
     for (std::size_t page = 1; page <= pages; ++page)
         numbers.push_back(std::to_string(page));
-    choice("gallery_page", "Page", numbers, m_choice.page, "Page of the gallery.");
-    choice("cloud_image", "Cloud of", clouds, m_choice.cloud, "Images whose passes were kept.");
-    choice("cloud_basis", "Axes", {"shape of clouds", "image means"}, m_choice.isPooled ? 0 : 1,
+    choice("gallery/page", "Page", numbers, m_choice.page, "Page of the gallery.");
+    choice("cloud/image", "Cloud of", clouds, m_choice.cloud, "Images whose passes were kept.");
+    choice("cloud/basis", "Axes", {"shape of clouds", "image means"}, m_choice.isPooled ? 0 : 1,
            "Principal axes of the deviations, or of the places of images.");
-    choice("cloud_space", "Space", {"ambient", "tangent"}, m_choice.isTangent ? 1 : 0,
+    choice("cloud/space", "Space", {"ambient", "tangent"}, m_choice.isTangent ? 1 : 0,
            "Features as they are, or along the sphere.");
-    choice("cloud_colour", "Colour by", {"trial", "image", "class", "score"},
+    choice("cloud/colour", "Colour by", {"trial", "image", "class", "score"},
            static_cast<std::size_t>(m_choice.colour), "");
     if (most > 1)
-        slider("cloud_passes", "Passes", "", 1, most,
+        slider("cloud/passes", "Passes", "", 1, most,
                m_choice.shownPasses > 0 ? m_choice.shownPasses : most,
                "The first passes of every trial; play to see the cloud grow.");
-    slider("cloud_azimuth", "Azimuth", "°", -180, 180, m_choice.azimuth, "Turns the cloud.");
+    slider("cloud/azimuth", "Azimuth", "°", -180, 180, m_choice.azimuth, "Turns the cloud.");
     std::vector<std::string> tilts;
     for (const double tilt : kElevations)
         tilts.push_back(fmt::format("{:g}°", tilt));
-    choice("cloud_elevation", "Elevation", tilts, m_choice.elevation, "Tilts the cloud.");
+    choice("cloud/elevation", "Elevation", tilts, m_choice.elevation, "Tilts the cloud.");
     return controls;
 }
 
@@ -450,32 +450,32 @@ void StudyViews::apply(const ViewInput& input, const StudyState& state)
     index("metric", m_choice.metric);
     if (const auto value = input.scalar("passes"); value && *value >= 0)
         m_choice.pass = static_cast<std::size_t>(*value);
-    index("gallery_order", m_choice.order);
-    index("gallery_class", m_choice.galleryClass);
-    index("gallery_quartile", m_choice.quartile);
-    if (const auto value = input.scalar("gallery_page"); value && *value != m_pageControl) {
+    index("gallery/order", m_choice.order);
+    index("gallery/class", m_choice.galleryClass);
+    index("gallery/quartile", m_choice.quartile);
+    if (const auto value = input.scalar("gallery/page"); value && *value != m_pageControl) {
         m_pageControl = *value;
-        index("gallery_page", m_choice.page);
+        index("gallery/page", m_choice.page);
     }
     if (m_choice.order != before.order || m_choice.galleryClass != before.galleryClass ||
         m_choice.quartile != before.quartile)
         m_choice.page = 0;
     std::size_t basis = m_choice.isPooled ? 0 : 1, space = m_choice.isTangent ? 1 : 0,
                 colour = static_cast<std::size_t>(m_choice.colour);
-    index("cloud_basis", basis);
-    index("cloud_space", space);
-    index("cloud_colour", colour);
+    index("cloud/basis", basis);
+    index("cloud/space", space);
+    index("cloud/colour", colour);
     m_choice.isPooled = basis == 0;
     m_choice.isTangent = space == 1;
     m_choice.colour = static_cast<CloudStyle::Colour>(std::min<std::size_t>(colour, 3));
-    number("cloud_passes", m_choice.shownPasses);
+    number("cloud/passes", m_choice.shownPasses);
     m_choice.shownPasses = std::round(m_choice.shownPasses);
-    number("cloud_azimuth", m_choice.azimuth);
-    index("cloud_elevation", m_choice.elevation);
+    number("cloud/azimuth", m_choice.azimuth);
+    index("cloud/elevation", m_choice.elevation);
     if (m_choice.model != before.model)
         m_choice.cloud = 0;
     // The control and the click name the same choice; the click counts when it is the newer news.
-    const auto chosen = input.values.find("cloud_image");
+    const auto chosen = input.values.find("cloud/image");
     if (chosen != input.values.end() && chosen->second != m_cloudControl &&
         !chosen->second.empty()) {
         m_cloudControl = chosen->second;

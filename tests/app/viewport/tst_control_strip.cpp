@@ -40,6 +40,27 @@ private Q_SLOTS:
         QTRY_COMPARE(value("accommodation"), (std::vector<double>{3.0}));
     }
 
+    void controlsOfAStreamShowWithIt()
+    {
+        const auto choice = [](const char* id) {
+            return ViewControl{
+                .id = id, .kind = ViewControl::Kind::Choice, .labels = {"one", "two"}};
+        };
+        ControlStrip strip;
+        strip.setControls({choice("model"), choice("cloud/axes"), choice("gallery/page")});
+        const auto shows = [&](const char* id) {
+            const auto* field = strip.findChild<QWidget*>(QLatin1String("controls/") + id);
+            return field->isVisibleTo(&strip);
+        };
+        QVERIFY(shows("model") && !shows("cloud/axes") && !shows("gallery/page"));
+        strip.showFor({"cloud_3d"});
+        QVERIFY(shows("model") && shows("cloud/axes") && !shows("gallery/page"));
+        strip.setControls({choice("cloud/axes"), choice("gallery/page")});
+        QTRY_VERIFY(shows("cloud/axes") && !shows("gallery/page")); // declared again
+        strip.showFor({"gallery"});
+        QVERIFY(!shows("cloud/axes") && shows("gallery/page"));
+    }
+
     void sliderMovesByKeysAndResetsByDoubleClick()
     {
         auto* slider = find<ControlSlider>("controls/accommodation");

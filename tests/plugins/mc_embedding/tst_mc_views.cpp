@@ -120,10 +120,10 @@ private Q_SLOTS:
             m_views->publish(*m_context, state);
             return m_published->streams();
         };
-        QCOMPARE(changedBy("cloud_azimuth", 77), (std::set<std::string>{"cloud_3d"}));
-        QCOMPARE(changedBy("cloud_elevation", 5), (std::set<std::string>{"cloud_3d"}));
-        QCOMPARE(changedBy("cloud_passes", 5), (std::set<std::string>{"cloud", "cloud_3d"}));
-        QCOMPARE(changedBy("gallery_order", 1), (std::set<std::string>{"gallery"}));
+        QCOMPARE(changedBy("cloud/azimuth", 77), (std::set<std::string>{"cloud_3d"}));
+        QCOMPARE(changedBy("cloud/elevation", 5), (std::set<std::string>{"cloud_3d"}));
+        QCOMPARE(changedBy("cloud/passes", 5), (std::set<std::string>{"cloud", "cloud_3d"}));
+        QCOMPARE(changedBy("gallery/order", 1), (std::set<std::string>{"gallery"}));
         const auto byModel = changedBy("model", 1);
         QVERIFY(byModel.contains("scaling") && byModel.contains("cloud"));
         QVERIFY(!byModel.contains("comparison") && !byModel.contains("gates"));
@@ -147,7 +147,7 @@ private Q_SLOTS:
             QVERIFY(score > 0 && score <= last);
             last = score;
         }
-        m_views->apply(inputOf("gallery_page", {4}), state);
+        m_views->apply(inputOf("gallery/page", {4}), state);
         m_views->publish(*m_context, state);
         QVERIFY(m_context->frames().newest("gallery").info.sequence > frame.info.sequence);
     }
@@ -163,17 +163,17 @@ private Q_SLOTS:
             return meta.at("labels").get<std::vector<std::string>>();
         };
         labelsAfter("model", 1); // whose labels are those of the images
-        QCOMPARE(labelsAfter("gallery_quartile", 4).size(), std::size_t{24});
-        QCOMPARE(labelsAfter("gallery_page", 1).size(), std::size_t{30 - 24});
-        const double least = std::stod(labelsAfter("gallery_page", 1).back());
-        QVERIFY(std::stod(labelsAfter("gallery_quartile", 3).front()) <= least);
-        labelsAfter("gallery_quartile", 0);
-        const auto ofClass = labelsAfter("gallery_class", 3);
+        QCOMPARE(labelsAfter("gallery/quartile", 4).size(), std::size_t{24});
+        QCOMPARE(labelsAfter("gallery/page", 1).size(), std::size_t{30 - 24});
+        const double least = std::stod(labelsAfter("gallery/page", 1).back());
+        QVERIFY(std::stod(labelsAfter("gallery/quartile", 3).front()) <= least);
+        labelsAfter("gallery/quartile", 0);
+        const auto ofClass = labelsAfter("gallery/class", 3);
         QCOMPARE(ofClass.size(), std::size_t{10}); // from the first page again
         for (const std::string& label : ofClass)
             QVERIFY2(label.ends_with(" · class 3"), label.c_str());
-        labelsAfter("gallery_order", 3); // uncertain but right: this model judged nothing
-        QCOMPARE(labelsAfter("gallery_order", 3),
+        labelsAfter("gallery/order", 3); // uncertain but right: this model judged nothing
+        QCOMPARE(labelsAfter("gallery/order", 3),
                  std::vector<std::string>{"no picture is of this kind"});
     }
 
@@ -191,7 +191,7 @@ private Q_SLOTS:
         m_views->apply(input, state);
         m_views->publish(*m_context, state);
         QCOMPARE(m_published->streams(), (std::set<std::string>{"cloud", "cloud_3d"}));
-        input.values["cloud_image"] = {0};
+        input.values["cloud/image"] = {0};
         m_views->apply(input, state);
         m_views->publish(*m_context, state);
         QVERIFY(m_published->streams().contains("cloud")); // the selector was moved later
@@ -209,10 +209,10 @@ private Q_SLOTS:
         QCOMPARE(controls.at("model").labels,
                  (std::vector<std::string>{"clip_b32", "siglip2_b16"}));
         QCOMPARE(controls.at("passes").value, std::vector<double>{2});
-        QCOMPARE(controls.at("cloud_image").labels.size(), std::size_t{4});
-        QCOMPARE(controls.at("cloud_passes").maximum, std::vector<double>{64});
+        QCOMPARE(controls.at("cloud/image").labels.size(), std::size_t{4});
+        QCOMPARE(controls.at("cloud/passes").maximum, std::vector<double>{64});
         QCOMPARE(controls.at("metric").labels.front(), std::string("trace, pre-norm"));
-        QCOMPARE(controls.at("gallery_class").labels.size(), std::size_t{1 + 12});
+        QCOMPARE(controls.at("gallery/class").labels.size(), std::size_t{1 + 12});
         QVERIFY(!m_views->controls(StudyState()).empty());
     }
 
