@@ -1,11 +1,14 @@
 #include "app/shell/inspector_panel.h"
 
+#include <algorithm>
+
 #include <QDesktopServices>
 #include <QHeaderView>
 #include <QImageReader>
 #include <QLabel>
 #include <QLocale>
 #include <QScrollArea>
+#include <QScrollBar>
 #include <QTreeWidget>
 #include <QUrl>
 #include <QVBoxLayout>
@@ -66,8 +69,8 @@ QString tableRow(const nlohmann::json& cells, const QString& tag)
 {
     QString html = "<tr>";
     for (const auto& cell : cells)
-        html +=
-            QString("<%1 align='left' style='padding-right:8px'>%2</%1>").arg(tag, cellText(cell));
+        html += QString("<%1 align='left' style='padding-right:8px'><nobr>%2</nobr></%1>")
+                    .arg(tag, cellText(cell));
     return html + "</tr>";
 }
 
@@ -104,8 +107,7 @@ InspectorPanel::InspectorPanel(RunListModel& runs, QWidget* parent) : QWidget(pa
     m_factsArea = new QScrollArea(this); // a wide table must not widen the dock
     m_factsArea->setFrameShape(QFrame::NoFrame);
     m_factsArea->setWidgetResizable(true);
-    m_factsArea->setSizeAdjustPolicy(QAbstractScrollArea::AdjustToContents);
-    m_factsArea->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Maximum);
+    m_factsArea->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
     m_factsArea->setWidget(m_facts);
     m_artifacts = new QTreeWidget(this);
     m_artifacts->setObjectName("artifactsView");
@@ -204,6 +206,9 @@ void InspectorPanel::showFacts(const RunEntry& run)
     m_facts->setText("<b>" + run.name.toHtmlEscaped() + "</b><table>" + rows + "</table>" +
                      run.problem.toHtmlEscaped() +
                      (m_session == nullptr ? QString() : wordTables(m_session->client().tables())));
+    // Short facts leave their room to the results.
+    m_factsArea->setMaximumHeight(m_facts->sizeHint().height() +
+                                  m_factsArea->horizontalScrollBar()->sizeHint().height());
 }
 
 void InspectorPanel::showArtifacts(const RunEntry& run)
@@ -216,6 +221,10 @@ void InspectorPanel::showArtifacts(const RunEntry& run)
         for (const auto& artifact :
              manifestOf(run.folder).value("artifacts", nlohmann::json::array()))
             artifacts.push_back(artifact);
+    // What sums the others up comes first.
+    std::stable_partition(artifacts.begin(), artifacts.end(), [](const nlohmann::json& artifact) {
+        return artifact.value("role", std::string()) == "report";
+    });
     for (const nlohmann::json& artifact : artifacts) {
         const QString path = textAt(artifact, "/path");
         const QString title = textAt(artifact, "/title");
