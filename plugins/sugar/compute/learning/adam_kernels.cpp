@@ -56,22 +56,19 @@ void adamRowsBody(Stream& stream, const AdamArguments& p)
 
 constexpr Index kBlock = 128;
 
-/// Neighbouring rows: where all of them take part, each group is one run of numbers.
+/// Neighbouring rows: those that take part together are one run of numbers in each group.
 struct AdamBlock {
     AdamArguments p;
 
     void operator()(Index block) const
     {
-        const Index first = block * kBlock, count = std::min(kBlock, p.rows - first);
-        if (!p.visible && areFinite(first, count)) {
-            update(first, count);
-            return;
-        }
+        const Index last = std::min((block + 1) * kBlock, p.rows);
         unsigned long long skipped = 0;
-        for (Index begin = first; begin < first + count;) {
-            const Index end = runOfUpdated(begin, first + count, skipped);
-            if (end > begin)
-                update(begin, end - begin);
+        for (Index begin = block * kBlock; begin < last;) {
+            Index end = begin;
+            while (end < last && (!p.visible || p.visible[end]))
+                ++end;
+            skipped += updateFinite(begin, end);
             begin = end + 1;
         }
         if (skipped)
@@ -79,19 +76,20 @@ struct AdamBlock {
     }
 
 private:
-    /// End of the rows from `begin` on that are to be updated; the row there is not.
-    Index runOfUpdated(Index begin, Index last, unsigned long long& skipped) const
+    /// Updates rows [begin, end) but for those with a gradient that is not finite, which are found
+    /// by halving; returns how many.
+    unsigned long long updateFinite(Index begin, Index end) const
     {
-        Index end = begin;
-        for (; end < last; ++end) {
-            if (p.visible && !p.visible[end])
-                break;
-            if (!areFinite(end, 1)) {
-                ++skipped;
-                break;
-            }
+        if (begin == end)
+            return 0;
+        if (areFinite(begin, end - begin)) {
+            update(begin, end - begin);
+            return 0;
         }
-        return end;
+        if (end - begin == 1)
+            return 1;
+        const Index middle = (begin + end) / 2;
+        return updateFinite(begin, middle) + updateFinite(middle, end);
     }
 
     bool areFinite(Index first, Index count) const
@@ -105,7 +103,7 @@ private:
     /// notFinite() in lanes, so that it vectorises.
     static float sumOfZeros(const float* gradient, Index n)
     {
-        constexpr Index kLanes = 64;
+        constexpr Index kLanes = 32;
         float lanes[kLanes] = {};
         Index i = 0;
         for (; i + kLanes <= n; i += kLanes) {

@@ -24,7 +24,8 @@ struct AdamFactors {
     Real largestLogScale;       ///< logarithms of scales stay at or below this
 };
 
-/// Host only. `extent` of the scene, world units: scales stay at or below ten times of it.
+/// Host only. `extent` of the scene, world units: scales stay at or below ten times of it, and
+/// below what the step says.
 template <class Real>
 VERGENCE_HD AdamFactors<Real> adamFactors(const AdamStep& step, double extent)
 {
@@ -40,7 +41,8 @@ VERGENCE_HD AdamFactors<Real> adamFactors(const AdamStep& step, double extent)
         const auto rate = static_cast<double>(step.learningRate[static_cast<std::size_t>(group)]);
         factors.stepSize[group] = static_cast<Real>(rate / first);
     }
-    factors.largestLogScale = static_cast<Real>(std::log(10 * extent));
+    const double largest = std::log(10 * extent), given = static_cast<double>(step.largestLogScale);
+    factors.largestLogScale = static_cast<Real>(largest < given ? largest : given);
     return factors;
 }
 

@@ -1,10 +1,10 @@
 #pragma once
 
 // The CPU driver of the photometric loss, included by photometric_kernels.cpp. A task is one
-// channel of a strip of a band: it walks down the rows, blurs each along the row, and keeps the
-// last eleven blurred rows, first of the moments, then of the derivatives. Loops are written so
-// that the compiler vectorises them; no operation depends on the width of vectors or on how the
-// picture was cut.
+// channel of a strip of a band: it walks down the rows with the last eleven of both pictures at
+// hand, blurs their moments across them and then along the row, and does the same with the
+// derivatives. Loops are written so that the compiler vectorises them; no operation depends on the
+// width of vectors or on how the picture was cut.
 
 #include <algorithm>
 #include <cmath>
@@ -72,6 +72,60 @@ struct RowRing {
     }
 };
 
+/// The last eleven rows of picture and photograph.
+struct PictureRing {
+    struct Row {
+        StripRow x, y;
+    };
+    Row row[kTaps];
+
+    const Row& aged(Index newest, int age) const { return row[(newest + kTaps - age) % kTaps]; }
+
+    /// The four moments of SsimMoments, blurred across the rows.
+    void blurAcross(Index newest, StripRow* __restrict moments, int n) const
+    {
+        const Row* r[kTaps];
+        for (int age = 0; age < kTaps; ++age)
+            r[age] = &aged(newest, age);
+        const Row *r0 = r[0], *r1 = r[1], *r2 = r[2], *r3 = r[3], *r4 = r[4], *r5 = r[5],
+                  *r6 = r[6], *r7 = r[7], *r8 = r[8], *r9 = r[9], *r10 = r[10];
+#pragma GCC ivdep
+        for (int j = 0; j < n; ++j) {
+            const Sums centre = sums(r5, r5, j);
+            const float w0 = 0.5F * ssimWeight<float>(0);
+            Sums all{w0 * centre.x, w0 * centre.y, w0 * centre.squares, w0 * centre.product};
+            all.add(1, sums(r4, r6, j));
+            all.add(2, sums(r3, r7, j));
+            all.add(3, sums(r2, r8, j));
+            all.add(4, sums(r1, r9, j));
+            all.add(5, sums(r0, r10, j));
+            moments[0].at[j] = all.x;
+            moments[1].at[j] = all.y;
+            moments[2].at[j] = all.squares;
+            moments[3].at[j] = all.product;
+        }
+    }
+
+private:
+    struct Sums {
+        float x, y, squares, product;
+        VERGENCE_HD void add(int offset, const Sums& other)
+        {
+            const float w = ssimWeight<float>(offset);
+            x += w * other.x;
+            y += w * other.y;
+            squares += w * other.squares;
+            product += w * other.product;
+        }
+    };
+    /// Of the same column of two rows.
+    VERGENCE_HD static Sums sums(const Row* a, const Row* b, int j)
+    {
+        const float ax = a->x.at[j], ay = a->y.at[j], bx = b->x.at[j], by = b->y.at[j];
+        return {ax + bx, ay + by, (ax * ax + ay * ay) + (bx * bx + by * by), ax * ay + bx * by};
+    }
+};
+
 /// Sum in lanes, then in double.
 inline __attribute__((always_inline)) double sumOfRow(const float* values, int n)
 {
@@ -125,30 +179,21 @@ private:
     Index first;
     int width;
     PhotometricSums* rowSums;
-    RowRing<4> moments;
+    PictureRing pictures;
     RowRing<3> derivatives;
-    StripRow pictures[kTaps], photos[kTaps], weights;
+    StripRow weights;
     StripRow blurred[4], mapped[4];
 
-    /// Reads a row of both pictures (0 outside of the image) and blurs its moments along it.
+    /// Reads a row of both pictures, 0 outside of the image.
     void readRow(Index row, Index n)
     {
-        const int space = width + 4 * kReach, outputs = width + 2 * kReach;
-        float* __restrict picture = pictures[n % kTaps].at;
-        float* __restrict photo = photos[n % kTaps].at;
+        const int space = width + 4 * kReach;
+        float* __restrict picture = pictures.row[n % kTaps].x.at;
+        float* __restrict photo = pictures.row[n % kTaps].y.at;
         std::fill_n(picture, space, 0.0F);
         std::fill_n(photo, space, 0.0F);
         if (row >= 0 && row < p.height)
             readInside(row, picture, photo);
-        blurAlong(picture, moments.row[n % kTaps][0].at, outputs);
-        blurAlong(photo, moments.row[n % kTaps][1].at, outputs);
-        float* __restrict squares = mapped[0].at, * __restrict products = mapped[1].at;
-        for (int j = 0; j < space; ++j) {
-            squares[j] = picture[j] * picture[j] + photo[j] * photo[j];
-            products[j] = picture[j] * photo[j];
-        }
-        blurAlong(squares, moments.row[n % kTaps][2].at, outputs);
-        blurAlong(products, moments.row[n % kTaps][3].at, outputs);
     }
 
     void readInside(Index row, float* __restrict picture, float* __restrict photo)
@@ -171,8 +216,9 @@ private:
     void compareRow(Index row, Index n, Index begin, Index end)
     {
         const int outputs = width + 2 * kReach;
+        pictures.blurAcross(n, mapped, width + 4 * kReach);
         for (int map = 0; map < 4; ++map)
-            moments.blurAcross(n, map, blurred[map].at, outputs);
+            blurAlong(mapped[map].at, blurred[map].at, outputs);
         readWeights(row, outputs);
         similarities(outputs);
         if (row >= begin && row < end)
@@ -227,8 +273,8 @@ private:
     {
         sums = {};
         sums.ssim = sumOfRow(mapped[3].at + kReach, width);
-        const float* __restrict picture = pictures[(n + kTaps - kReach) % kTaps].at + 2 * kReach;
-        const float* __restrict photo = photos[(n + kTaps - kReach) % kTaps].at + 2 * kReach;
+        const float* __restrict picture = pictures.aged(n, kReach).x.at + 2 * kReach;
+        const float* __restrict photo = pictures.aged(n, kReach).y.at + 2 * kReach;
         const float* __restrict weight = weights.at + kReach;
         float* __restrict error = blurred[0].at;
         for (int j = 0; j < width; ++j)
@@ -259,8 +305,8 @@ private:
         readWeights(row, width + 2 * kReach);
         const float *__restrict a = blurred[0].at, *__restrict b = blurred[1].at,
                     *__restrict c = blurred[2].at, *__restrict w = weights.at + kReach;
-        const float* __restrict picture = pictures[(n + 1) % kTaps].at + 2 * kReach;
-        const float* __restrict photo = photos[(n + 1) % kTaps].at + 2 * kReach;
+        const float* __restrict picture = pictures.aged(n, 2 * kReach).x.at + 2 * kReach;
+        const float* __restrict photo = pictures.aged(n, 2 * kReach).y.at + 2 * kReach;
         float* __restrict to = p.gradX + (channel * p.rows + row - p.top) * p.width + first;
         const float l1Factor = p.l1Factor;
         for (int j = 0; j < width; ++j) {
