@@ -4,6 +4,7 @@
 // holds one block of pixels.
 
 #include <bit>
+#include <cstddef>
 
 #include "core/compute/launch.h"
 #include "plugins/sugar/compute/tile_pixels_cpu.h"
@@ -12,17 +13,20 @@ namespace vergence::sugar {
 
 namespace {
 
-/// Gaussians whose splats are fetched ahead.
-inline constexpr std::uint32_t kAhead = 6;
+/// Splats that are fetched ahead, and splats of a batch.
+inline constexpr int kAhead = 6, kBatch = 32;
 
 /// What is blended: colour, and with geometry also depth and normal.
 template <bool Geometry>
 inline constexpr int kChannels = Geometry ? 7 : 3;
 
-VERGENCE_HD void channelsOf(const Splat& splat, float* x, int channels)
+/// Colour, depth and normal follow each other in a splat.
+VERGENCE_HD float channelOf(const Splat& splat, int k)
 {
-    for (int k = 0; k < channels; ++k)
-        x[k] = (&splat.colour[0])[k]; // colour, depth and normal follow each other
+    static_assert(offsetof(Splat, depth) == offsetof(Splat, colour) + 3 * sizeof(float) &&
+                  offsetof(Splat, normal) == offsetof(Splat, depth) + sizeof(float));
+    return reinterpret_cast<const float*>(
+        &splat)[offsetof(Splat, colour) / sizeof(float) + static_cast<std::size_t>(k)];
 }
 
 template <bool Geometry, bool Keep>
@@ -38,18 +42,15 @@ struct BlendTile {
         const std::uint32_t begin = a.starts[tile], end = a.starts[tile + 1];
         Index blocks = 0;
         std::uint32_t entry = begin;
-        for (; entry < end && state.alive; ++entry) {
-            __builtin_prefetch(a.splats +
-                               a.gaussians[entry + kAhead < end ? entry + kAhead : entry]);
-            const Splat& splat = a.splats[a.gaussians[entry]];
-            const std::uint64_t touched =
-                touchedBlocks(splat, static_cast<float>(place.x0), static_cast<float>(place.y0)) &
-                state.alive;
-            const std::uint64_t reached =
-                state.blend(splat, place, touched, static_cast<std::int32_t>(entry - begin));
+        while (entry < end && state.alive) {
+            const int count = static_cast<int>(std::min<std::uint32_t>(kBatch, end - entry));
+            Batch batch;
+            batch.load(a, place, entry, count, state.alive);
+            state.blend(batch, static_cast<std::int32_t>(entry - begin));
             if constexpr (Keep)
-                a.reached[entry] = reached;
-            blocks += std::popcount(touched);
+                std::copy_n(batch.reached, count, a.reached + entry);
+            blocks += batch.items;
+            entry += static_cast<std::uint32_t>(count);
         }
         if constexpr (Keep) {
             std::fill(a.reached + entry, a.reached + end, 0);
@@ -60,6 +61,34 @@ struct BlendTile {
     }
 
 private:
+    /// Some splats in a row and the blocks that they touch, so that the loop over blocks neither
+    /// waits for a mask nor is cut short by every splat.
+    struct Batch {
+        alignas(64) Splat splats[kBatch]; ///< relative to the tile
+        std::uint64_t reached[kBatch];
+        /// 64 · splat + block, in order; room for a whole vector beyond.
+        alignas(64) std::int32_t item[kBatch * kTilePixels / kLanes + kLanes];
+        int items = 0;
+
+        VERGENCE_HD void load(const BlendArguments& a, const TilePlace& place, std::uint32_t entry,
+                              int count, std::uint64_t alive)
+        {
+            std::uint64_t masks[kBatch];
+            for (int i = 0; i < count; ++i) {
+                const std::uint32_t ahead =
+                    a.gaussians[entry +
+                                static_cast<std::uint32_t>(i + kAhead < count ? i + kAhead : i)];
+                __builtin_prefetch(a.splats + ahead);
+                splats[i] =
+                    relativeTo(place, a.splats[a.gaussians[entry + static_cast<std::uint32_t>(i)]]);
+                masks[i] = touchedBlocks(splats[i]) & alive;
+                reached[i] = 0;
+            }
+            for (int i = 0; i < count; ++i)
+                items += listBlocks(masks[i], 64 * i, item + items);
+        }
+    };
+
     struct State {
         alignas(64) float transmittance[kTilePixels]; ///< negative where the pixel has ended
         alignas(64) float x[kChannels<Geometry>][kTilePixels];
@@ -78,36 +107,31 @@ private:
             alive = place.blocks();
         }
 
-        /// Blends one splat into the blocks `touched`; returns those that it reached.
-        VERGENCE_HD std::uint64_t blend(const Splat& splat, const TilePlace& place,
-                                        std::uint64_t touched, std::int32_t entry)
+        /// Blends a batch whose first splat is entry `first` of the tile.
+        VERGENCE_HD void blend(Batch& batch, std::int32_t first)
         {
-            const SplatLanes lanes(splat, place);
-            float channel[kChannels<Geometry>];
-            channelsOf(splat, channel, kChannels<Geometry>);
-            std::uint64_t reached = 0;
-            while (touched) {
-                const int bit = std::countr_zero(touched);
-                touched &= touched - 1;
+            for (int i = 0; i < batch.items; ++i) {
+                const int at = batch.item[i] / 64, bit = batch.item[i] % 64;
+                const Splat& splat = batch.splats[at];
                 const int pixel = kStripWidth * bit;
-                const SampleLanes sample(lanes, pixel);
+                const SampleLanes sample(SplatLanes(splat), pixel);
                 const Vector before = load(transmittance + pixel);
                 const Vector weight = sample.alpha * before, after = before - weight;
                 const Mask isMet = sample.isHit & isAbove(before, Vector{});
                 const Mask isUsed = isMet & isAbove(after, all(kTransmittanceStop));
                 const Vector used = keep(isUsed, weight);
                 for (int k = 0; k < kChannels<Geometry>; ++k)
-                    store(x[k] + pixel, multiplyAdd(used, all(channel[k]), load(x[k] + pixel)));
+                    store(x[k] + pixel,
+                          multiplyAdd(used, all(channelOf(splat, k)), load(x[k] + pixel)));
                 store(transmittance + pixel, choose(isUsed, after, before));
                 countWhere(isUsed, contributors + pixel);
                 if constexpr (Keep)
-                    storeWhere(isUsed, last + pixel, entry);
-                reached |= static_cast<std::uint64_t>(isUsed.bits() != 0) << bit;
+                    storeWhere(isUsed, last + pixel, first + at);
+                batch.reached[at] |= static_cast<std::uint64_t>(isUsed.bits() != 0) << bit;
                 const Mask isEnded = without(isMet, isUsed);
                 if (isEnded.bits() != 0)
                     endPixels(isEnded, bit);
             }
-            return reached;
         }
 
         VERGENCE_HD void endPixels(Mask isEnded, int bit)
@@ -162,14 +186,14 @@ struct BlendTileBackward {
         state.last = f.last + tile * kTilePixels;
         const std::uint32_t begin = f.starts[tile];
         for (std::uint32_t entry = f.starts[tile + 1]; entry-- > begin;) {
-            const std::uint32_t ahead = entry >= begin + kAhead ? entry - kAhead : entry;
+            const std::uint32_t ahead = entry - std::min<std::uint32_t>(kAhead, entry - begin);
             __builtin_prefetch(f.splats + f.gaussians[ahead]);
             __builtin_prefetch(a.records + a.entrySlots[ahead], 1);
             auto* record = reinterpret_cast<float*>(a.records + a.entrySlots[entry]);
             if (f.reached[entry] == 0)
                 std::memset(record, 0, sizeof(SplatRecord));
             else
-                state.step(f.splats[f.gaussians[entry]], place, f.reached[entry],
+                state.step(relativeTo(place, f.splats[f.gaussians[entry]]), f.reached[entry],
                            static_cast<std::int32_t>(entry - begin), record);
         }
     }
@@ -182,12 +206,10 @@ private:
         const std::int32_t* last;
 
         /// BackwardPixel::step for the blocks that one splat reached, and the sums over them.
-        VERGENCE_HD void step(const Splat& splat, const TilePlace& place, std::uint64_t reached,
-                              std::int32_t entry, float* record)
+        VERGENCE_HD void step(const Splat& splat, std::uint64_t reached, std::int32_t entry,
+                              float* record)
         {
-            const SplatLanes lanes(splat, place);
-            float channel[kChannels<Geometry>];
-            channelsOf(splat, channel, kChannels<Geometry>);
+            const SplatLanes lanes(splat);
             Vector sums[16] = {};
             while (reached) {
                 const int pixel = kStripWidth * std::countr_zero(reached);
@@ -201,7 +223,7 @@ private:
                 Vector e{};
                 for (int k = 0; k < kChannels<Geometry>; ++k) {
                     const Vector gradient = load(g[k] + pixel);
-                    e = multiplyAdd(gradient, all(channel[k]), e);
+                    e = multiplyAdd(gradient, all(channelOf(splat, k)), e);
                     sums[6 + k] = multiplyAdd(weight, gradient, sums[6 + k]);
                 }
                 const Vector gradAlpha = before * e - old * inverse;

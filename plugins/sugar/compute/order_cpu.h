@@ -4,6 +4,7 @@
 // depends on the counts alone, so the order of equal keys never depends on threads.
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "core/compute/launch.h"
@@ -136,8 +137,17 @@ template <class Visit>
 VERGENCE_HD void forEachTile(const ListArguments& a, std::uint32_t gaussian, const Visit& visit)
 {
     const TileBox box = a.boxes[gaussian];
-    const Splat& splat = a.splats[gaussian];
     std::uint32_t slot = a.slots[gaussian];
+    if (std::uint64_t mask = a.masks[gaussian]; mask != 0) {
+        const Index corner = static_cast<Index>(box.y0) * a.tilesX + box.x0;
+        for (; mask != 0; mask &= mask - 1) {
+            const int bit = std::countr_zero(mask);
+            visit(corner + static_cast<Index>(bit / kMaskSide) * a.tilesX + bit % kMaskSide,
+                  slot++);
+        }
+        return;
+    }
+    const Splat& splat = a.splats[gaussian];
     for (int row = box.y0; row < box.y1; ++row) {
         const TileSpan span = tileSpan(splat, box, row);
         for (int column = span.first; column < span.last; ++column)

@@ -2,6 +2,8 @@
 
 // The CPU driver of the projection, included by project_kernels.cpp.
 
+#include <bit>
+
 #include "core/compute/launch.h"
 #include "plugins/sugar/compute/gaussian_lanes.h"
 #include "plugins/sugar/compute/tile_math.h"
@@ -27,6 +29,12 @@ struct ProjectBlock {
 private:
     struct Boxes {
         alignas(64) std::int32_t x0[kLanes], x1[kLanes], y0[kLanes], y1[kLanes];
+
+        TileBox at(int i) const
+        {
+            return {static_cast<std::uint16_t>(x0[i]), static_cast<std::uint16_t>(x1[i]),
+                    static_cast<std::uint16_t>(y0[i]), static_cast<std::uint16_t>(y1[i])};
+        }
     };
 
     /// Tiles [low, high) that centre ± extent touches, of `tiles`.
@@ -72,25 +80,70 @@ private:
         Boxes boxes;
         tileRange(p.u, rx, view.tilesX, boxes.x0, boxes.x1);
         tileRange(p.v, ry, view.tilesY, boxes.y0, boxes.y1);
-        alignas(64) Splat splats[kLanes];
-        writeSplats(rows, raw, p, level, splats);
+        Vector field[16];
+        formSplats(rows, raw, p, level, field);
+        alignas(64) std::uint64_t masks[kLanes] = {};
         alignas(64) std::int32_t flags[kLanes];
-        alignas(64) float depth[kLanes];
         store(flags, isVisible);
-        store(depth, p.depth);
+        markTiles(field, boxes, flags, masks);
+        alignas(64) Splat splats[kLanes];
+        for (int group = 0; group < 16; group += kLanes) {
+            transpose(field + group);
+            for (int i = 0; i < kLanes; ++i)
+                store(reinterpret_cast<float*>(splats + i) + group, field[group + i]);
+        }
         for (int i = 0; i < rows.used; ++i)
-            writeRow(
-                rows.first + i, flags[i] != 0, depth[i], splats[i],
-                {static_cast<std::uint16_t>(boxes.x0[i]), static_cast<std::uint16_t>(boxes.x1[i]),
-                 static_cast<std::uint16_t>(boxes.y0[i]), static_cast<std::uint16_t>(boxes.y1[i])});
+            writeRow(rows.first + i, flags[i] != 0, splats[i], boxes.at(i), masks[i]);
     }
 
-    void writeSplats(const Rows& rows, const RawGaussian<Vector>& raw, const Projection<Vector>& p,
-                     Vector level, Splat* splats) const
+    /// Tiles of boxes of at most kMaskSide × kMaskSide, a row of tiles of all lanes at a time.
+    static void markTiles(const Vector* field, const Boxes& boxes, const std::int32_t* isVisible,
+                          std::uint64_t* masks)
+    {
+        int rows = 0; // of boxes that are neither narrow nor large
+        for (int i = 0; i < kLanes; ++i) {
+            const int width = boxes.x1[i] - boxes.x0[i], height = boxes.y1[i] - boxes.y0[i];
+            if (!isVisible[i] || width > kMaskSide || height > kMaskSide)
+                continue;
+            if (width == 1) {
+                for (int row = 0; row < height; ++row)
+                    masks[i] |= 1ULL << (kMaskSide * row);
+            } else {
+                rows = std::max(rows, height);
+            }
+        }
+        for (int row = 0; row < rows; ++row) {
+            const Vector top = __builtin_convertvector((load(boxes.y0) + row) * kTile, Vector);
+            const EllipseBand<Vector> band = ellipseBand<Vector>(
+                field[0], field[1], field[5], field[13], field[14], field[15], top);
+            alignas(64) std::int32_t first[kLanes], last[kLanes];
+            store(first, columnOf(-floorOf((kTile - 0.5F - band.low) / float(kTile))));
+            store(last, columnOf(floorOf((band.high - 0.5F) / float(kTile)) + 1.0F));
+            for (int i = 0; i < kLanes; ++i)
+                markRow(boxes, i, row, first[i], last[i], isVisible[i] != 0, masks[i]);
+        }
+    }
+
+    static void markRow(const Boxes& boxes, int i, int row, int first, int last, bool isVisible,
+                        std::uint64_t& mask)
+    {
+        const int width = boxes.x1[i] - boxes.x0[i], height = boxes.y1[i] - boxes.y0[i];
+        if (!isVisible || width < 2 || width > kMaskSide || height > kMaskSide || row >= height)
+            return;
+        first = std::max(first, boxes.x0[i]) - boxes.x0[i];
+        last = std::min(last, boxes.x1[i]) - boxes.x0[i];
+        if (first < last)
+            mask |= ((1ULL << last) - (1ULL << first)) << (kMaskSide * row);
+    }
+
+    static Whole columnOf(Vector x) { return __builtin_convertvector(x, Whole); }
+
+    /// The fields of Splat, one vector each.
+    void formSplats(const Rows& rows, const RawGaussian<Vector>& raw, const Projection<Vector>& p,
+                    Vector level, Vector* field) const
     {
         constexpr float kHalfLog2e = 0.72134752F;
         const Vector inverseC = 1.0F / p.c;
-        Vector field[16];
         field[0] = p.u;
         field[1] = p.v;
         field[2] = kHalfLog2e * p.conicA;
@@ -111,30 +164,22 @@ private:
         field[13] = -p.b * inverseC;
         field[14] = kHalfLog2e * inverseC;
         field[15] = p.determinant * inverseC * (1 / kHalfLog2e);
-        for (int group = 0; group < 16; group += kLanes) {
-            transpose(field + group);
-            for (int i = 0; i < kLanes; ++i)
-                store(reinterpret_cast<float*>(splats + i) + group, field[group + i]);
-        }
     }
 
-    void writeRow(Index i, bool isVisible, float depth, const Splat& splat, TileBox box) const
+    void writeRow(Index i, bool isVisible, const Splat& splat, TileBox box,
+                  std::uint64_t mask) const
     {
-        std::uint32_t count = 0;
-        if (isVisible && box.x1 - box.x0 == 1) {
-            count = static_cast<std::uint32_t>(box.y1 - box.y0);
-        } else if (isVisible) {
-            for (int row = box.y0; row < box.y1; ++row) {
-                const TileSpan span = tileSpan(splat, box, row);
-                count += static_cast<std::uint32_t>(span.last - span.first);
-            }
+        const bool isSmall = box.x1 - box.x0 <= kMaskSide && box.y1 - box.y0 <= kMaskSide;
+        auto count = static_cast<std::uint32_t>(std::popcount(mask));
+        for (int row = box.y0; isVisible && !isSmall && row < box.y1; ++row) {
+            const TileSpan span = tileSpan(splat, box, row);
+            count += static_cast<std::uint32_t>(span.last - span.first);
         }
-        if (count == 0)
-            box = {};
-        a.boxes[i] = box;
+        a.boxes[i] = count > 0 ? box : TileBox{};
+        a.masks[i] = mask;
         a.counts[i] = count;
         a.visible[i] = count > 0;
-        a.keys[i] = count > 0 ? fast::sameBits<std::uint32_t>(depth) : ~0U;
+        a.keys[i] = count > 0 ? fast::sameBits<std::uint32_t>(splat.depth) : ~0U;
         if (count > 0)
             a.splats[i] = splat;
     }

@@ -69,6 +69,7 @@ struct ProjectArguments {
     TileBox* boxes = nullptr;
     std::uint32_t* keys = nullptr;   ///< bits of the depth; ~0 where culled
     std::uint32_t* counts = nullptr; ///< tiles; 0 where culled
+    std::uint64_t* masks = nullptr;  ///< the tiles of small boxes, see kMaskSide
     std::uint8_t* visible = nullptr;
 };
 /// Gaussians that one task of the per-Gaussian stages takes.
@@ -95,6 +96,7 @@ struct ListArguments {
     const std::uint32_t* slots = nullptr;
     const Splat* splats = nullptr;
     const TileBox* boxes = nullptr;
+    const std::uint64_t* masks = nullptr;
     std::uint32_t* starts = nullptr;     ///< [tiles + 1], first entry of each tile
     std::uint32_t* gaussians = nullptr;  ///< [instances], by tile, then by depth
     std::uint32_t* entrySlots = nullptr; ///< [instances], instance number of each entry; or null

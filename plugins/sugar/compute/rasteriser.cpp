@@ -121,6 +121,7 @@ struct Rasteriser::Impl {
     Buffer<Splat> splats;
     Buffer<TileBox> boxes;
     Buffer<std::uint32_t> keys, counts, slots, order, scratch;
+    Buffer<std::uint64_t> masks;
     Buffer<std::uint8_t> visible;
     Tensor visibleTensor;
     // Per entry of a tile list.
@@ -197,6 +198,7 @@ void Rasteriser::Impl::project(Stream& stream)
     a.boxes = boxes.reserve(device, n);
     a.keys = keys.reserve(device, n);
     a.counts = counts.reserve(device, n);
+    a.masks = masks.reserve(device, n);
     a.visible = visible.reserve(device, n);
     for (a.first = 0; a.first < n && !stop(); a.first = a.last) {
         a.last = device->isCpu() ? std::min(n, a.first + kGaussiansPerSlice) : n;
@@ -228,6 +230,7 @@ void Rasteriser::Impl::sort(Stream& stream, bool keep)
     list.slots = byDepth.slots;
     list.splats = splats.data();
     list.boxes = boxes.data();
+    list.masks = masks.data();
     list.starts = starts.reserve(device, tiles() + 1);
     list.gaussians = gaussians.reserve(device, totals.instances);
     list.entrySlots = keep ? entrySlots.reserve(device, totals.instances) : nullptr;
@@ -369,7 +372,7 @@ std::size_t Rasteriser::Impl::bytes() const
 {
     std::size_t sum = 0;
     const auto add = [&](const auto&... buffer) { sum += (buffer.bytes() + ...); };
-    add(splats, boxes, keys, counts, slots, order, scratch, visible);
+    add(splats, boxes, keys, counts, slots, order, scratch, masks, visible);
     add(gaussians, entrySlots, reached, records, starts, tileOrder, last);
     add(evaluations, skipped, colour, transmittance, depth, normal, contributors);
     return sum;

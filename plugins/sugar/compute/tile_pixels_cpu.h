@@ -7,6 +7,7 @@
 // 16 strip + first row; it starts at pixel 4 · bit.
 
 #include <array>
+#include <bit>
 #include <cstdint>
 
 #include "plugins/sugar/compute/lanes.h"
@@ -60,11 +61,12 @@ VERGENCE_HD std::uint64_t rowsToBlocks(std::uint64_t bits)
     return bits;
 }
 
-/// The blocks of a tile with its corner at (x0, y0) that hold pixels where the splat may be
-/// visible. Row by row the visible pixels are an interval; it is taken a little too wide.
-VERGENCE_HD std::uint64_t touchedBlocks(const Splat& splat, float x0, float y0)
+/// The blocks of a tile that hold pixels where the splat (its centre relative to the corner of the
+/// tile) may be visible. Row by row the visible pixels are an interval; it is taken a little too
+/// wide.
+VERGENCE_HD std::uint64_t touchedBlocks(const Splat& splat)
 {
-    const Vector u = all(splat.u - x0), v = all(splat.v - y0);
+    const Vector u = all(splat.u), v = all(splat.v);
     const Vector reach = all(splat.level - kLevelCut + 1e-4F);
     std::uint64_t bits = 0;
     for (int row = 0; row < kTile; row += kLanes) {
@@ -82,6 +84,23 @@ VERGENCE_HD std::uint64_t touchedBlocks(const Splat& splat, float x0, float y0)
         }
     }
     return rowsToBlocks(bits);
+}
+
+/// Writes the blocks of a mask behind each other, `tag` added; returns how many.
+VERGENCE_HD int listBlocks(std::uint64_t mask, std::int32_t tag, std::int32_t* out)
+{
+#if defined(__AVX512F__)
+    const auto dense = static_cast<__mmask16>(_pext_u64(mask, 0x1111111111111111ULL));
+    const __m512i bits =
+        _mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60);
+    _mm512_mask_compressstoreu_epi32(out, dense, _mm512_add_epi32(bits, _mm512_set1_epi32(tag)));
+    return std::popcount(mask);
+#else
+    int count = 0;
+    for (; mask != 0; mask &= mask - 1)
+        out[count++] = tag + std::countr_zero(mask);
+    return count;
+#endif
 }
 
 /// The part of an image that a tile covers.
@@ -143,13 +162,22 @@ struct TilePlace {
     }
 };
 
-/// A splat at the pixels of one block.
+/// A splat with its centre relative to the corner of a tile.
+VERGENCE_HD Splat relativeTo(const TilePlace& place, const Splat& splat)
+{
+    Splat moved = splat;
+    moved.u -= static_cast<float>(place.x0);
+    moved.v -= static_cast<float>(place.y0);
+    return moved;
+}
+
+/// What the pixels of a block need of a splat that is relative to the tile.
 struct SplatLanes {
     Vector u, v, a, b, c, level;
 
-    VERGENCE_HD SplatLanes(const Splat& splat, const TilePlace& place)
-        : u(all(splat.u - static_cast<float>(place.x0))),
-          v(all(splat.v - static_cast<float>(place.y0))),
+    VERGENCE_HD explicit SplatLanes(const Splat& splat)
+        : u(all(splat.u)),
+          v(all(splat.v)),
           a(all(splat.a)),
           b(all(splat.b)),
           c(all(splat.c)),

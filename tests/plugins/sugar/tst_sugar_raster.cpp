@@ -127,6 +127,8 @@ private Q_SLOTS:
     void stoppedPassLeavesTheGaussians();
     void steadyStateAllocatesNothing();
     void wrongInputIsRefused();
+    void filterFollowsTheClosestCamera_data() { addDeviceRows(); }
+    void filterFollowsTheClosestCamera();
 };
 
 void SugarRasterTest::agreesWithTheReference_data()
@@ -527,6 +529,33 @@ void SugarRasterTest::wrongInputIsRefused()
                                                                   image, gradients, nullptr));
     camera.width = 0;
     QVERIFY_THROWS_EXCEPTION(ContractError, bench.render(camera, {}));
+}
+
+void SugarRasterTest::filterFollowsTheClosestCamera() // 17.15
+{
+    VERGENCE_ROW_DEVICE(device);
+    // Camera 0 looks along z from the origin, camera 1 with twice the focal length from z = 2.
+    Camera near = plainCamera(), far = plainCamera();
+    far.fx = 200;
+    far.fy = 150;
+    far.translation[2] = -2;
+    const std::vector<double> scale{0.1, 0.1, 0.1}, turn{1, 0, 0, 0}, colour{1, 1, 1};
+    Parameters p;
+    add(p, {0, 0, 5}, scale, turn, 0.5, colour);     // 5/100 and 3/200
+    add(p, {0, 0, 1}, scale, turn, 0.5, colour);     // 1/100, behind the other
+    add(p, {-1.85, 0, 5}, scale, turn, 0.5, colour); // in the margin of camera 0 alone
+    add(p, {-2.2, 0, 5}, scale, turn, 0.5, colour);  // seen by none
+    add(p, {0, 0, 0.1}, scale, turn, 0.5, colour);   // too near
+    p.filter.assign(5, 7.0);
+    RasterBench bench(device, cloudOf(p));
+    updateFilter(*bench.stream, bench.gaussians, {near, far});
+    const double s = std::sqrt(0.2);
+    const std::vector<double> want{s * 3 / 200, s / 100, s * 5 / 100, s * 5 / 100, s * 5 / 100};
+    VERGENCE_AGREES(difference(bench.doubles(bench.gaussians.filter), want, 0, 1e-6));
+    updateFilter(*bench.stream, bench.gaussians, {near});
+    QVERIFY(std::abs(bench.doubles(bench.gaussians.filter)[0] - 0.022360680) < 1e-8);
+    updateFilter(*bench.stream, bench.gaussians, {});
+    QCOMPARE(bench.doubles(bench.gaussians.filter)[0], 0.0);
 }
 
 QTEST_GUILESS_MAIN(SugarRasterTest)
