@@ -1,3 +1,5 @@
+#include "plugins/sugar/io/scene_writer.h"
+
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -10,7 +12,6 @@
 #include "core/base/error.h"
 #include "plugins/sugar/io/colmap.h"
 #include "plugins/sugar/io/scene_math.h"
-#include "plugins/sugar/io/synthetic_scene.h"
 
 namespace vergence::sugar {
 
@@ -176,15 +177,21 @@ void writeTransforms(const fs::path& folder, const Scene& scene)
 
 } // namespace
 
-void writeScene(const fs::path& folder, const Scene& scene, SceneFormat format)
+void writeSceneDescription(const fs::path& folder, const Scene& scene, SceneFormat format)
 {
-    makeFolder(folder / "images");
-    writePhotographs(folder / "images", scene);
+    makeFolder(folder);
     if (format == SceneFormat::TransformsJson)
         writeTransforms(folder, scene);
     else
         writeColmap(folder / "sparse/0", colmapOf(scene),
                     format == SceneFormat::ColmapBinary ? ColmapForm::Binary : ColmapForm::Text);
+}
+
+void writeScene(const fs::path& folder, const Scene& scene, SceneFormat format)
+{
+    makeFolder(folder / "images");
+    writePhotographs(folder / "images", scene);
+    writeSceneDescription(folder, scene, format);
 }
 
 } // namespace vergence::sugar

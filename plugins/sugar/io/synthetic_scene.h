@@ -1,10 +1,11 @@
 #pragma once
 
-#include <filesystem>
-#include <vector>
+#include <array>
+#include <cstdint>
 
 #include "core/artifact/image.h"
 #include "plugins/sugar/io/scene.h"
+#include "plugins/sugar/io/scene_writer.h"
 
 namespace vergence::sugar {
 
@@ -30,10 +31,5 @@ struct SurfaceHit {
 SurfaceHit syntheticHit(const Camera& camera, double u, double v);
 /// Distance of a point to the nearest surface, metres.
 double syntheticDistance(const std::array<double, 3>& point);
-
-/// Writes photographs and description, as fixtures: <folder>/images and sparse/0 (binary or text)
-/// or transforms.json.
-enum class SceneFormat { ColmapBinary, ColmapText, TransformsJson };
-void writeScene(const std::filesystem::path& folder, const Scene& scene, SceneFormat format);
 
 } // namespace vergence::sugar
