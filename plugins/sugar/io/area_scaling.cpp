@@ -31,18 +31,26 @@ std::vector<Cover> coversOf(int from, int to)
     return covers;
 }
 
-/// [to · channels] sums of one row.
-void scaleRow(const std::uint8_t* row, const std::vector<Cover>& covers, int channels, float* out)
+/// Adds `weight` times a row of pixels.
+void addRow(const std::uint8_t* row, float weight, std::vector<float>& sums)
+{
+    for (std::size_t i = 0; i < sums.size(); ++i)
+        sums[i] += weight * static_cast<float>(row[i]);
+}
+
+/// Means of the columns under each new pixel, rounded.
+void shrinkRow(const std::vector<float>& line, const std::vector<Cover>& covers, int channels,
+               std::uint8_t* out)
 {
     for (const Cover& cover : covers) {
         for (int c = 0; c < channels; ++c) {
-            const std::uint8_t* from = row + cover.first * channels + c;
-            float sum = 0;
+            const float* from = line.data() + cover.first * channels + c;
+            float sum = 0.5F;
             for (const float weight : cover.weights) {
-                sum += weight * static_cast<float>(*from);
+                sum += weight * *from;
                 from += channels;
             }
-            *out++ = sum;
+            *out++ = static_cast<std::uint8_t>(std::min(sum, 255.0F));
         }
     }
 }
@@ -57,20 +65,14 @@ Image areaScaled(const Image& image, int width, int height)
         return image;
     const auto columns = coversOf(image.width, width), rows = coversOf(image.height, height);
     Image result = makeImage(width, height, image.channels);
-    const auto count = static_cast<std::size_t>(width) * static_cast<std::size_t>(image.channels);
-    std::vector<float> line(count), sums(count);
+    std::vector<float> line(static_cast<std::size_t>(image.width) *
+                            static_cast<std::size_t>(image.channels));
     for (int y = 0; y < height; ++y) {
         const Cover& cover = rows[static_cast<std::size_t>(y)];
-        std::fill(sums.begin(), sums.end(), 0.5F); // rounds
-        for (std::size_t j = 0; j < cover.weights.size(); ++j) {
-            scaleRow(image.row(cover.first + static_cast<int>(j)), columns, image.channels,
-                     line.data());
-            for (std::size_t i = 0; i < count; ++i)
-                sums[i] += cover.weights[j] * line[i];
-        }
-        std::uint8_t* out = result.row(y);
-        for (std::size_t i = 0; i < count; ++i)
-            out[i] = static_cast<std::uint8_t>(std::min(sums[i], 255.0F));
+        std::fill(line.begin(), line.end(), 0.0F);
+        for (std::size_t j = 0; j < cover.weights.size(); ++j)
+            addRow(image.row(cover.first + static_cast<int>(j)), cover.weights[j], line);
+        shrinkRow(line, columns, image.channels, result.row(y));
     }
     return result;
 }

@@ -72,23 +72,50 @@ Axis axisFor(const BorderBox::Span& span, int size, double focal, double centre)
 }
 
 /// Bilinear sample of the pixel coordinates (x, y), border repeated, rounded.
+template <int Channels>
 void sample(const Image& image, double x, double y, std::uint8_t* out)
 {
-    const double px = std::clamp(x - 0.5, 0.0, image.width - 1.0);
-    const double py = std::clamp(y - 0.5, 0.0, image.height - 1.0);
+    const float px = std::clamp(static_cast<float>(x) - 0.5F, 0.0F, image.width - 1.0F);
+    const float py = std::clamp(static_cast<float>(y) - 0.5F, 0.0F, image.height - 1.0F);
     const int x0 = static_cast<int>(px), y0 = static_cast<int>(py);
-    const int x1 = std::min(x0 + 1, image.width - 1), y1 = std::min(y0 + 1, image.height - 1);
-    const auto fx = static_cast<float>(px - x0), fy = static_cast<float>(py - y0);
-    const std::uint8_t* top = image.row(y0);
-    const std::uint8_t* bottom = image.row(y1);
-    for (int c = 0; c < image.channels; ++c) {
-        const auto at = [&](const std::uint8_t* row, int column) {
-            return static_cast<float>(row[column * image.channels + c]);
-        };
-        const float above = at(top, x0) + fx * (at(top, x1) - at(top, x0));
-        const float below = at(bottom, x0) + fx * (at(bottom, x1) - at(bottom, x0));
+    const float fx = px - static_cast<float>(x0), fy = py - static_cast<float>(y0);
+    const int right = x0 + 1 < image.width ? Channels : 0;
+    const std::uint8_t* top = image.row(y0) + x0 * Channels;
+    const std::uint8_t* bottom = y0 + 1 < image.height ? top + image.width * Channels : top;
+    for (int c = 0; c < Channels; ++c) {
+        const auto left = static_cast<float>(top[c]), low = static_cast<float>(bottom[c]);
+        const float above = left + fx * (static_cast<float>(top[right + c]) - left);
+        const float below = low + fx * (static_cast<float>(bottom[right + c]) - low);
         out[c] = static_cast<std::uint8_t>(above + fy * (below - above) + 0.5F);
     }
+}
+
+/// Fills picture and mask; whether the source covers all of it.
+template <int Channels>
+bool resample(const Image& image, const SourceCamera& from, const SourceCamera& to,
+              UndistortedImage& result)
+{
+    const double fold = from.foldRadius(), fx = from.fx(), fy = from.fy(), cx = from.cx(),
+                 cy = from.cy();
+    bool isWhole = true;
+    std::uint8_t* seen = result.mask.data();
+    for (int row = 0; row < to.height; ++row) {
+        const double v = (row + 0.5 - to.cy()) / to.fy();
+        std::uint8_t* out = result.image.row(row);
+        for (int column = 0; column < to.width; ++column, out += Channels, ++seen) {
+            const double u = (column + 0.5 - to.cx()) / to.fx();
+            const auto [du, dv] = from.distort(u, v);
+            const double x = fx * du + cx, y = fy * dv + cy;
+            const bool isInside = x >= 0 && x <= image.width && y >= 0 && y <= image.height &&
+                                  u * u + v * v <= fold * fold;
+            *seen = isInside ? 1 : 0;
+            if (isInside)
+                sample<Channels>(image, x, y, out);
+            else
+                isWhole = false;
+        }
+    }
+    return isWhole;
 }
 
 } // namespace
@@ -123,29 +150,11 @@ UndistortedImage undistorted(const Image& image, const SourceCamera& from, const
 {
     expects(image.width == from.width && image.height == from.height && to.isPinhole(),
             "undistorted: the picture must have the size of its camera, and the target no lens");
+    expects(image.channels == 1 || image.channels == 3, "undistorted: grey or RGB");
     UndistortedImage result{makeImage(to.width, to.height, image.channels), {}};
-    result.mask.assign(static_cast<std::size_t>(to.width) * static_cast<std::size_t>(to.height), 1);
-    const double fold = from.foldRadius(), fx = from.fx(), fy = from.fy(), cx = from.cx(),
-                 cy = from.cy();
-    bool isWhole = true;
-    std::uint8_t* seen = result.mask.data();
-    for (int row = 0; row < to.height; ++row) {
-        const double v = (row + 0.5 - to.cy()) / to.fy();
-        std::uint8_t* out = result.image.row(row);
-        for (int column = 0; column < to.width; ++column, out += image.channels, ++seen) {
-            const double u = (column + 0.5 - to.cx()) / to.fx();
-            const auto [du, dv] = from.distort(u, v);
-            const double x = fx * du + cx, y = fy * dv + cy;
-            const bool isInside = x >= 0 && x <= image.width && y >= 0 && y <= image.height &&
-                                  u * u + v * v <= fold * fold;
-            if (isInside) {
-                sample(image, x, y, out);
-            } else {
-                *seen = 0;
-                isWhole = false;
-            }
-        }
-    }
+    result.mask.resize(static_cast<std::size_t>(to.width) * static_cast<std::size_t>(to.height));
+    const bool isWhole = image.channels == 1 ? resample<1>(image, from, to, result)
+                                             : resample<3>(image, from, to, result);
     if (isWhole)
         result.mask.clear();
     return result;

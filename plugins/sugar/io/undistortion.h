@@ -26,6 +26,7 @@ struct UndistortedImage {
 };
 
 /// Resamples a picture of `from` as `to` (PINHOLE) sees it: bilinear, border repeated.
+/// Grey or RGB.
 UndistortedImage undistorted(const Image& image, const SourceCamera& from, const SourceCamera& to);
 
 } // namespace vergence::sugar
