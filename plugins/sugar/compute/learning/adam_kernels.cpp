@@ -55,6 +55,7 @@ void adamRowsBody(Stream& stream, const AdamArguments& p)
 #else
 
 constexpr Index kBlock = 128;
+constexpr Index kTail = 16; ///< numbers of the widest vectors
 
 /// Neighbouring rows: those that take part together are one run of numbers in each group.
 struct AdamBlock {
@@ -127,14 +128,34 @@ private:
         }
     }
 
-    static void updateRun(const AdamFactors<float>& given, int group, Index n,
+    /// The last few numbers are updated in a copy, so that all are updated in vectors.
+    static void updateRun(const AdamFactors<float>& factors, int group, Index n,
                           const float* gradient, float* moment1, float* moment2, float* value)
+    {
+        const Index whole = n / kTail * kTail, left = n - whole;
+        updateWhole(factors, group, whole, gradient, moment1, moment2, value);
+        if (left == 0)
+            return;
+        float g[kTail] = {}, m[kTail] = {}, v[kTail] = {}, next[kTail] = {};
+        std::copy_n(gradient + whole, left, g);
+        std::copy_n(moment1 + whole, left, m);
+        std::copy_n(moment2 + whole, left, v);
+        std::copy_n(value + whole, left, next);
+        updateWhole(factors, group, kTail, g, m, v, next);
+        std::copy_n(m, left, moment1 + whole);
+        std::copy_n(v, left, moment2 + whole);
+        std::copy_n(next, left, value + whole);
+    }
+
+    /// A multiple of kTail numbers.
+    static void updateWhole(const AdamFactors<float>& given, int group, Index n,
+                            const float* gradient, float* moment1, float* moment2, float* value)
     {
         const AdamFactors<float> factors = given; // a copy that no array can alias
         const AdamRange<float> range = adamRange(factors, group);
         const float stepSize = factors.stepSize[group];
 #pragma GCC ivdep
-        for (Index i = 0; i < n; ++i) {
+        for (Index i = 0; i < n / kTail * kTail; ++i) {
             float m = moment1[i], v = moment2[i], next = value[i];
             adamElement(factors, stepSize, gradient[i], m, v, next);
             moment1[i] = m;
