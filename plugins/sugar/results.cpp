@@ -1,0 +1,170 @@
+#include "plugins/sugar/results.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/artifact/gif.h"
+#include "core/artifact/image.h"
+#include "plugins/sugar/io/gaussian_files.h"
+#include "plugins/sugar/view/splat_mode.h"
+#include "plugins/sugar/view/view_camera.h"
+
+namespace vergence::sugar {
+
+namespace {
+
+constexpr int kFrameCentiseconds = 5; ///< 20 frames a second
+constexpr int kDifferenceGain = 4;
+
+Image imageOf(const std::vector<std::uint8_t>& rgba, int width, int height)
+{
+    Image image = makeImage(width, height, 3);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(width) * height; ++i)
+        std::copy_n(&rgba[4 * i], 3, &image.pixels[3 * i]);
+    return image;
+}
+
+Image rendered(Stream& stream, Rasteriser& rasteriser, const Trainer& trainer, const Camera& camera)
+{
+    const RasterImages& images =
+        rasteriser.render(stream, trainer.gaussians(), camera, trainer.rasterSettings());
+    return imageOf(pixelsOf(stream, images, camera, SplatMode::Colour), camera.width,
+                   camera.height);
+}
+
+Image amplifiedDifference(const Image& a, const Image& b)
+{
+    Image result = makeImage(a.width, a.height, 3);
+    for (std::size_t i = 0; i < result.pixels.size(); ++i) {
+        const int gap = std::abs(static_cast<int>(a.pixels[i]) - b.pixels[i]);
+        result.pixels[i] = static_cast<std::uint8_t>(std::min(255, kDifferenceGain * gap));
+    }
+    return result;
+}
+
+/// Names may contain folders and an ending; results go into one folder per picture.
+std::string folderName(const std::string& name)
+{
+    std::string folder = name.substr(0, name.rfind('.'));
+    std::replace(folder.begin(), folder.end(), '/', '_');
+    return folder;
+}
+
+void moveBack(GaussianCloud& cloud, const std::array<double, 3>& origin)
+{
+    for (std::size_t i = 0; i < cloud.position.size(); ++i)
+        cloud.position[i] = static_cast<float>(cloud.position[i] + origin[i % 3]);
+}
+
+} // namespace
+
+void writeGaussians(RunContext& context, const Trainer& trainer, const SugarConfig& config,
+                    const std::array<double, 3>& origin, const std::string& folder)
+{
+    GaussianCloud cloud = download(context.stream(), trainer.gaussians());
+    moveBack(cloud, origin);
+    for (const std::string& format : config.formats) {
+        const std::string name = folder + "gaussians." + format;
+        const auto path = context.artifacts().pathFor(name);
+        if (format == "ply")
+            writeGaussianPly(path, cloud,
+                             {.degree = cloud.degree, .bakeFilter = config.bakeFilter});
+        else if (format == "spz")
+            writeSpz(path, cloud);
+        else
+            writeSplat(path, cloud);
+        context.artifacts().add(
+            name, "gaussians",
+            fmt::format("{} Gaussians after step {}", cloud.count(), trainer.stepsDone()));
+    }
+}
+
+void writeCameras(RunContext& context, const PictureSource& pictures,
+                  const std::vector<bool>& isTest, const std::array<double, 3>& origin)
+{
+    nlohmann::json all = nlohmann::json::array();
+    for (std::size_t i = 0; i < pictures.count(); ++i) {
+        const Camera& camera = pictures.cameras()[i];
+        const auto centre = camera.centre();
+        nlohmann::json rotation = nlohmann::json::array(); // camera to world, row by row
+        for (std::size_t row = 0; row < 3; ++row)
+            rotation.push_back(
+                {camera.rotation[row], camera.rotation[3 + row], camera.rotation[6 + row]});
+        all.push_back(
+            {{"id", i},
+             {"img_name", pictures.name(i)},
+             {"width", camera.width},
+             {"height", camera.height},
+             {"position", {centre[0] + origin[0], centre[1] + origin[1], centre[2] + origin[2]}},
+             {"rotation", rotation},
+             {"fx", camera.fx},
+             {"fy", camera.fy},
+             {"cx", camera.cx},
+             {"cy", camera.cy},
+             {"held_out", static_cast<bool>(isTest[i])}});
+    }
+    context.artifacts().writeText("cameras.json", all.dump(1), "cameras", "Cameras");
+}
+
+void writeEvaluations(RunContext& context, const std::vector<EvaluationResult>& evaluations)
+{
+    if (evaluations.empty())
+        return;
+    nlohmann::json all = nlohmann::json::array();
+    for (const EvaluationResult& evaluation : evaluations)
+        all.push_back(toJson(evaluation));
+    context.artifacts().writeText("evaluation.json", all.dump(1), "evaluation", "Tests");
+    context.artifacts().writeText("evaluation.csv", evaluationCsv(evaluations.back()), "evaluation",
+                                  "Last test, worst picture first");
+}
+
+void writeTestPictures(RunContext& context, const Trainer& trainer, TrainingPictures& pictures,
+                       const std::vector<bool>& isTest)
+{
+    Rasteriser rasteriser(context.device());
+    for (std::size_t i = 0; i < isTest.size() && !context.stopRequested(); ++i) {
+        if (!isTest[i])
+            continue;
+        const TrainingPicture picture = pictures.get(context.stream(), i, 0);
+        const Image render = rendered(context.stream(), rasteriser, trainer, picture.camera);
+        const auto photo = pictures.photograph(i);
+        const std::string folder = "test/" + folderName(pictures.source().name(i)) + "/";
+        context.artifacts().writePng(folder + "render.png", render, "render");
+        context.artifacts().writePng(folder + "photo.png", photo->image, "photograph");
+        context.artifacts().writePng(folder + "difference.png",
+                                     amplifiedDifference(render, photo->image), "difference",
+                                     fmt::format("Difference × {}", kDifferenceGain));
+    }
+}
+
+void writeTurntable(RunContext& context, const Trainer& trainer, const SugarConfig& config,
+                    const PictureSource& pictures)
+{
+    if (config.turntableFrames == 0 || pictures.count() == 0)
+        return;
+    const SceneFrame scene = sceneFrame(pictures.cameras());
+    const Camera& like = pictures.cameras().front();
+    const double scale =
+        static_cast<double>(config.turntableSize) / std::max(like.width, like.height);
+    const int width = std::max(16, static_cast<int>(std::lround(like.width * scale)));
+    const int height = std::max(16, static_cast<int>(std::lround(like.height * scale)));
+    Rasteriser rasteriser(context.device());
+    std::vector<Image> frames;
+    for (int i = 0; i < config.turntableFrames; ++i) {
+        if (context.stopRequested())
+            return;
+        const Camera camera =
+            turntableCamera(scene, i, config.turntableFrames, like.fy * scale, width, height);
+        frames.push_back(rendered(context.stream(), rasteriser, trainer, camera));
+        context.artifacts().writePng(fmt::format("turntable/frame-{:03}.png", i), frames.back(),
+                                     "turntable");
+    }
+    writeGif(context.artifacts().pathFor("turntable.gif"), frames,
+             {.delayCentiseconds = kFrameCentiseconds, .dithers = true});
+    context.artifacts().add("turntable.gif", "animation", "Turntable");
+}
+
+} // namespace vergence::sugar

@@ -1,0 +1,150 @@
+#include "plugins/sugar/settings.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/base/log.h"
+#include "plugins/sugar/io/gaussian_files.h"
+#include "plugins/sugar/train/recentred.h"
+
+namespace vergence::sugar {
+
+namespace {
+
+constexpr double kMcmcOpacity = 0.5, kMcmcScale = 0.1; ///< of the first Gaussians
+constexpr Index kSparseAbove = 1'000'000;
+
+std::array<float, 3> backgroundOf(const SugarConfig& config)
+{
+    if (config.background == "white")
+        return {1, 1, 1};
+    if (config.background == "grey")
+        return {0.5F, 0.5F, 0.5F};
+    return {0, 0, 0};
+}
+
+ScheduleSettings scheduleOf(const SugarConfig& config)
+{
+    ScheduleSettings s;
+    s.iterations = config.iterations;
+    s.densifyFrom = config.densifyFrom;
+    s.densifyUntil = config.densifyUntil;
+    s.densifyEvery = config.densify == "none" ? 0 : config.densifyEvery;
+    s.resetEvery = config.densify == "none" ? 0 : config.resetEvery;
+    s.degreeEvery = config.shEvery;
+    s.degree = config.shDegree;
+    s.progressive = config.progressive;
+    return s;
+}
+
+DensitySettings densityOf(const SugarConfig& config)
+{
+    DensitySettings s;
+    s.mode = config.densify == "mcmc"       ? DensitySettings::Mode::Mcmc
+             : config.densify == "absolute" ? DensitySettings::Mode::Absolute
+                                            : DensitySettings::Mode::Classic;
+    s.gradient = config.densifyGradient;
+    s.absoluteGradient = config.densifyAbsolute;
+    s.percentDense = config.densifyPercent;
+    s.pruneOpacity = config.pruneOpacity;
+    s.revisedOpacity = config.revisedOpacity;
+    s.cap = config.cap;
+    return s;
+}
+
+/// Held-out pictures by name; a name that no picture has is an error of the user's.
+std::vector<bool> heldOutByName(const SugarConfig& config, const PictureSource& pictures)
+{
+    std::set<std::string> wanted(config.testImages.begin(), config.testImages.end());
+    std::vector<bool> result(pictures.count(), false);
+    for (std::size_t i = 0; i < pictures.count(); ++i)
+        result[i] = wanted.erase(pictures.name(i)) > 0;
+    if (!wanted.empty())
+        throw InputError(fmt::format("test_images: the scene has no picture named {}; its first is "
+                                     "{}.",
+                                     fmt::join(wanted, ", "), pictures.name(0)));
+    return result;
+}
+
+} // namespace
+
+std::unique_ptr<PictureSource> picturesOf(const SugarConfig& config)
+{
+    if (config.isBuiltIn())
+        return builtInPictures(config.builtInWidth, config.builtInHeight, config.gloss,
+                               config.seed);
+    PhotographSettings settings;
+    settings.scale = config.imageScale;
+    settings.maxWidth = config.maxWidth;
+    settings.fit = config.undistortFit;
+    settings.budgetBytes = static_cast<std::size_t>(config.cacheMegabytes) * 1'000'000;
+    settings.background = backgroundOf(config);
+    return recentred(photographedPictures(config.scene, config.images, settings));
+}
+
+std::vector<bool> heldOut(const SugarConfig& config, const PictureSource& pictures)
+{
+    std::vector<bool> result(pictures.count(), false);
+    if (!config.evalSplit)
+        return result;
+    if (!config.testImages.empty())
+        return heldOutByName(config, pictures);
+    bool saysItself = false;
+    for (std::size_t i = 0; i < pictures.count(); ++i) {
+        result[i] = pictures.isTest(i).value_or(false);
+        saysItself = saysItself || pictures.isTest(i).has_value();
+    }
+    if (!saysItself) {
+        for (std::size_t i = 0; i < pictures.count(); ++i)
+            result[i] = i % static_cast<std::size_t>(config.evalEach) == 0;
+    }
+    // One picture cannot be learnt from and held out at once.
+    if (std::all_of(result.begin(), result.end(), [](bool test) { return test; }))
+        std::fill(result.begin(), result.end(), false);
+    return result;
+}
+
+TrainerSettings trainerSettings(const SugarConfig& config, double extent, Index startCount)
+{
+    TrainerSettings s;
+    s.schedule = scheduleOf(config);
+    s.density = densityOf(config);
+    s.rates = {config.ratePosition, config.ratePositionFinal, config.rateShDc,    config.rateShRest,
+               config.rateOpacity,  config.rateScale,         config.rateRotation};
+    s.mip = config.mip;
+    s.dssim = config.dssim;
+    s.extent = extent;
+    s.near =
+        static_cast<float>(config.nearPlane > 0 ? config.nearPlane : std::min(0.2, 0.02 * extent));
+    s.background = backgroundOf(config);
+    s.randomBackground = config.background == "random";
+    s.sparseAdam = config.adamSparse == "on" ||
+                   (config.adamSparse == "auto" && std::max(startCount, config.cap) > kSparseAbove);
+    s.seed = config.seed;
+    return s;
+}
+
+GaussianCloud startingCloud(const SugarConfig& config, const PictureSource& pictures, double extent)
+{
+    if (!config.gaussians.empty())
+        return readGaussians(config.gaussians);
+    const bool isMcmc = config.densify == "mcmc";
+    const Scene& scene = pictures.scene();
+    if (scene.points.size() >= 4)
+        return isMcmc ? initialCloud(scene.points, extent, kMcmcOpacity, kMcmcScale)
+                      : initialCloud(scene.points, extent);
+    log("sugar").warn("The scene has {} points; {} random Gaussians are the start.",
+                      scene.points.size(), config.randomPoints);
+    std::array<double, 3> centre{};
+    for (const Camera& camera : pictures.cameras()) {
+        const auto at = camera.centre();
+        for (std::size_t i = 0; i < 3; ++i)
+            centre[i] += at[i] / static_cast<double>(pictures.count());
+    }
+    return randomCloud(config.randomPoints, centre, 1.5 * extent, extent, config.seed);
+}
+
+} // namespace vergence::sugar

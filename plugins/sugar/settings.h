@@ -1,0 +1,22 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "plugins/sugar/sugar_config.h"
+#include "plugins/sugar/train/picture_source.h"
+#include "plugins/sugar/train/trainer.h"
+
+namespace vergence::sugar {
+
+// From the configuration to what the parts want.
+
+std::unique_ptr<PictureSource> picturesOf(const SugarConfig& config);
+/// Which pictures are held out: those named, those of the scene's own split, or every n-th.
+std::vector<bool> heldOut(const SugarConfig& config, const PictureSource& pictures);
+TrainerSettings trainerSettings(const SugarConfig& config, double extent, Index startCount);
+/// Gaussians to start from: a file, the scene's points, or random ones.
+GaussianCloud startingCloud(const SugarConfig& config, const PictureSource& pictures,
+                            double extent);
+
+} // namespace vergence::sugar

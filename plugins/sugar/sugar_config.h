@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/config/config.h"
+
+namespace vergence::sugar {
+
+/// Every parameter of the lab with its default. Specification, section 22.3.
+struct SugarConfig {
+    std::uint64_t seed = 1;
+
+    std::filesystem::path scene;     ///< folder; empty: the built-in scene
+    std::filesystem::path images;    ///< folder of the photographs; empty: where the scene says
+    std::filesystem::path gaussians; ///< file to start from instead of points; empty: none
+    double imageScale = 1;
+    int maxWidth = 1920;
+    std::string undistortFit = "inside";
+    int builtInWidth = 160, builtInHeight = 120;
+    bool gloss = false;
+    std::int64_t cacheMegabytes = 0;
+
+    bool evalSplit = true;
+    int evalEach = 8;
+    std::vector<std::string> testImages;
+    int evalEvery = 1'000;
+
+    std::int64_t iterations = 30'000;
+    bool progressive = false;
+    int shDegree = 3, shEvery = 1'000;
+    bool mip = true;
+    std::string background = "black";
+    double nearPlane = 0; ///< world units; 0: 0.02 of the extent, at most 0.2
+    double dssim = 0.2;
+    int randomPoints = 100'000;
+
+    double ratePosition = 1.6e-4, ratePositionFinal = 1.6e-6, rateShDc = 2.5e-3,
+           rateShRest = 1.25e-4, rateOpacity = 5e-2, rateScale = 5e-3, rateRotation = 1e-3;
+    std::string adamSparse = "auto";
+
+    std::string densify = "mcmc";
+    std::int64_t densifyFrom = 500, densifyUntil = 15'000, densifyEvery = 100;
+    double densifyGradient = 2e-4, densifyAbsolute = 8e-4, densifyPercent = 0.01;
+    double pruneOpacity = 0.005;
+    std::int64_t resetEvery = 3'000;
+    std::int64_t cap = 1'000'000;
+    bool revisedOpacity = false;
+
+    std::vector<int> milestones = {5'000, 7'000, 10'000, 13'000, 15'000};
+    std::vector<std::string> formats = {"ply"};
+    bool bakeFilter = false;
+    int turntableFrames = 72, turntableSize = 480;
+
+    bool isBuiltIn() const { return scene.empty(); }
+};
+
+ConfigSchema sugarSchema();
+SugarConfig readSugarConfig(const Config& config);
+
+} // namespace vergence::sugar

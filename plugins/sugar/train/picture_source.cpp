@@ -1,0 +1,113 @@
+#include "plugins/sugar/train/picture_source.h"
+
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "plugins/sugar/io/synthetic_scene.h"
+
+namespace vergence::sugar {
+
+namespace {
+
+class Photographed final : public PictureSource {
+public:
+    Photographed(Scene scene, const PhotographSettings& settings)
+        : m_photographs(std::move(scene), settings)
+    {
+    }
+
+    std::size_t count() const override { return m_photographs.count(); }
+    const std::string& name(std::size_t i) const override { return m_photographs.name(i); }
+    const std::vector<Camera>& cameras() const override { return m_photographs.cameras(); }
+    std::optional<bool> isTest(std::size_t i) const override
+    {
+        return m_photographs.view(i).isTest;
+    }
+    std::shared_ptr<const Photograph> get(std::size_t i) override { return m_photographs.get(i); }
+    void prefetch(const std::vector<std::size_t>& next) override { m_photographs.prefetch(next); }
+    const Scene& scene() const override { return m_photographs.scene(); }
+    const std::vector<SceneFinding>& findings() const override { return m_photographs.findings(); }
+    std::string fingerprint() const override { return m_photographs.fingerprint(); }
+
+private:
+    Photographs m_photographs;
+};
+
+class BuiltIn final : public PictureSource {
+public:
+    BuiltIn(const SyntheticSettings& settings)
+        : m_settings(settings),
+          m_scene(syntheticScene(settings))
+    {
+        for (const SourceView& view : m_scene.views)
+            m_cameras.push_back(pinholeOf(view));
+        m_pictures.resize(m_cameras.size());
+    }
+
+    std::size_t count() const override { return m_cameras.size(); }
+    const std::string& name(std::size_t i) const override { return m_scene.views.at(i).name; }
+    const std::vector<Camera>& cameras() const override { return m_cameras; }
+    std::optional<bool> isTest(std::size_t i) const override { return m_scene.views.at(i).isTest; }
+    const Scene& scene() const override { return m_scene; }
+    const std::vector<SceneFinding>& findings() const override { return m_scene.findings; }
+
+    std::shared_ptr<const Photograph> get(std::size_t i) override
+    {
+        const std::lock_guard lock(m_mutex);
+        auto& picture = m_pictures.at(i);
+        if (!picture)
+            picture = std::make_shared<Photograph>(
+                Photograph{syntheticPicture(m_cameras[i], m_settings.gloss), {}});
+        return picture;
+    }
+
+    std::string fingerprint() const override
+    {
+        return fmt::format("built-in {}x{} gloss {} seed {}", m_settings.width, m_settings.height,
+                           m_settings.gloss ? 1 : 0, m_settings.seed);
+    }
+
+private:
+    Camera pinholeOf(const SourceView& view) const
+    {
+        const SourceCamera& lens = m_scene.cameras.at(static_cast<std::size_t>(view.camera));
+        Camera camera;
+        camera.rotation = view.rotation;
+        camera.translation = view.translation;
+        camera.fx = lens.fx();
+        camera.fy = lens.fy();
+        camera.cx = lens.cx();
+        camera.cy = lens.cy();
+        camera.width = lens.width;
+        camera.height = lens.height;
+        return camera;
+    }
+
+    SyntheticSettings m_settings;
+    Scene m_scene;
+    std::vector<Camera> m_cameras;
+    std::mutex m_mutex;
+    std::vector<std::shared_ptr<const Photograph>> m_pictures;
+};
+
+} // namespace
+
+PictureSource::~PictureSource() = default;
+
+void PictureSource::prefetch(const std::vector<std::size_t>&) {}
+
+std::unique_ptr<PictureSource> photographedPictures(const std::filesystem::path& root,
+                                                    const std::filesystem::path& images,
+                                                    const PhotographSettings& settings)
+{
+    return std::make_unique<Photographed>(readScene(root, images), settings);
+}
+
+std::unique_ptr<PictureSource> builtInPictures(int width, int height, bool gloss,
+                                               std::uint64_t seed)
+{
+    return std::make_unique<BuiltIn>(SyntheticSettings{width, height, gloss, seed});
+}
+
+} // namespace vergence::sugar

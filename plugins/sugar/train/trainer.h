@@ -1,0 +1,96 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plugins/sugar/compute/learning/density_control.h"
+#include "plugins/sugar/compute/learning/optimiser.h"
+#include "plugins/sugar/compute/learning/photometric.h"
+#include "plugins/sugar/train/schedule.h"
+#include "plugins/sugar/train/training_pictures.h"
+
+namespace vergence::sugar {
+
+struct TrainerSettings {
+    ScheduleSettings schedule;
+    DensitySettings density;
+    LearningRates rates;
+    bool mip = true;
+    bool trainsOnAbsolute = false; ///< gathers the absolute statistic
+    double dssim = 0.2;            ///< weight of 1 − SSIM in the loss
+    double extent = 1;             ///< world units; all thresholds follow it
+    float near = 0.2F;             ///< world units
+    std::array<float, 3> background{0, 0, 0};
+    bool randomBackground = false;               ///< another colour each step
+    double mcmcOpacity = 0.01, mcmcScale = 0.01; ///< weights of mean opacity and scale, MCMC only
+    bool sparseAdam = false;
+    std::uint64_t seed = 1;
+};
+
+/// What one step did.
+struct StepReport {
+    std::int64_t step = 0; ///< counts from 1
+    std::size_t picture = 0;
+    PhotometricValue value;
+    RasterCounts counts;
+    RasterSeconds raster;
+    double lossSeconds = 0, seconds = 0;
+    Index notFinite = 0; ///< Gaussians left as they were because a gradient was not finite
+    bool densified = false, resetOpacity = false;
+    DensityReport density;
+};
+
+/// Trains Gaussians on pictures: picture, forward, loss, backward with Adam, scheduled events. The
+/// numbers follow from settings and seed alone; on the CPU bit for bit.
+/// Source: 3D Gaussian Splatting for real-time radiance field rendering (2023), sections 5 and 6.
+class Trainer {
+public:
+    Trainer(std::shared_ptr<Device> device, TrainerSettings settings,
+            std::shared_ptr<TrainingPictures> pictures, std::vector<std::size_t> learnFrom);
+
+    void start(Stream& stream, const GaussianCloud& cloud);
+    /// One step. Returns false, with nothing changed, where `stopRequested` said so meanwhile.
+    bool step(Stream& stream, const std::function<bool()>& stopRequested, StepReport& report);
+
+    std::int64_t stepsDone() const { return m_step; }
+    bool isDone() const { return m_step >= m_settings.schedule.iterations; }
+    const TrainerSettings& settings() const { return m_settings; }
+    const TrainedGaussians& state() const { return m_state; }
+    const Gaussians& gaussians() const { return m_state.gaussians; }
+    const Schedule& schedule() const { return m_schedule; }
+    /// Settings of the renderer for showing and testing what has been learnt so far.
+    RasterSettings rasterSettings() const;
+    std::size_t allocatedBytes() const;
+
+    /// Everything a checkpoint needs beside the settings, and back.
+    struct Named {
+        std::string name;
+        Tensor tensor; ///< the rows in use
+    };
+    std::vector<Named> tensors() const;
+    void restore(Stream& stream, std::int64_t step, Index count, int degree,
+                 const std::function<std::vector<float>(const std::string&)>& read);
+
+private:
+    void afterUpdate(Stream& stream, StepReport& report);
+    void densify(Stream& stream, StepReport& report);
+    std::vector<Camera> filterCameras(std::int64_t step) const;
+    std::array<float, 3> backgroundAt(std::int64_t step) const;
+    AdamStep adamAt(std::int64_t step) const;
+
+    std::shared_ptr<Device> m_device;
+    TrainerSettings m_settings;
+    Schedule m_schedule;
+    std::shared_ptr<TrainingPictures> m_pictures;
+    std::vector<std::size_t> m_learnFrom;
+    PictureOrder m_order;
+    Rasteriser m_rasteriser;
+    PhotometricLoss m_loss;
+    TrainedGaussians m_state;
+    Tensor m_gradColour;
+    std::int64_t m_step = 0;
+};
+
+} // namespace vergence::sugar
