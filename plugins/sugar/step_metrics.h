@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/metrics/metric_decl.h"
 #include "core/run/run_context.h"
 #include "plugins/sugar/train/evaluation.h"
 #include "plugins/sugar/train/trainer.h"

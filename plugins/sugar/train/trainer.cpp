@@ -120,9 +120,11 @@ bool Trainer::step(Stream& stream, const std::function<bool()>& stopRequested, S
                                         "learning rates or check the poses.",
                                         step));
     const bool gathers = step < m_settings.schedule.densifyUntil && !isMcmc(m_settings);
+    RasterImageGradients gradients;
+    gradients.colour = m_gradColour;
     report.notFinite = m_rasteriser.backwardAndUpdate(
-        stream, m_state.gaussians, {.colour = m_gradColour}, nullptr, m_state.moment1,
-        m_state.moment2, adamAt(step), gathers ? &m_state.statistics : nullptr);
+        stream, m_state.gaussians, gradients, nullptr, m_state.moment1, m_state.moment2,
+        adamAt(step), gathers ? &m_state.statistics : nullptr);
     report.counts = m_rasteriser.counts();
     report.raster = m_rasteriser.seconds();
     if (static_cast<double>(report.notFinite) >

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/file.h"
+#include "core/metrics/metric_store.h"
+#include "core/run/run_controller.h"
+
+namespace vergence::test {
+
+struct RunOutcome {
+    ExitCode code = ExitCode::Success;
+    RunState state = RunState::Draft;
+    std::vector<nlohmann::json> messages;
+
+    /// All sentences of warnings and failures.
+    std::string problems() const
+    {
+        std::string text;
+        for (const auto& message : messages) {
+            if (message.at("type") == "problem")
+                text += message.at("sentence").get<std::string>() + "\n";
+        }
+        return text;
+    }
+};
+
+/// Whole runs of a lab in this process.
+class RunBench {
+public:
+    using MakeRun = std::function<std::unique_ptr<Run>(const Config&)>;
+
+    RunBench(std::filesystem::path folder, ConfigSchema schema, MakeRun makeRun)
+        : m_folder(std::move(folder)),
+          m_schema(std::move(schema)),
+          m_makeRun(std::move(makeRun))
+    {
+    }
+
+    RunFolder newFolder() const
+    {
+        return RunFolder::createAt(m_folder / ("run" + std::to_string(m_count++)));
+    }
+
+    ConfigBuilder::Result build(const std::vector<std::string>& assignments) const
+    {
+        ConfigBuilder builder(m_schema);
+        for (const auto& assignment : assignments)
+            builder.addAssignment(assignment);
+        return builder.build();
+    }
+
+    /// `threads` 0: all; `onPoll` may make requests.
+    RunOutcome run(const RunFolder& folder, const Config& config, bool resumes = false,
+                   const std::function<void(RunController&)>& onPoll = {}) const
+    {
+        RunSettings settings;
+        settings.folder = folder;
+        settings.plugin = m_schema.id();
+        settings.resumes = resumes;
+        settings.checkpointSeconds = 0;
+        settings.checkpointSteps = checkpointSteps;
+        RunController controller(m_makeRun(config), config, makeCpuDevice(threads), settings);
+        controller.start();
+        RunOutcome outcome;
+        const auto hear = [&] {
+            for (auto& message : controller.poll())
+                outcome.messages.push_back(std::move(message));
+        };
+        while (!controller.isFinished()) {
+            hear();
+            if (onPoll)
+                onPoll(controller);
+            std::this_thread::yield();
+        }
+        hear();
+        outcome.code = controller.exitCode();
+        outcome.state = controller.state();
+        return outcome;
+    }
+
+    std::int64_t checkpointSteps = 0;
+    int threads = 0;
+
+private:
+    std::filesystem::path m_folder;
+    ConfigSchema m_schema;
+    MakeRun m_makeRun;
+    mutable int m_count = 0;
+};
+
+/// Values of the series that do not depend on time.
+inline std::map<std::string, std::vector<double>> timelessNumbers(const RunFolder& folder)
+{
+    const MetricStore store = MetricStore::fromCsv(readFile(folder.metrics()), "metrics.csv");
+    std::map<std::string, std::vector<double>> numbers;
+    for (const auto& name : store.names()) {
+        const std::string group = name.substr(0, name.find('/'));
+        if (group != "time" && group != "speed" && group != "system" && group != "progress")
+            numbers[name] = store.find(name)->values();
+    }
+    return numbers;
+}
+
+} // namespace vergence::test
