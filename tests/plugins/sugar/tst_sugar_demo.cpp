@@ -91,7 +91,7 @@ private Q_SLOTS:
         VERGENCE_DATA_FOLDER(folder, "fox");
         const test::Outcome outcome =
             patiently({"run",       "sugar",
-                       "--preset",  "fox_half",
+                       "--preset",  "small_photographs",
                        "--device",  "cpu",
                        "--set",     "scene=" + QString::fromStdString(folder.string()),
                        "--set",     "image_scale=8",
