@@ -30,6 +30,10 @@ Issues checkPaths(const C& c)
         issues.push_back(ruleError(
             "gaussians", fmt::format("{} is not a file; name a 3DGS PLY, an SPZ or a .splat file.",
                                      c.gaussians.string())));
+    if (c.iterations > 0 && c.hasNoPictures())
+        issues.push_back(ruleError(
+            "scene", "There is nothing to learn from: name the scene of the Gaussians, or set "
+                     "iterations to 0 to look at them."));
     if (c.iterations == 0 && c.gaussians.empty() && !c.isBuiltIn())
         issues.push_back(ruleWarning(
             "iterations", "Nothing is learnt in 0 steps; the initial points are shown."));

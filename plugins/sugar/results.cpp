@@ -85,6 +85,8 @@ void writeGaussians(RunContext& context, const Trainer& trainer, const SugarConf
 void writeCameras(RunContext& context, const PictureSource& pictures,
                   const std::vector<bool>& isTest, const std::array<double, 3>& origin)
 {
+    if (pictures.count() == 0)
+        return;
     nlohmann::json all = nlohmann::json::array();
     for (std::size_t i = 0; i < pictures.count(); ++i) {
         const Camera& camera = pictures.cameras()[i];

@@ -73,6 +73,8 @@ std::vector<bool> heldOutByName(const SugarConfig& config, const PictureSource& 
 
 std::unique_ptr<PictureSource> picturesOf(const SugarConfig& config)
 {
+    if (config.hasNoPictures())
+        return noPictures();
     if (config.isBuiltIn())
         return builtInPictures(config.builtInWidth, config.builtInHeight, config.gloss,
                                config.seed);
@@ -107,7 +109,8 @@ std::vector<bool> heldOut(const SugarConfig& config, const PictureSource& pictur
     return result;
 }
 
-TrainerSettings trainerSettings(const SugarConfig& config, double extent, Index startCount)
+TrainerSettings trainerSettings(const SugarConfig& config, double extent,
+                                const GaussianCloud& start)
 {
     TrainerSettings s;
     s.schedule = scheduleOf(config);
@@ -115,16 +118,40 @@ TrainerSettings trainerSettings(const SugarConfig& config, double extent, Index 
     s.rates = {config.ratePosition, config.ratePositionFinal, config.rateShDc,    config.rateShRest,
                config.rateOpacity,  config.rateScale,         config.rateRotation};
     s.mip = config.mip;
+    // A file that is only looked at is shown as it was trained.
+    s.keepsFilter = config.iterations == 0 && !config.gaussians.empty();
+    if (s.keepsFilter)
+        s.mip = !start.filter.empty();
     s.dssim = config.dssim;
     s.extent = extent;
     s.near =
         static_cast<float>(config.nearPlane > 0 ? config.nearPlane : std::min(0.2, 0.02 * extent));
     s.background = backgroundOf(config);
     s.randomBackground = config.background == "random";
-    s.sparseAdam = config.adamSparse == "on" ||
-                   (config.adamSparse == "auto" && std::max(startCount, config.cap) > kSparseAbove);
+    s.sparseAdam =
+        config.adamSparse == "on" ||
+        (config.adamSparse == "auto" && std::max(start.count(), config.cap) > kSparseAbove);
     s.seed = config.seed;
     return s;
+}
+
+double cloudExtent(const GaussianCloud& cloud)
+{
+    double extent = 0;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+        std::vector<float> values;
+        for (std::size_t i = axis; i < cloud.position.size(); i += 3)
+            values.push_back(cloud.position[i]);
+        if (values.empty())
+            return 1;
+        std::sort(values.begin(), values.end());
+        const auto last = static_cast<double>(values.size() - 1);
+        const auto at = [&](double share) {
+            return values[static_cast<std::size_t>(share * last)];
+        };
+        extent = std::max(extent, 0.5 * static_cast<double>(at(0.95) - at(0.05)));
+    }
+    return extent > 0 ? 1.1 * extent : 1;
 }
 
 GaussianCloud startingCloud(const SugarConfig& config, const PictureSource& pictures, double extent)

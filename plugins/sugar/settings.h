@@ -14,7 +14,10 @@ namespace vergence::sugar {
 std::unique_ptr<PictureSource> picturesOf(const SugarConfig& config);
 /// Which pictures are held out: those named, those of the scene's own split, or every n-th.
 std::vector<bool> heldOut(const SugarConfig& config, const PictureSource& pictures);
-TrainerSettings trainerSettings(const SugarConfig& config, double extent, Index startCount);
+TrainerSettings trainerSettings(const SugarConfig& config, double extent,
+                                const GaussianCloud& start);
+/// 1.1 · the distance of the farthest Gaussian of the middle 90 % from their centre.
+double cloudExtent(const GaussianCloud& cloud);
 /// Gaussians to start from: a file, the scene's points, or random ones.
 GaussianCloud startingCloud(const SugarConfig& config, const PictureSource& pictures,
                             double extent);

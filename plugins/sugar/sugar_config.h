@@ -54,7 +54,9 @@ struct SugarConfig {
     bool bakeFilter = false;
     int turntableFrames = 72, turntableSize = 480;
 
-    bool isBuiltIn() const { return scene.empty(); }
+    bool isBuiltIn() const { return scene.empty() && gaussians.empty(); }
+    /// Gaussians of a file without a scene: there is nothing to learn from.
+    bool hasNoPictures() const { return scene.empty() && !gaussians.empty(); }
 };
 
 ConfigSchema sugarSchema();

@@ -35,14 +35,16 @@ void SugarRun::prepare(RunContext& context)
     if (cloud.count() == 0)
         throw InputError("There is no Gaussian to start from: the file or the scene's points are "
                          "empty.");
+    if (m_config.hasNoPictures())
+        m_extent = cloudExtent(cloud);
     std::vector<std::size_t> learnFrom;
     for (std::size_t i = 0; i < pictures.count(); ++i) {
         if (!m_isTest[i])
             learnFrom.push_back(i);
     }
-    m_trainer = std::make_unique<Trainer>(context.device(),
-                                          trainerSettings(m_config, m_extent, cloud.count()),
-                                          m_pictures, std::move(learnFrom));
+    m_trainer =
+        std::make_unique<Trainer>(context.device(), trainerSettings(m_config, m_extent, cloud),
+                                  m_pictures, std::move(learnFrom));
     context.phase(3, kPhases, "preparing the first step");
     m_trainer->start(context.stream(), cloud);
     log("sugar").info("Starts from {} Gaussians; extent of the cameras {:.4g}.", cloud.count(),
@@ -60,7 +62,8 @@ void SugarRun::readScene(RunContext& context)
         if (!m_isTest[i])
             learnt.push_back(pictures->cameras()[i]);
     }
-    m_extent = sceneExtent(learnt, pictures->scene().points);
+    if (!learnt.empty())
+        m_extent = sceneExtent(learnt, pictures->scene().points);
     m_pictures = std::make_shared<TrainingPictures>(pictures, context.device());
     for (const SceneFinding& finding : pictures->findings()) {
         if (finding.severity == SceneFinding::Severity::Warning)
@@ -72,7 +75,8 @@ void SugarRun::readScene(RunContext& context)
                            {"root", pictures->scene().root.string()},
                            {"fingerprint", pictures->fingerprint()},
                            {"extent", m_extent}});
-    reportScene(context);
+    if (pictures->count() > 0)
+        reportScene(context);
 }
 
 void SugarRun::reportScene(RunContext& context) const

@@ -91,6 +91,25 @@ private:
     std::vector<std::shared_ptr<const Photograph>> m_pictures;
 };
 
+class NoPictures final : public PictureSource {
+public:
+    std::size_t count() const override { return 0; }
+    const std::string& name(std::size_t) const override { return m_scene.kind; }
+    const std::vector<Camera>& cameras() const override { return m_cameras; }
+    std::optional<bool> isTest(std::size_t) const override { return std::nullopt; }
+    std::shared_ptr<const Photograph> get(std::size_t) override
+    {
+        throw ContractError("There are no pictures.");
+    }
+    const Scene& scene() const override { return m_scene; }
+    const std::vector<SceneFinding>& findings() const override { return m_scene.findings; }
+    std::string fingerprint() const override { return "none"; }
+
+private:
+    Scene m_scene{.kind = "none"};
+    std::vector<Camera> m_cameras;
+};
+
 } // namespace
 
 PictureSource::~PictureSource() = default;
@@ -108,6 +127,11 @@ std::unique_ptr<PictureSource> builtInPictures(int width, int height, bool gloss
                                                std::uint64_t seed)
 {
     return std::make_unique<BuiltIn>(SyntheticSettings{width, height, gloss, seed});
+}
+
+std::unique_ptr<PictureSource> noPictures()
+{
+    return std::make_unique<NoPictures>();
 }
 
 } // namespace vergence::sugar

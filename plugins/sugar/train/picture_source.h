@@ -35,4 +35,7 @@ std::unique_ptr<PictureSource> photographedPictures(const std::filesystem::path&
 std::unique_ptr<PictureSource> builtInPictures(int width, int height, bool gloss,
                                                std::uint64_t seed);
 
+/// For Gaussians of a file alone.
+std::unique_ptr<PictureSource> noPictures();
+
 } // namespace vergence::sugar

@@ -73,11 +73,11 @@ PictureOrder::PictureOrder(std::vector<std::size_t> pictures, std::uint64_t seed
     : m_pictures(std::move(pictures)),
       m_seed(seed)
 {
-    expects(!m_pictures.empty(), "PictureOrder: there is no picture to learn from");
 }
 
 std::size_t PictureOrder::at(std::int64_t step)
 {
+    expects(!m_pictures.empty(), "PictureOrder: there is no picture to learn from");
     const auto count = static_cast<std::int64_t>(m_pictures.size());
     const std::int64_t epoch = (step - 1) / count;
     if (epoch != m_epoch)

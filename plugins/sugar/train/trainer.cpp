@@ -41,7 +41,7 @@ void Trainer::start(Stream& stream, const GaussianCloud& cloud)
     m_state =
         trained(stream, upload(stream, m_device, cloud, capacity, m_settings.schedule.degree));
     m_step = 0;
-    if (m_settings.mip)
+    if (m_settings.mip && !m_settings.keepsFilter)
         updateFilter(stream, m_state.gaussians, filterCameras(1));
 }
 

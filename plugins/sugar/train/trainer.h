@@ -18,6 +18,7 @@ struct TrainerSettings {
     DensitySettings density;
     LearningRates rates;
     bool mip = true;
+    bool keepsFilter = false;      ///< the 3D filter that the Gaussians came with stays
     bool trainsOnAbsolute = false; ///< gathers the absolute statistic
     double dssim = 0.2;            ///< weight of 1 − SSIM in the loss
     double extent = 1;             ///< world units; all thresholds follow it

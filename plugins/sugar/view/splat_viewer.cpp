@@ -107,7 +107,8 @@ void SplatViewer::declare(RunContext& context, const SplatSource& source)
 {
     m_extent = source.extent;
     m_degree = source.trained ? source.trained->gaussians.value.degree() : 3;
-    if (m_camera.empty() && source.pictures) {
+    const bool hasPictures = source.pictures && source.pictures->source().count() > 0;
+    if (m_camera.empty() && hasPictures) {
         reset(source);
     } else if (m_camera.empty() && source.trained) {
         const Camera camera = lookingAt({0, -3 * m_extent, 0}, {0, 0, 0}, {0, 0, 1}, 1, 1, 1);

@@ -157,6 +157,15 @@ private Q_SLOTS:
         QVERIFY(bytesOf(shown, "gaussians.ply") == bytesOf(trained, "gaussians.ply"));
     }
 
+    void gaussiansWithoutASceneCannotLearn()
+    {
+        QTemporaryDir folder;
+        const std::string file = folder.filePath("a.ply").toStdString();
+        writeFileAtomically(file, "ply\n");
+        QVERIFY(!m_bench.build({"gaussians=" + file, "iterations=10"}).config);
+        QVERIFY(m_bench.build({"gaussians=" + file, "iterations=0"}).config.has_value());
+    }
+
     void unknownHeldOutPictureIsNamed()
     {
         const RunOutcome outcome = m_bench.run(

@@ -96,7 +96,7 @@ private Q_SLOTS:
         PictureOrder order({6}, 1);
         QCOMPARE(order.at(1), std::size_t(6));
         QCOMPARE(order.at(40), std::size_t(6));
-        QVERIFY_THROWS_EXCEPTION(std::exception, PictureOrder({}, 1));
+        QVERIFY_THROWS_EXCEPTION(std::exception, PictureOrder({}, 1).at(1));
     }
 };
 
