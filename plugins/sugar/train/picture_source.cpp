@@ -41,7 +41,8 @@ public:
           m_scene(syntheticScene(settings))
     {
         for (const SourceView& view : m_scene.views)
-            m_cameras.push_back(pinholeOf(view));
+            m_cameras.push_back(
+                pinholeCamera(m_scene.cameras.at(static_cast<std::size_t>(view.camera)), view));
         m_pictures.resize(m_cameras.size());
     }
 
@@ -69,21 +70,6 @@ public:
     }
 
 private:
-    Camera pinholeOf(const SourceView& view) const
-    {
-        const SourceCamera& lens = m_scene.cameras.at(static_cast<std::size_t>(view.camera));
-        Camera camera;
-        camera.rotation = view.rotation;
-        camera.translation = view.translation;
-        camera.fx = lens.fx();
-        camera.fy = lens.fy();
-        camera.cx = lens.cx();
-        camera.cy = lens.cy();
-        camera.width = lens.width;
-        camera.height = lens.height;
-        return camera;
-    }
-
     SyntheticSettings m_settings;
     Scene m_scene;
     std::vector<Camera> m_cameras;
