@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/error.h"
 #include "plugins/sugar/io/synthetic_scene.h"
 
 namespace vergence::sugar {
@@ -80,7 +81,10 @@ private:
 class NoPictures final : public PictureSource {
 public:
     std::size_t count() const override { return 0; }
-    const std::string& name(std::size_t) const override { return m_scene.kind; }
+    const std::string& name(std::size_t) const override
+    {
+        throw ContractError("There are no pictures.");
+    }
     const std::vector<Camera>& cameras() const override { return m_cameras; }
     std::optional<bool> isTest(std::size_t) const override { return std::nullopt; }
     std::shared_ptr<const Photograph> get(std::size_t) override
@@ -92,7 +96,7 @@ public:
     std::string fingerprint() const override { return "none"; }
 
 private:
-    Scene m_scene{.kind = "none"};
+    Scene m_scene;
     std::vector<Camera> m_cameras;
 };
 

@@ -161,7 +161,7 @@ private Q_SLOTS:
     {
         QTemporaryDir folder;
         const std::string file = folder.filePath("a.ply").toStdString();
-        writeFileAtomically(file, "ply\n");
+        writeFileAtomic(file, std::string_view("ply\n"));
         QVERIFY(!m_bench.build({"gaussians=" + file, "iterations=10"}).config);
         QVERIFY(m_bench.build({"gaussians=" + file, "iterations=0"}).config.has_value());
     }
