@@ -8,6 +8,7 @@
 
 #include "core/base/log.h"
 #include "plugins/sugar/io/gaussian_files.h"
+#include "plugins/sugar/io/synthetic_surfaces.h"
 #include "plugins/sugar/train/recentred.h"
 
 namespace vergence::sugar {
@@ -23,6 +24,9 @@ std::array<float, 3> backgroundOf(const SugarConfig& config)
         return {1, 1, 1};
     if (config.background == "grey")
         return {0.5F, 0.5F, 0.5F};
+    if (config.background == "auto" && config.isBuiltIn())
+        return {static_cast<float>(kSyntheticSky[0]), static_cast<float>(kSyntheticSky[1]),
+                static_cast<float>(kSyntheticSky[2])};
     return {0, 0, 0};
 }
 

@@ -112,8 +112,9 @@ void addTraining(Builder& b)
         .help("3D smoothing and compensated 2D filter, so that splats keep their brightness at "
               "other distances. Off: classic dilation.");
     b.add("background", &C::background)
-        .choices({"black", "white", "grey", "random"})
-        .help("Behind the Gaussians; random: another colour in every step.");
+        .choices({"auto", "black", "white", "grey", "random"})
+        .help("Behind the Gaussians. auto: the sky of the built-in scene, black behind "
+              "photographs; random: another colour in every step.");
     b.add("near", &C::nearPlane)
         .title("Near plane")
         .range(0, 1e6)

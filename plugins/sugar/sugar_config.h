@@ -32,7 +32,7 @@ struct SugarConfig {
     bool progressive = false;
     int shDegree = 3, shEvery = 1'000;
     bool mip = true;
-    std::string background = "black";
+    std::string background = "auto";
     double nearPlane = 0; ///< world units; 0: 0.02 of the extent, at most 0.2
     double dssim = 0.2;
     int randomPoints = 100'000;

@@ -38,8 +38,10 @@ void Trainer::start(Stream& stream, const GaussianCloud& cloud)
 {
     expects(cloud.count() > 0, "Trainer: there are no Gaussians to start from");
     const Index capacity = cloud.count() + cloud.count() / 4;
-    m_state =
-        trained(stream, upload(stream, m_device, cloud, capacity, m_settings.schedule.degree));
+    Gaussians gaussians = upload(stream, m_device, cloud, capacity, m_settings.schedule.degree);
+    if (m_settings.mip && gaussians.filter.isEmpty())
+        gaussians.filter = Tensor::zeros(stream, m_device, {capacity});
+    m_state = trained(stream, std::move(gaussians));
     m_step = 0;
     if (m_settings.mip && !m_settings.keepsFilter)
         updateFilter(stream, m_state.gaussians, filterCameras(1));
