@@ -45,7 +45,7 @@ struct BlendTile {
         while (entry < end && state.alive) {
             const int count = static_cast<int>(std::min<std::uint32_t>(kBatch, end - entry));
             Batch batch;
-            batch.load(a, place, entry, count, state.alive);
+            batch.load(a, place, entry, count, static_cast<int>(end - entry) - 1, state.alive);
             state.blend(batch, static_cast<std::int32_t>(entry - begin));
             if constexpr (Keep)
                 std::copy_n(batch.reached, count, a.reached + entry);
@@ -70,17 +70,15 @@ private:
         alignas(64) std::int32_t item[kBatch * kTilePixels / kLanes + kLanes];
         int items = 0;
 
+        /// `count` entries from `entry` on; `last` counts from there to the last of the tile.
         VERGENCE_HD void load(const BlendArguments& a, const TilePlace& place, std::uint32_t entry,
-                              int count, std::uint64_t alive)
+                              int count, int last, std::uint64_t alive)
         {
             std::uint64_t masks[kBatch];
+            const std::uint32_t* gaussian = a.gaussians + entry;
             for (int i = 0; i < count; ++i) {
-                const std::uint32_t ahead =
-                    a.gaussians[entry +
-                                static_cast<std::uint32_t>(i + kAhead < count ? i + kAhead : i)];
-                __builtin_prefetch(a.splats + ahead);
-                splats[i] =
-                    relativeTo(place, a.splats[a.gaussians[entry + static_cast<std::uint32_t>(i)]]);
+                __builtin_prefetch(a.splats + gaussian[std::min(i + kAhead, last)]);
+                splats[i] = relativeTo(place, a.splats[gaussian[i]]);
                 masks[i] = touchedBlocks(splats[i]) & alive;
                 reached[i] = 0;
             }
@@ -111,7 +109,7 @@ private:
         VERGENCE_HD void blend(Batch& batch, std::int32_t first)
         {
             for (int i = 0; i < batch.items; ++i) {
-                const int at = batch.item[i] / 64, bit = batch.item[i] % 64;
+                const int at = batch.item[i] >> 6, bit = batch.item[i] & 63;
                 const Splat& splat = batch.splats[at];
                 const int pixel = kStripWidth * bit;
                 const SampleLanes sample(SplatLanes(splat), pixel);
