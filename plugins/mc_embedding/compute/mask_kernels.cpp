@@ -106,26 +106,27 @@ struct MaskBits {
         const SequenceKey key = p.keys[sequence];
         Compared bits =
             comparedBytes(p.seed, counterHigh(key.pass, site.number, 0, Purpose::Dropout),
-                          counterLow(key.image, first), p.rate.high);
+                          counterLow(key.image, first), site.rate.high);
         const Index left = site.blocks - first;
         const int count = left < kItemBlocks ? static_cast<int>(left) : kItemBlocks;
         std::uint16_t* target = p.bits + site.first + sequence * site.blocks + first;
         for (int k = 0; k < count; ++k)
             target[k] = bits.below[k];
-        if (p.rate.low != 0)
-            refine(bits, key, site.number, first, count, target);
+        if (site.rate.low != 0)
+            refine(bits, key, site, first, count, target);
     }
 
     /// Decides about the elements whose byte equals the high part.
-    VERGENCE_HD void refine(const Compared& bits, SequenceKey key, int site, Index first, int count,
-                            std::uint16_t* target) const
+    VERGENCE_HD void refine(const Compared& bits, SequenceKey key, const MaskSite& site,
+                            Index first, int count, std::uint16_t* target) const
     {
         for (int k = 0; k < count; ++k) {
             for (unsigned open = bits.equal[k]; open != 0; open &= open - 1) {
                 int i = 0;
                 while ((open >> i & 1u) == 0)
                     ++i;
-                if (dropsByLowPart(p.rate, p.seed, key, site, Purpose::Dropout, first + k, i))
+                if (dropsByLowPart(site.rate, p.seed, key, site.number, Purpose::Dropout, first + k,
+                                   i))
                     target[k] = static_cast<std::uint16_t>(target[k] | 1u << i);
             }
         }

@@ -13,6 +13,7 @@ struct MaskSite {
     int number = 0;
     Index blocks = 0; ///< of 16 elements, per sequence
     Index first = 0;  ///< in `bits`
+    DropRate rate;
 };
 
 /// Bits of several sites for some sequences; set: dropped. Those of one site are
@@ -21,16 +22,15 @@ struct MaskArguments {
     static constexpr int kMostSites = 16;
 
     std::uint64_t seed = 42;
-    DropRate rate;
     const SequenceKey* keys = nullptr; ///< [sequences], on the device
     Index sequences = 0;
     MaskSite sites[kMostSites];
     int siteCount = 0;
     std::uint16_t* bits = nullptr; ///< on the device
 
-    void add(int number, Index elements, Index first)
+    void add(int number, Index elements, Index first, const DropRate& rate)
     {
-        sites[siteCount++] = {number, elements / kMaskBlock, first};
+        sites[siteCount++] = {number, elements / kMaskBlock, first, rate};
     }
 };
 

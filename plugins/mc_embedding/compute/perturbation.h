@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 
 namespace vergence::mc_embedding {
 
@@ -13,8 +14,9 @@ struct Perturbation {
         StochasticDepth ///< whole branches, one coin per image, kept ones / (1 − p)
     };
     Kind kind = Kind::Dropout;
-    double p = 0.01;      ///< drop probability, [0, 0.9]
-    double magnitude = 0; ///< s
+    double p = 0.01;             ///< drop probability, [0, 0.9]
+    std::map<int, double> rates; ///< by number of site, where it is not p
+    double magnitude = 0;        ///< s
     std::uint64_t seed = 42;
 };
 

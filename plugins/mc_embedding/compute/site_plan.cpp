@@ -59,6 +59,13 @@ void checkSite(const TowerShape& tower, int number, Perturbation::Kind kind)
                             : "dropout or noise"));
 }
 
+DropRate checkedRate(double p)
+{
+    expects(p >= 0 && p <= 0.9,
+            fmt::format("Encoder: the drop probability {} is not in [0, 0.9]", p));
+    return dropRate(p);
+}
+
 } // namespace
 
 int steps::last(const TowerShape& tower)
@@ -74,9 +81,9 @@ SitePlan::SitePlan(const TowerShape& tower, std::vector<Site> sites,
       m_perturbation(perturbation),
       m_firstStep(steps::last(tower))
 {
-    expects(perturbation.p >= 0 && perturbation.p <= 0.9,
-            fmt::format("Encoder: the drop probability {} is not in [0, 0.9]", perturbation.p));
-    m_rate = dropRate(perturbation.p);
+    m_rate = checkedRate(perturbation.p);
+    for (const auto& [number, p] : perturbation.rates)
+        m_rates.emplace(number, checkedRate(p));
     const std::vector<Site> all = allSites(tower);
     for (const Site& site : m_sites) {
         const auto known = std::ranges::find(all, site.number, &Site::number);
@@ -88,6 +95,9 @@ SitePlan::SitePlan(const TowerShape& tower, std::vector<Site> sites,
                 fmt::format("Encoder: the site {} is there twice", site.number));
         m_firstStep = std::min(m_firstStep, stepOf(tower, site.number));
     }
+    for (const auto& [number, rate] : m_rates)
+        expects(m_byNumber.contains(number),
+                fmt::format("Encoder: there is a rate for the site {}, which is not live", number));
 }
 
 } // namespace vergence::mc_embedding

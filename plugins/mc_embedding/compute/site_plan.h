@@ -38,7 +38,11 @@ public:
 
     const std::vector<Site>& sites() const { return m_sites; }
     const Perturbation& perturbation() const { return m_perturbation; }
-    const DropRate& rate() const { return m_rate; }
+    const DropRate& rateOf(int site) const
+    {
+        const auto found = m_rates.find(site);
+        return found == m_rates.end() ? m_rate : found->second;
+    }
     /// The live site of that number, or null.
     const Site* find(int number) const
     {
@@ -58,6 +62,7 @@ private:
     std::map<int, Site> m_byNumber;
     Perturbation m_perturbation;
     DropRate m_rate;
+    std::map<int, DropRate> m_rates;
     int m_firstStep = 0;
 };
 

@@ -27,7 +27,6 @@ void TowerPass::drawMasks(Stream& stream, const Flow& flow, int step,
         return;
     MaskArguments args;
     args.seed = m_plan->perturbation().seed;
-    args.rate = m_plan->rate();
     args.keys = flow.tile.keys;
     args.sequences = flow.tile.count;
     args.bits = pointer<std::uint16_t>(m_bits);
@@ -38,8 +37,8 @@ void TowerPass::drawMasks(Stream& stream, const Flow& flow, int step,
             continue;
         // Of a tail, the first token alone.
         const Index elements = std::min(site->tokens, rowsOf(step).tokens) * site->channels;
-        args.add(number, elements, first);
-        m_drawn.push_back({number, elements / kMaskBlock, first});
+        args.add(number, elements, first, m_plan->rateOf(number));
+        m_drawn.push_back(args.sites[args.siteCount - 1]);
         first += flow.tile.count * elements / kMaskBlock;
     }
     if (!m_drawn.empty())
@@ -51,14 +50,14 @@ RowMask TowerPass::maskOf(int site) const
     const auto found = std::ranges::find(m_drawn, site, &MaskSite::number);
     if (found == m_drawn.end())
         return {};
-    return {pointer<const std::uint16_t>(m_bits) + found->first, m_plan->rate().scale};
+    return {pointer<const std::uint16_t>(m_bits) + found->first, found->rate.scale};
 }
 
 BranchCoin TowerPass::coinOf(const Flow& flow, int site) const
 {
     if (!flow.isMasked() || !m_plan->find(site))
         return {};
-    return {site, m_plan->rate(), m_plan->perturbation().seed, flow.tile.keys};
+    return {site, m_plan->rateOf(site), m_plan->perturbation().seed, flow.tile.keys};
 }
 
 bool TowerPass::isNoisy(const Flow& flow, std::initializer_list<int> sites) const
@@ -257,7 +256,7 @@ void TowerPass::attendMasked(Stream& stream, int block, const Flow& flow)
     args.seed = m_plan->perturbation().seed;
     args.sequenceKeys = flow.tile.keys;
     if (flow.isMasked())
-        args.rate = m_plan->rate();
+        args.rate = m_plan->rateOf(args.site);
     maskedAttention(stream, args);
 }
 

@@ -35,12 +35,11 @@ std::vector<std::uint16_t> bitsOf(const std::shared_ptr<Device>& device, double 
     const Tensor keyMemory = Tensor::empty(device, {count, Index{sizeof(SequenceKey)}}, DType::U8);
     stream->copy(keyMemory.data(), keys.data(), keyMemory.bytes());
     MaskArguments args;
-    args.rate = dropRate(p);
     args.keys = static_cast<const SequenceKey*>(keyMemory.data());
     args.sequences = count;
     Index total = 0;
     for (const auto& [number, elements] : sites) {
-        args.add(number, elements, total);
+        args.add(number, elements, total, dropRate(p));
         total += count * elements / kMaskBlock;
     }
     const Tensor bits = Tensor::zeros(*stream, device, {total}, DType::U16);

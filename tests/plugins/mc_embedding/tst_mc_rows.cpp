@@ -104,17 +104,17 @@ void TestMcRows::dropoutAndLinearHaveTheirMoments()
     const Tensor keyMemory = bench.keys(keys), values = bench.put<float>({1, kColumns}, y);
     const Tensor bits = bench.space({kPasses}, DType::U16), out = bench.space({kPasses, kColumns});
     MaskArguments draw;
-    draw.rate = dropRate(0.25);
+    const DropRate rate = dropRate(0.25);
     draw.keys = static_cast<const SequenceKey*>(keyMemory.data());
     draw.sequences = kPasses;
     draw.bits = static_cast<std::uint16_t*>(bits.data());
-    draw.add(4, kColumns, 0);
+    draw.add(4, kColumns, 0, rate);
     maskBits(*bench.stream, draw);
     MaskRowsArguments args;
     args.rows = kPasses;
     args.columns = kColumns;
     args.x = source(values, 1, 1);
-    args.mask[0] = {draw.bits, draw.rate.scale};
+    args.mask[0] = {draw.bits, rate.scale};
     args.y = out.data();
     maskRows(*bench.stream, args);
     const auto masked = bench.host(out);
@@ -269,12 +269,12 @@ void TestMcRows::branchesAreAddedAndNormed()
     const Tensor keyMemory = bench.keys(keys);
     const Tensor bits = bench.space({2 * kRows * kColumns / 16}, DType::U16);
     MaskArguments draw;
-    draw.rate = dropRate(0.3);
+    const DropRate rate = dropRate(0.3);
     draw.keys = static_cast<const SequenceKey*>(keyMemory.data());
     draw.sequences = kSequences;
     draw.bits = static_cast<std::uint16_t*>(bits.data());
-    draw.add(3, kTokens * kColumns, 0);
-    draw.add(6, kTokens * kColumns, kRows * kColumns / 16);
+    draw.add(3, kTokens * kColumns, 0, rate);
+    draw.add(6, kTokens * kColumns, kRows * kColumns / 16, rate);
     maskBits(*bench.stream, draw);
     const Tensor branchRows = bench.put<float>({2, kTokens, kColumns}, branch),
                  x = bench.put<float>({kRows, kColumns}, residual),
@@ -286,8 +286,8 @@ void TestMcRows::branchesAreAddedAndNormed()
     args.columns = kColumns;
     args.branch = source(branchRows, kTokens, 2, 3);
     args.residual = source(x, kTokens);
-    args.first = {draw.bits, draw.rate.scale};
-    args.last = {draw.bits + kRows * kColumns / 16, draw.rate.scale};
+    args.first = {draw.bits, rate.scale};
+    args.last = {draw.bits + kRows * kColumns / 16, rate.scale};
     args.coin = {11, dropRate(0.5), 42, draw.keys};
     args.x = static_cast<float*>(x.data());
     args.norm = {static_cast<const float*>(weights.data()),
@@ -303,8 +303,8 @@ void TestMcRows::branchesAreAddedAndNormed()
         for (Index c = 0; c < kColumns; ++c) {
             const auto factor = [&](int site) {
                 const bool drops =
-                    isDropped(draw.rate, 42, key, site, Purpose::Dropout, token * kColumns + c);
-                return drops ? 0.0 : static_cast<double>(draw.rate.scale);
+                    isDropped(rate, 42, key, site, Purpose::Dropout, token * kColumns + c);
+                return drops ? 0.0 : static_cast<double>(rate.scale);
             };
             const Index image = (3 + sequence) % 2;
             const double value =
