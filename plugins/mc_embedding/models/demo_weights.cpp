@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "plugins/mc_embedding/compute/mask_math.h"
+#include "plugins/mc_embedding/models/demo_values.h"
 #include "plugins/mc_embedding/models/vision_model.h"
 
 namespace vergence::mc_embedding {
@@ -46,16 +47,16 @@ DemoValue demoValue(const Parameter& parameter)
 
 } // namespace
 
-void setDemoWeights(Stream& stream, Encoder& encoder, std::uint64_t seed)
+void setDemoValues(Stream& stream, ParameterSet& parameters, std::uint64_t seed,
+                   std::uint32_t firstOwner)
 {
-    ParameterSet& parameters = encoder.parameters();
     std::vector<float> values;
     for (int i = 0; i < parameters.count(); ++i) {
         const Parameter& parameter = parameters[i];
         const DemoValue how = demoValue(parameter);
         values.assign(static_cast<std::size_t>(parameter.value.size()),
                       static_cast<float>(how.mean));
-        const SequenceKey key{static_cast<std::uint32_t>(i), 0};
+        const SequenceKey key{firstOwner + static_cast<std::uint32_t>(i), 0};
         for (std::size_t e = 0; how.deviation != 0 && e < values.size(); e += 4) {
             const FourNormals normal =
                 fourNormals(seed, key, 0, Purpose::DemoWeights, static_cast<Index>(e / 4));
@@ -64,6 +65,11 @@ void setDemoWeights(Stream& stream, Encoder& encoder, std::uint64_t seed)
         }
         stream.copy(parameter.value.data(), values.data(), values.size() * sizeof(float));
     }
+}
+
+void setDemoWeights(Stream& stream, Encoder& encoder, std::uint64_t seed)
+{
+    setDemoValues(stream, encoder.parameters(), seed);
     encoder.refreshWeights(stream);
 }
 

@@ -1,13 +1,16 @@
 #include <charconv>
 #include <cmath>
 #include <numbers>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "core/artifact/artifact_store.h"
+#include "core/base/error.h"
 #include "core/compute/rng.h"
 #include "plugins/mc_embedding/compute/perturbation.h"
 #include "plugins/mc_embedding/models/text_model.h"
+#include "plugins/mc_embedding/models/text_passes.h"
 
 namespace vergence::mc_embedding {
 
@@ -29,12 +32,39 @@ double normal(std::uint32_t a, std::uint32_t b)
     return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
 }
 
+/// A tower that reads bytes, as CLIP's: causal, pooled at its largest id.
+TextShape byteTower(Index feature)
+{
+    TextShape shape;
+    shape.key = "bytes";
+    shape.width = 64;
+    shape.hidden = 128;
+    shape.feature = feature;
+    shape.layers = 2;
+    shape.heads = 2;
+    shape.context = 80;
+    shape.vocabulary = 259;
+    return shape;
+}
+
+/// 0 is padding; a byte b is b + 1; the start 257, the end 258.
+std::vector<int> bytesOf(const std::string& text, std::size_t context)
+{
+    std::vector<int> ids{257};
+    for (const char c : text.substr(0, context - 2))
+        ids.push_back(static_cast<unsigned char>(c) + 1);
+    ids.push_back(258);
+    return ids;
+}
+
 class DemoTextModel final : public TextModel {
 public:
-    DemoTextModel(std::string key, std::size_t dimensions, std::uint64_t seed)
+    DemoTextModel(std::string key, std::size_t dimensions, std::uint64_t seed,
+                  std::shared_ptr<Device> device)
         : m_key(std::move(key)),
           m_dimensions(dimensions),
-          m_seed(seed)
+          m_seed(seed),
+          m_device(std::move(device))
     {
     }
     std::string describe() const override
@@ -44,12 +74,28 @@ public:
     }
     double logitScale() const override { return 100; }
     double logitBias() const override { return 0; }
+    std::string identity() const override
+    {
+        return fmt::format("demo {} {}", m_seed, m_dimensions);
+    }
     Matrix encode(Stream&, const std::vector<std::string>& prompts, const std::string&) override
     {
         Matrix features(prompts.size(), m_dimensions);
         for (std::size_t i = 0; i < prompts.size(); ++i)
             fill(prompts[i], &features(i, 0));
         return features;
+    }
+    Matrix encodeMasked(Stream& stream, const std::vector<std::string>& prompts, const std::string&,
+                        const Perturbation& dropout, std::span<const PassId> passes) override
+    {
+        expects(m_device != nullptr, "demoTextModel: masks need a device");
+        const TextShape shape = byteTower(static_cast<Index>(m_dimensions));
+        if (!m_tower)
+            m_tower.emplace(stream, m_device, shape, m_seed);
+        std::vector<TextContext> texts;
+        for (const std::string& prompt : prompts)
+            texts.push_back({prompt, bytesOf(prompt, static_cast<std::size_t>(shape.context))});
+        return maskedPasses(stream, *m_tower, texts, dropout, passes);
     }
 
 private:
@@ -71,15 +117,17 @@ private:
     std::string m_key;
     std::size_t m_dimensions;
     std::uint64_t m_seed;
+    std::shared_ptr<Device> m_device;
+    std::optional<TextTower> m_tower;
 };
 
 } // namespace
 
 std::unique_ptr<TextModel> demoTextModel(const std::string& key, std::size_t dimensions,
-                                         std::uint64_t seed)
+                                         std::uint64_t seed, std::shared_ptr<Device> device)
 {
     expects(dimensions > 0, "demoTextModel: features need at least one dimension");
-    return std::make_unique<DemoTextModel>(key, dimensions, seed);
+    return std::make_unique<DemoTextModel>(key, dimensions, seed, std::move(device));
 }
 
 } // namespace vergence::mc_embedding

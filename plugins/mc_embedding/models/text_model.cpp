@@ -1,5 +1,6 @@
 #include "plugins/mc_embedding/models/text_model.h"
 
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -9,11 +10,17 @@
 #include "core/artifact/tokenizer/tokenizer.h"
 #include "core/base/error.h"
 #include "plugins/mc_embedding/models/text_cache.h"
-#include "plugins/mc_embedding/models/text_tower.h"
+#include "plugins/mc_embedding/models/text_passes.h"
 
 namespace vergence::mc_embedding {
 
 TextModel::~TextModel() = default;
+
+Matrix TextModel::encodeMasked(Stream&, const std::vector<std::string>&, const std::string&,
+                               const Perturbation&, std::span<const PassId>)
+{
+    throw InputError("Masks need a text tower; these are features made elsewhere: " + describe());
+}
 
 namespace {
 
@@ -62,7 +69,7 @@ public:
         std::vector<std::string> cleaned, missing;
         std::set<std::string> asked;
         for (const std::string& prompt : prompts) {
-            cleaned.push_back(isSiglip() ? siglipText(prompt, cleaning) : clipText(prompt));
+            cleaned.push_back(cleanedText(prompt, cleaning));
             if (!m_cache.find(cleaned.back()) && asked.insert(cleaned.back()).second)
                 missing.push_back(cleaned.back());
         }
@@ -70,17 +77,29 @@ public:
             compute(stream, missing);
         Matrix features(prompts.size(), static_cast<std::size_t>(m_source.shape.feature));
         for (std::size_t i = 0; i < cleaned.size(); ++i) {
-            const std::vector<float>& feature = *m_cache.find(cleaned[i]);
-            std::copy(feature.begin(), feature.end(), &features(i, 0));
+            if (const std::vector<float>* feature = m_cache.find(cleaned[i])) // else: stopped
+                std::copy(feature->begin(), feature->end(), &features(i, 0));
         }
         return features;
     }
 
-private:
-    bool isSiglip() const { return m_source.shape.family == Family::Siglip; }
+    Matrix encodeMasked(Stream& stream, const std::vector<std::string>& prompts,
+                        const std::string& clean, const Perturbation& dropout,
+                        std::span<const PassId> passes) override
+    {
+        const auto cleaning = cleaningOf(clean);
+        std::vector<TextContext> texts;
+        for (const std::string& prompt : prompts) {
+            const std::string text = cleanedText(prompt, cleaning);
+            texts.push_back({text, contextOf(text)});
+        }
+        if (!m_tower)
+            m_tower.emplace(stream, m_device, m_weights, m_source);
+        return maskedPasses(stream, *m_tower, texts, dropout, passes);
+    }
 
     /// All that a feature depends on beside its text.
-    std::string identity() const
+    std::string identity() const override
     {
         const TextShape& shape = m_source.shape;
         std::string facts =
@@ -90,6 +109,13 @@ private:
             facts += " " + sha256OfFile(file);
         return sha256Hex(facts);
     }
+
+private:
+    std::string cleanedText(const std::string& prompt, SiglipCleaning cleaning) const
+    {
+        return isSiglip() ? siglipText(prompt, cleaning) : clipText(prompt);
+    }
+    bool isSiglip() const { return m_source.shape.family == Family::Siglip; }
 
     std::vector<int> contextOf(const std::string& text) const
     {
@@ -119,7 +145,9 @@ private:
         for (const std::string& text : texts)
             contexts.push_back(contextOf(text));
         const TextTower tower(stream, m_device, m_weights, m_source);
-        const Matrix features = tower.features(stream, contexts);
+        const Matrix features = tower.features(stream, contexts, isStopped);
+        if (isStopped && isStopped())
+            return;
         for (std::size_t i = 0; i < texts.size(); ++i) {
             const auto row =
                 features.values.begin() + static_cast<std::ptrdiff_t>(i * features.columns);
@@ -135,6 +163,7 @@ private:
     TextSource m_source;
     std::unique_ptr<Tokenizer> m_tokenizer;
     TextCache m_cache;
+    std::optional<TextTower> m_tower; ///< for masks
 };
 
 } // namespace
