@@ -85,13 +85,6 @@ Issues checkPasses(const C& c)
         issues.push_back(ruleWarning("trials",
                                      "One trial says nothing of repeatability; exp0, exp1, "
                                      "exp3 and exp4 need at least 2."));
-    if (c.runs("exp1") && c.compareP.size() < 2)
-        issues.push_back(ruleError(
-            "compare_p", "exp1 compares drop probabilities: name at least 2 in compare_p."));
-    if (c.runs("exp3") && c.comparePlacements.size() < 2)
-        issues.push_back(
-            ruleError("compare_placements",
-                      "exp3 compares placements: name at least 2 in compare_placements."));
     if (c.runs("exp4") && c.models.size() < 2)
         issues.push_back(
             ruleWarning("models", "exp4 compares models; with one model its comparison is empty."));
@@ -176,12 +169,55 @@ Issues checkFolders(const C& c)
     return issues;
 }
 
+/// What the later experiments ask for.
+Issues checkLater(const C& c)
+{
+    Issues issues;
+    const auto refuse = [&](const char* key, std::string sentence) {
+        issues.push_back(ruleError(key, std::move(sentence)));
+    };
+    if (c.exp1Rates.size() == 1)
+        refuse("exp1_rates", "exp1 compares drop probabilities: name at least 2, or none for its "
+                             "own.");
+    if (c.exp3Placements.size() == 1)
+        refuse("exp3_placements", "exp3 compares placements: name at least 2, or none for its "
+                                  "own.");
+    if (c.exp8Prompts.size() == 1)
+        refuse("exp8_prompts", "exp8 needs at least 2 prompts, or none for its own.");
+    for (const char* name : {"exp1", "exp11"}) {
+        if (c.runs(name) && c.kind != "dropout")
+            refuse("kind",
+                   fmt::format("{} varies the drop probability: set kind = \"dropout\".", name));
+    }
+    if (c.runs("mean_convergence") && c.passes.size() < 2)
+        refuse("passes", "mean_convergence fits a line through several T: name at least 2.");
+    if (c.runs("exp9") && c.exp9Frames.empty() && !paintsImages(c))
+        issues.push_back(
+            ruleWarning("exp9_frames", "exp9 needs the frames of a tracker; it will be left out."));
+    std::error_code code;
+    if (!c.exp9Frames.empty() && !std::filesystem::is_regular_file(c.exp9Frames, code))
+        refuse("exp9_frames", fmt::format("{} is not a file: exp9_frames.", c.exp9Frames.string()));
+    for (const std::string& name : c.exp3Placements) {
+        try {
+            const Placement placement = placementOf(c, name);
+            if (!contains(placementPresets(), placement.preset))
+                refuse("exp3_placements",
+                       fmt::format("There is no placement {}; there are {}.", placement.preset,
+                                   fmt::join(placementPresets(), ", ")));
+        } catch (const ContractError& failure) {
+            refuse("exp3_placements", failure.what());
+        }
+    }
+    return issues;
+}
+
 } // namespace
 
 void addRules(SchemaBuilder<McEmbeddingConfig>& builder)
 {
     builder.rule("names", checkLists);
     builder.rule("study", checkPasses);
+    builder.rule("later", checkLater);
     builder.rule("perturbation", checkPerturbation);
     builder.rule("folders", checkFolders);
 }

@@ -31,11 +31,14 @@ void addGeneral(Builder& b)
     b.group("general");
     b.add("experiment", &C::experiment)
         .title("Experiments")
-        .count(1, 16)
+        .count(1, 32)
         .help("What is worked out from the measurements: exp0 (repeatability), exp0b (shape of the "
               "cloud), exp4 (models side by side), exp5 (against zero-shot ambiguity), phase1 (all "
-              "of these), exp1 (over p), exp3 (over placements), degradation, conformal, "
-              "mnist_grid. Passes that several need are run once.");
+              "of these), exp1 (ranks over p), exp2 (painted against natural), exp3 (placements), "
+              "exp6 (linear leverage), exp7 (degraded copies as noise of the data), exp8 (space of "
+              "texts), exp9 (tracking), exp10 (text tower), exp11 (rates by depth), "
+              "mean_convergence, degradation, conformal, mnist_grid. Passes that several need are "
+              "run once.");
     b.add("seed", &C::seed).help("Seed of masks, sampling, demo weights and demo images.");
     b.add("mask_identity", &C::maskIdentity)
         .choices({"content", "index"})
@@ -192,7 +195,7 @@ void addStudy(Builder& b)
     b.add("compare_p", &C::compareP)
         .range(0, 0.9)
         .advanced()
-        .help("Measure each model once per drop probability of this list; exp1 uses it.");
+        .help("Measure each model once per drop probability of this list.");
     b.add("compare_blocks", &C::compareBlocks)
         .range(0, 100)
         .advanced()
@@ -202,6 +205,46 @@ void addStudy(Builder& b)
         .count(1, 16)
         .help("Degraded copies for the experiment degradation, under the masks of the clean "
               "image: blurN (radius), downN (factor), jpegN (quality), occludeX (share).");
+}
+
+void addLater(Builder& b)
+{
+    b.group("later");
+    b.add("exp1_rates", &C::exp1Rates)
+        .title("Rates of exp1")
+        .range(1e-6, 0.9)
+        .advanced()
+        .help("Drop probabilities of exp1; empty: 0.001 to 0.1.");
+    b.add("exp2_each", &C::exp2Each)
+        .title("Pictures of exp2")
+        .range(2, 1000)
+        .advanced()
+        .help("Pictures of each group of exp2: solid, gradient, noise; and so many of the study's "
+              "own as natural ones.");
+    b.add("exp3_placements", &C::exp3Placements)
+        .title("Placements of exp3")
+        .advanced()
+        .help("Placements of exp3, \"+\" adds extra sites; empty: A attention_only, B mlp_only, C "
+              "stochastic_depth, D fc2 of the last block, E all_linear.");
+    b.add("exp8_prompts", &C::exp8Prompts)
+        .title("Prompts of exp8")
+        .advanced()
+        .help("Texts that span the space of exp8, at least 2; empty: twenty everyday scenes.");
+    b.add("exp9_frames", &C::exp9Frames)
+        .title("Frames of exp9")
+        .help("JSON with the frames of a tracker: tracks, truth, motion and appearance costs, "
+              "uncertainty of the detections. Demo models make their own where it is empty.");
+    b.add("exp10_prompts", &C::exp10Prompts)
+        .title("Prompts of exp10")
+        .range(10, 1500)
+        .advanced()
+        .help("Prompts of exp10, in five styles from vague to exact.");
+    b.add("exp11_candidates", &C::exp11Candidates)
+        .title("Candidates of exp11")
+        .range(1, 99)
+        .advanced()
+        .help("Settings of exp11 beside p everywhere, drawn log-uniformly from 0.001 to 0.1 for "
+              "each quarter of the depth.");
 }
 
 void addJudgement(Builder& b)
@@ -270,6 +313,7 @@ Builder builder()
     addImages(b);
     addPerturbation(b);
     addStudy(b);
+    addLater(b);
     addJudgement(b);
     addEngine(b);
     addRules(b);
@@ -310,9 +354,11 @@ McEmbeddingConfig readMcEmbeddingConfig(const Config& config)
 
 const std::vector<std::string>& experimentNames()
 {
-    static const std::vector<std::string> kNames{"exp0",      "exp0b",     "exp4", "exp5",
-                                                 "phase1",    "exp1",      "exp3", "degradation",
-                                                 "conformal", "mnist_grid"};
+    static const std::vector<std::string> kNames{
+        "exp0",        "exp0b",     "exp4",      "exp5",  "phase1",
+        "exp1",        "exp2",      "exp3",      "exp6",  "exp7",
+        "exp8",        "exp9",      "exp10",     "exp11", "mean_convergence",
+        "degradation", "conformal", "mnist_grid"};
     return kNames;
 }
 

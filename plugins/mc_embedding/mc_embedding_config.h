@@ -48,6 +48,13 @@ struct McEmbeddingConfig {
     std::vector<int> compareBlocks;
     std::vector<std::string> degradations = {"blur5", "blur15", "down4", "down8"};
 
+    std::vector<double> exp1Rates; ///< empty: those of the experiment
+    int exp2Each = 10;
+    std::vector<std::string> exp3Placements; ///< empty: types A to E
+    std::vector<std::string> exp8Prompts;    ///< empty: built in
+    std::filesystem::path exp9Frames;
+    int exp10Prompts = 1000, exp11Candidates = 24;
+
     std::filesystem::path classMap, textFeatures;
     std::vector<std::string> templates = {"a photo of a {}", "a {}", "an image of a {}"};
     std::string clean = "canonicalize";

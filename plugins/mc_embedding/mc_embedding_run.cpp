@@ -8,10 +8,14 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/plugin/plugin_registry.h"
+#include "plugins/mc_embedding/report/report_content.h"
 #include "plugins/mc_embedding/report/study_report.h"
+#include "plugins/mc_embedding/study/experiments/association.h"
 #include "plugins/mc_embedding/study/forecast.h"
+#include "plugins/mc_embedding/study/labels.h"
 #include "plugins/mc_embedding/study/live_report.h"
 #include "plugins/mc_embedding/study/study_files.h"
+#include "plugins/mc_embedding/study/summaries.h"
 
 namespace vergence::mc_embedding {
 
@@ -60,7 +64,14 @@ void McEmbeddingRun::prepare(RunContext& context)
     m_source = std::make_unique<ImageSource>(m_config, cacheFolderOf(m_config),
                                              context.artifacts().folder().root / "checkpoints" /
                                                  "painted");
+    m_painted = std::make_unique<ImageSource>(m_config, cacheFolderOf(m_config),
+                                              context.artifacts().folder().root / "checkpoints" /
+                                                  "painted_exp2");
     m_source->list(context, m_plan.images);
+    checkClasses(context);
+    if (m_config.runs("exp9") && !m_config.exp9Frames.empty())
+        m_state.association =
+            toJson(associationStudy(readTrackingFrames(m_config.exp9Frames))).dump();
     context.phase(2, 3, "reading weights");
     const bool isOpen = openSession(context);
     if (!isOpen && !context.stopRequested()) {
@@ -71,6 +82,27 @@ void McEmbeddingRun::prepare(RunContext& context)
     }
     if (isOpen)
         m_session->open(context);
+}
+
+/// Want of class names is told before anything is measured, not when the first model is done.
+void McEmbeddingRun::checkClasses(RunContext& context) const
+{
+    if (std::none_of(m_plan.models.begin(), m_plan.models.end(),
+                     [](const ModelPlan& plan) { return plan.judges; }))
+        return;
+    try {
+        studyClasses(m_source->drawn(),
+                     m_config.classMap.empty() ? ClassMap{} : readClassMap(m_config.classMap));
+    } catch (const InputError& failure) {
+        const auto needsClasses = [](const std::string& name) {
+            return name == "exp5" || name == "conformal" || name == "exp6";
+        };
+        if (std::all_of(m_config.experiment.begin(), m_config.experiment.end(), needsClasses))
+            throw;
+        context.warn("W-CLASSES", fmt::format("Images cannot be judged against text, everything "
+                                              "else is measured: {}",
+                                              failure.what()));
+    }
 }
 
 bool McEmbeddingRun::hasWeights(const std::string& model) const
@@ -103,9 +135,9 @@ bool McEmbeddingRun::openSession(RunContext& context)
             m_wide.contains(plan.label) ? DType::BF16 : computeType(m_config, m_isCpu);
         try {
             m_session = std::make_unique<ModelSession>(
-                context, ModelSession::Parts{m_config, plan, *m_source, m_state, m_meter,
-                                             context.artifacts().folder().checkpoints() / "chunks",
-                                             compute});
+                context, ModelSession::Parts{
+                             m_config, plan, *m_source, *m_painted, m_state, m_meter,
+                             context.artifacts().folder().checkpoints() / "chunks", compute});
         } catch (const InputError& failure) {
             leaveOut(context, plan, failure.what());
             continue;
@@ -319,16 +351,47 @@ void McEmbeddingRun::publish(RunContext& context, bool isForced)
     m_publishedAt = now;
 }
 
+/// What a stopped run can report: models whose images are all in, the others as left out.
+StudyState McEmbeddingRun::completePart() const
+{
+    StudyState part = m_state;
+    part.models.clear();
+    for (const ModelPlan& plan : m_plan.models) {
+        const auto found =
+            std::find_if(m_state.models.begin(), m_state.models.end(),
+                         [&](const ModelStudy& study) { return study.label == plan.label; });
+        if (found != m_state.models.end() && isComplete(*found))
+            part.models.push_back(*found);
+        else
+            part.skippedModels.emplace(plan.label, "the run was stopped before it was measured.");
+    }
+    return part;
+}
+
+/// Tables alone: charts take a while, and a run that is stopped ends at once.
+void McEmbeddingRun::writePartialReport(ArtifactStore& artifacts) const
+{
+    const StudyState part = completePart();
+    if (part.models.empty())
+        return;
+    Report report = reportOf(part);
+    report.verdict = "Partial, the run was stopped. " + report.verdict;
+    artifacts.writeText("report/report.html", toHtml(report), "report", "Report, partial");
+    artifacts.writeText("report/report.md", toMarkdown(report), "report",
+                        "Report as Markdown, partial");
+}
+
 void McEmbeddingRun::finish(RunContext& context)
 {
     m_state.skippedImages.clear(); // finish() is repeated after a full disk
     for (const SkippedImage& skipped : m_source->skipped())
         m_state.skippedImages.push_back(skipped.path + ": " + skipped.reason);
     writeStudy(context.artifacts(), m_state);
-    // Charts take a while: a run that is stopped ends at once and draws them when it is complete.
     if (isDone())
         writeReport(context.artifacts(), m_state,
                     [this](std::size_t image) { return m_source->thumbnail(image); });
+    else
+        writePartialReport(context.artifacts());
     reportTables(context, m_state);
     publish(context, true);
 }

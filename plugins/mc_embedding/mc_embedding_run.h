@@ -31,6 +31,9 @@ private:
     bool isDone() const { return m_model >= m_plan.models.size(); }
     bool openSession(RunContext& context);
     bool hasWeights(const std::string& model) const;
+    void checkClasses(RunContext& context) const;
+    StudyState completePart() const;
+    void writePartialReport(ArtifactStore& artifacts) const;
     void leaveOut(RunContext& context, const ModelPlan& plan, const std::string& reason);
     void restartInBf16(RunContext& context, const std::string& reason);
     void closeSession();
@@ -44,7 +47,7 @@ private:
     StudyPlan m_plan;
     StudyState m_state;
     WorkMeter m_meter;
-    std::unique_ptr<ImageSource> m_source;
+    std::unique_ptr<ImageSource> m_source, m_painted; ///< of the study; of exp2
     std::unique_ptr<ModelSession> m_session;
     StudyViews m_views;
     std::size_t m_model = 0;

@@ -11,6 +11,7 @@
 #include "plugins/mc_embedding/mc_embedding_config.h"
 #include "plugins/mc_embedding/report/published.h"
 #include "plugins/mc_embedding/statistics/decision.h"
+#include "plugins/mc_embedding/study/later_results.h"
 
 namespace vergence::mc_embedding {
 
@@ -283,6 +284,30 @@ ReportSection folded(std::string title, ReportTable table)
     return section;
 }
 
+/// Tables of the later experiments, a section each.
+std::vector<ReportSection> laterSections(const StudyState& state)
+{
+    std::vector<ReportSection> sections;
+    for (const StudyTable& table : laterTables(state)) {
+        ReportTable shown;
+        shown.rows.emplace_back();
+        for (const std::string& column : table.columns)
+            shown.rows.front().push_back({column});
+        for (const auto& row : table.rows) {
+            auto& cells = shown.rows.emplace_back();
+            for (const nlohmann::json& cell : row)
+                cells.push_back({cell.is_string()           ? cell.get<std::string>()
+                                 : cell.is_number_integer() ? cell.dump()
+                                 : cell.is_number()         ? shortNumber(cell.get<double>())
+                                                            : "–"});
+        }
+        if (!table.note.empty())
+            shown.notes.push_back(table.note);
+        sections.push_back({.title = table.title, .tables = {std::move(shown)}});
+    }
+    return sections;
+}
+
 } // namespace
 
 Report reportOf(const StudyState& state, std::vector<ReportSection> figures)
@@ -299,6 +324,7 @@ Report reportOf(const StudyState& state, std::vector<ReportSection> figures)
     std::vector<ReportSection>& sections = report.sections;
     sections.push_back(resultsSection(state));
     sections.push_back(folded("Reliability of every model, T and space", reliabilityTable(state)));
+    std::ranges::move(laterSections(state), std::back_inserter(sections));
     std::ranges::move(figures, std::back_inserter(sections));
     ReportSection changed{"Settings that differ from their defaults"};
     changed.tables.push_back(settingsTable(state, true));

@@ -66,6 +66,11 @@ void prepareStudy(ModelStudy& study, const MeasurementPlan& plan, std::size_t im
     study.geometry.reset();
     study.clouds.clear();
     study.degraded.clear();
+    study.ways.clear();
+    study.degradedFeatures.clear();
+    study.synthetic.reset();
+    study.prompts.reset();
+    study.texts.reset();
 }
 
 void addChunk(ModelStudy& study, const ChunkResult& chunk)
@@ -102,6 +107,81 @@ void addDegradedChunk(ModelStudy& study, const MeasurementPlan& plan, const Chun
                                                        study.means.rows, kUnknown));
     }
     putScores(chunk, chunk.scores.at("trace_pre"), found->trace);
+}
+
+namespace {
+
+/// [K, B] at the largest T of a chunk into columns first … of [K, N].
+void putColumns(const ChunkResult& chunk, const std::string& score, Matrix& target)
+{
+    const std::vector<double>& values = chunk.scores.at(score);
+    const auto k = static_cast<std::size_t>(chunk.trials);
+    const std::size_t from = (chunk.passes.size() - 1) * k * chunk.images;
+    for (std::size_t trial = 0; trial < k; ++trial)
+        std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(from + trial * chunk.images),
+                    chunk.images, &target(trial, chunk.first));
+}
+
+WayScores& wayOf(ModelStudy& study, const MeasurementPlan& plan)
+{
+    for (WayScores& way : study.ways) {
+        if (way.experiment == plan.experiment && way.name == plan.way)
+            return way;
+    }
+    WayScores& way = study.ways.emplace_back();
+    way.experiment = plan.experiment;
+    way.name = plan.way;
+    way.p = plan.variant.p;
+    way.rates = plan.groupRates;
+    return way;
+}
+
+void addFeatures(ModelStudy& study, const std::string& degradation, const ChunkResult& chunk)
+{
+    Matrix& features = study.degradedFeatures[degradation];
+    if (features.values.empty())
+        features = Matrix(study.means.rows, chunk.dimensions, kUnknown);
+    std::copy(chunk.deterministic.begin(), chunk.deterministic.end(), &features(chunk.first, 0));
+}
+
+} // namespace
+
+void addLaterChunk(ModelStudy& study, const MeasurementPlan& plan, const ChunkResult& chunk,
+                   const std::vector<std::string>& groups)
+{
+    const auto trials = static_cast<std::size_t>(chunk.trials);
+    const auto reserved = [&](Matrix& matrix, std::size_t columns) -> Matrix& {
+        if (matrix.values.empty())
+            matrix = Matrix(trials, columns, kUnknown);
+        return matrix;
+    };
+    switch (plan.kind) {
+    case MeasurementPlan::Kind::Way: {
+        WayScores& way = wayOf(study, plan);
+        putColumns(chunk, "trace_pre", reserved(way.trace, study.means.rows));
+        if (chunk.scores.contains("anisotropy") && plan.experiment == "exp3")
+            putColumns(chunk, "anisotropy", reserved(way.anisotropy, study.means.rows));
+        return;
+    }
+    case MeasurementPlan::Kind::Features:
+        return addFeatures(study, plan.degradation, chunk);
+    case MeasurementPlan::Kind::Synthetic:
+        if (!study.synthetic)
+            study.synthetic.emplace().groups = groups;
+        return putColumns(chunk, "trace_pre", reserved(study.synthetic->trace, groups.size()));
+    case MeasurementPlan::Kind::Texts:
+        return putColumns(chunk, "trace_pre", study.texts->trace);
+    default:
+        throw ContractError("addLaterChunk: clean and degraded chunks have places of their own");
+    }
+}
+
+void addCleanWay(ModelStudy& study, const MeasurementPlan& plan)
+{
+    WayScores& way = wayOf(study, plan);
+    way.trace = study.scores.at("trace_pre").back();
+    if (plan.experiment == "exp3")
+        way.anisotropy = study.scores.at("anisotropy").back();
 }
 
 bool wantsWeightedScores(const MeasurementPlan& plan)

@@ -95,7 +95,10 @@ bool ChunkMeasurement::adopt(const ChunkResult& earlier)
     const int reached = earlier.passes.back(), wanted = m_plan.passes.back();
     const bool isWhole = reached == wanted;
     const bool needsPasses = m_needsShapes || m_plan.geometryTrials > 0;
-    if (reached > wanted || earlier.images != m_result.images ||
+    const bool lacksClouds =
+        m_plan.needsClouds && !m_images.clouds.empty() &&
+        (!isWhole || earlier.trials != m_plan.trials || earlier.cloudImages != m_images.clouds);
+    if (lacksClouds || reached > wanted || earlier.images != m_result.images ||
         earlier.dimensions != m_result.dimensions || (!isWhole && needsPasses) ||
         (m_needsVariances && earlier.variances.empty()) ||
         earlier.geometryTrials < std::min(m_plan.geometryTrials, earlier.trials))

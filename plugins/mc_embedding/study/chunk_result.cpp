@@ -66,8 +66,9 @@ std::vector<HostTensor> ChunkResult::tensors() const
         if (!values.empty())
             list.push_back(HostTensor::from<double>(name, std::move(shape), std::span(values)));
     };
-    list.push_back(
-        HostTensor::from<float>("deterministic", {b, d}, std::span(std::as_const(deterministic))));
+    if (d > 0)
+        list.push_back(HostTensor::from<float>("deterministic", {b, d},
+                                               std::span(std::as_const(deterministic))));
     for (const auto& [name, values] : scores)
         add("scores." + name, {t, k, b}, values);
     add("variances", {t, k, b, d}, variances);
@@ -110,13 +111,15 @@ ChunkResult ChunkResult::from(const SafetensorsFile& file, const std::string& so
     } catch (const nlohmann::json::exception& failure) {
         throw InputError(fmt::format("The layout of {} is damaged: {}", source, failure.what()));
     }
-    if (result.passes.empty() || result.trials < 1 || result.images < 1)
+    if (result.passes.empty() || result.trials < 0 || result.images < 1)
         throw InputError(fmt::format("{} holds no measurement.", source));
     const std::size_t b = result.images, d = result.dimensions, t = result.passes.size(),
                       k = static_cast<std::size_t>(result.trials),
                       g = static_cast<std::size_t>(result.geometryTrials);
-    result.deterministic = valuesOf<float>(file, "deterministic", b * d, source);
-    result.moments = valuesOf<double>(file, "moments", k * 4 * b * d, source);
+    if (d > 0) // else texts
+        result.deterministic = valuesOf<float>(file, "deterministic", b * d, source);
+    if (k > 0 && d > 0) // else features alone
+        result.moments = valuesOf<double>(file, "moments", k * 4 * b * d, source);
     if (file.find("variances") != nullptr)
         result.variances = valuesOf<double>(file, "variances", t * k * b * d, source);
     for (const HostTensor& tensor : file.tensors) {

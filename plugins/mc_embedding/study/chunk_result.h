@@ -15,13 +15,14 @@ namespace vergence::mc_embedding {
 /// What was measured of the images [first, first + images) of a study. Layouts are those of the
 /// file; everything but features is F64.
 struct ChunkResult {
-    std::size_t first = 0, images = 0, dimensions = 0;
+    std::size_t first = 0, images = 0, dimensions = 0; ///< of texts no features are kept: 0
     int trials = 0;
     std::vector<int> passes;
     std::vector<float> deterministic;                  ///< [B, D]
     std::map<std::string, std::vector<double>> scores; ///< [T, K, B]; Weighted ones are not there
     std::vector<double> variances; ///< [T, K, B, D], where Weighted scores are wanted; else empty
-    std::vector<double> moments;   ///< [K, 4, B, D]: S1, S2, post S1, post S2 at the largest T
+    std::vector<double> moments;   ///< [K, 4, B, D]: S1, S2, post S1, post S2 at the largest T;
+                                   ///< empty where K = 0 and for texts
     int geometryTrials = 0;
     std::map<std::string, std::vector<double>> geometry; ///< [K', B]
     std::vector<double> eigenvaluesPre, eigenvaluesPost; ///< [K', B, 10]

@@ -9,10 +9,14 @@ namespace vergence::mc_embedding {
 std::vector<Workload> workloadsOf(const StudyPlan& plan)
 {
     std::vector<Workload> workloads;
-    for (const ModelPlan& model : plan.models)
-        for (const MeasurementPlan& measurement : model.measurements)
-            workloads.push_back({*towerShape(model.model), double(measurement.images),
-                                 double(measurement.trials), double(measurement.passes.back())});
+    for (const ModelPlan& model : plan.models) {
+        for (const MeasurementPlan& measurement : model.measurements) {
+            if (measurement.kind != MeasurementPlan::Kind::Texts)
+                workloads.push_back({*towerShape(model.model), double(measurement.images),
+                                     double(measurement.trials),
+                                     double(measurement.passes.back())});
+        }
+    }
     return workloads;
 }
 

@@ -53,6 +53,20 @@ void ImageSource::list(RunContext& context, int count)
                                              m_drawn.images.size(), options.count));
 }
 
+void ImageSource::paintSynthetic(std::size_t each, int side, const ImageSet& natural)
+{
+    writeSyntheticImages(m_painted, each, side, m_config.seed);
+    SamplingOptions options = samplingOf(m_config, static_cast<int>(3 * each));
+    options.sampling = "stratified";
+    m_drawn = sampleFolder(m_painted, options);
+    for (std::size_t i = 0; i < std::min(each, natural.images.size()); ++i) {
+        StudyImage image = natural.images[i];
+        image.path = (natural.folder / image.path).generic_string();
+        image.label = "natural";
+        m_drawn.images.push_back(std::move(image));
+    }
+}
+
 bool ImageSource::open(RunContext& context, const Preprocess& how, const std::string& degradation)
 {
     const std::string key = how.fingerprint() + "/" + degradation;

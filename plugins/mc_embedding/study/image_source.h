@@ -22,6 +22,10 @@ public:
 
     /// Draws at most `count` pictures. Throws InputError where there are none.
     void list(RunContext& context, int count);
+    /// Instead: paints `each` pictures of solid, gradient and noise, and adds as many of `natural`.
+    void paintSynthetic(std::size_t each, int side, const ImageSet& natural);
+    /// What list() drew, whether or not it can be used.
+    const ImageSet& drawn() const { return m_drawn; }
     /// Makes one way of preprocessing and degradation the current one, decoding what is missing.
     /// False where a stop was requested meanwhile: call again. The first call settles which
     /// pictures can be used; a later one throws InputError where more of them fail.

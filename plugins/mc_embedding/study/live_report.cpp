@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "plugins/mc_embedding/statistics/reliability.h"
+#include "plugins/mc_embedding/study/later_results.h"
 #include "plugins/mc_embedding/study/study_numbers.h"
 
 namespace vergence::mc_embedding {
@@ -94,6 +95,11 @@ void reportTables(RunContext& context, const StudyState& state)
                     {"model", "T", "space", "mean", "Spearman", "SNR", "ICC", "ICC low", "ICC high",
                      "T for ICC 0.75", "status"}},
                    {"rows", rows}});
+    for (const StudyTable& table : laterTables(state))
+        context.table({{"id", table.id},
+                       {"title", table.title},
+                       {"columns", table.columns},
+                       {"rows", table.rows}});
     if (!paired.empty())
         context.table({{"id", "degradation"},
                        {"title", "Degraded copies under the same masks"},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,6 +12,9 @@
 #include "core/base/log.h"
 #include "plugins/mc_embedding/study/ambiguity.h"
 #include "plugins/mc_embedding/study/assembly.h"
+#include "plugins/mc_embedding/study/experiments/leverage.h"
+#include "plugins/mc_embedding/study/experiments/semantic_space.h"
+#include "plugins/mc_embedding/study/experiments/text_uncertainty.h"
 #include "plugins/mc_embedding/study/live_report.h"
 #include "plugins/mc_embedding/study/score_kinds.h"
 
@@ -31,7 +35,9 @@ std::string precisionText(DType compute)
 /// Whether a stored chunk is just what is wanted, so that nothing need be computed.
 bool satisfies(const ChunkResult& chunk, const MeasurementPlan& plan)
 {
-    if (chunk.trials != plan.trials || chunk.passes != plan.passes ||
+    const bool lacksClouds =
+        plan.needsClouds && chunk.cloudImages.empty(); // another run had no use for them
+    if (lacksClouds || chunk.trials != plan.trials || chunk.passes != plan.passes ||
         chunk.geometryTrials != plan.geometryTrials ||
         (wantsWeightedScores(plan) && chunk.variances.empty()))
         return false;
@@ -68,9 +74,14 @@ void ModelSession::loadModel(RunContext& context)
         m_vision.preprocess.filter = c.filter == "bicubic" ? Filter::Bicubic : Filter::Bilinear;
     m_vision.preprocess.floorsCrop = c.crop == "floor";
     m_vision.preprocess.rotatesByExif = c.exif;
+    perturb(m_p.plan.variant);
+}
+
+void ModelSession::perturb(const Variant& variant)
+{
     Encoder& encoder = *m_vision.encoder;
-    encoder.setPerturbation(liveSites(encoder.tower(), m_p.plan.variant.placement),
-                            perturbationOf(c, m_p.plan.variant.p));
+    encoder.setPerturbation(liveSites(encoder.tower(), variant.placement),
+                            perturbationOf(m_p.config, variant));
 }
 
 /// The model's entry in the state, before the first pass.
@@ -121,12 +132,14 @@ ModelStudy& ModelSession::study()
 
 std::size_t ModelSession::images() const
 {
-    return std::min(static_cast<std::size_t>(current().images), m_p.source.images().images.size());
+    const auto wanted = static_cast<std::size_t>(current().images);
+    return isTexts() ? wanted : std::min(wanted, source().images().images.size());
 }
 
 double ModelSession::flopOf(const MeasurementPlan& plan, std::size_t count) const
 {
-    const double passes = static_cast<double>(plan.trials) * plan.passes.back();
+    const double passes =
+        plan.kind == Kind::Texts ? 0.0 : static_cast<double>(plan.trials) * plan.passes.back();
     return static_cast<double>(count) * passes * m_vision.encoder->tower().flop();
 }
 
@@ -143,43 +156,144 @@ std::map<std::string, std::string> ModelSession::facts() const
 std::string ModelSession::fingerprint() const
 {
     const McEmbeddingConfig& c = m_p.config;
+    const Variant& variant = current().variant;
     std::string sites;
-    for (const Site& site : m_vision.encoder->sites())
-        sites += fmt::format("{} ", site.number);
+    for (const Site& site : m_vision.encoder->sites()) {
+        const auto rate = variant.rates.find(site.number);
+        sites += rate == variant.rates.end()
+                     ? fmt::format("{} ", site.number)
+                     : fmt::format("{}:{:.17g} ", site.number, rate->second);
+    }
+    if (isTexts())
+        sites = fmt::format("text {} {}", m_text->identity(), c.clean);
     const TowerShape& tower = m_vision.encoder->tower();
     return sha256Hex(fmt::format(
         "mc-embedding/1 model={} activation={} weights={} preprocess={} degradation={} seed={} "
         "kind={} p={:.17g} magnitude={:.17g} sites={} precision={} variance={} device={}",
         tower.key, static_cast<int>(tower.activation), m_vision.weightsSha256,
-        m_vision.preprocess.fingerprint(), current().degradation, c.seed, c.kind,
-        m_p.plan.variant.p, c.magnitude, sites, precisionText(m_p.compute), c.variance, m_device));
+        m_vision.preprocess.fingerprint(), current().degradation, c.seed, variant.kind, variant.p,
+        c.magnitude, sites, precisionText(m_p.compute), c.variance, m_device));
 }
 
 bool ModelSession::open(RunContext& context)
 {
-    if (m_isReady)
+    if (m_isReady || isDone())
         return true;
-    if (!m_p.source.open(context, m_vision.preprocess, current().degradation))
+    if (isTexts())
+        return openTexts(context);
+    if (current().kind == Kind::Synthetic)
+        paint(context);
+    if (!source().open(context, m_vision.preprocess, current().degradation))
         return false;
     m_p.state.images = m_p.source.images();
+    perturb(current().variant);
     probeSites(context);
     if (isClean())
         prepareStudy(study(), current(), images());
-    openStore(context);
+    openStore(source().keys());
     m_isReady = true;
     return true;
 }
 
+/// The pictures of exp2: painted once, with some of the study's own as natural ones.
+void ModelSession::paint(RunContext& context)
+{
+    if (!m_p.painted.drawn().images.empty())
+        return;
+    const bool isPainted = paintsImages(m_p.config);
+    if (isPainted)
+        context.warn("W-EXP2", "exp2 has no natural pictures: the study's own are painted too. Its "
+                               "order is that of solid, gradient and noise.");
+    const int side = isPainted ? m_vision.encoder->tower().imageSize : 224;
+    m_p.painted.paintSynthetic(static_cast<std::size_t>(m_p.config.exp2Each), side,
+                               isPainted ? ImageSet{} : m_p.source.images());
+}
+
+/// Prompts and text tower of exp10; the measurement is left out where there is no tower.
+bool ModelSession::openTexts(RunContext& context)
+{
+    if (context.stopRequested())
+        return false;
+    TextScores scores;
+    for (const StyledPrompt& prompt : textUncertaintyPrompts(images(), m_p.config.seed)) {
+        scores.prompts.push_back(prompt.text);
+        scores.styles.push_back(prompt.style);
+    }
+    try {
+        m_text = textModel(context);
+        const PassId probe[] = {{0, 0}};
+        m_text->encodeMasked(context.stream(), {scores.prompts.front()}, m_p.config.clean,
+                             textDropout(), probe);
+    } catch (const InputError& failure) {
+        skipMeasurement(context, "exp10", failure.what());
+        return true;
+    }
+    scores.trace = Matrix(static_cast<std::size_t>(current().trials), images(),
+                          std::numeric_limits<double>::quiet_NaN());
+    openStore(scores.prompts);
+    study().texts = std::move(scores);
+    m_isReady = true;
+    return true;
+}
+
+Perturbation ModelSession::textDropout() const
+{
+    Perturbation dropout;
+    dropout.p = current().variant.p;
+    dropout.seed = m_p.config.seed;
+    return dropout;
+}
+
+ModelSession::Outcome ModelSession::stepTexts(RunContext& context)
+{
+    if (!m_textChunk) {
+        if (takeStored(context))
+            return isDone() ? Outcome::Done : Outcome::Continue;
+        const std::size_t count = std::min(kTextsAtOnce, images() - m_first);
+        const auto& all = study().texts->prompts;
+        const auto begin = all.begin() + static_cast<std::ptrdiff_t>(m_first);
+        m_textChunk = std::make_unique<TextMeasurement>(
+            *m_text,
+            TextMeasurement::Prompts{
+                m_first, {begin, begin + static_cast<std::ptrdiff_t>(count)}, m_p.config.clean},
+            textDropout(), current(), m_p.config.variance == "biased");
+    }
+    if (context.stopRequested())
+        return Outcome::Interrupted;
+    m_textChunk->runBlock(context.stream());
+    if (m_textChunk->isDone()) {
+        const ChunkResult result = m_textChunk->result();
+        m_textChunk.reset();
+        completeChunk(context, result, true);
+    }
+    return isDone() ? Outcome::Done : Outcome::Continue;
+}
+
+void ModelSession::skipMeasurement(RunContext& context, const std::string& experiment,
+                                   const std::string& reason)
+{
+    const std::string sentence =
+        fmt::format("{} has no part in {}: {}", m_p.plan.label, experiment, reason);
+    study().warnings.push_back(sentence);
+    context.warn(fmt::format("W-{}/{}", experiment, m_p.plan.label), sentence);
+    ++m_measurement;
+    m_first = 0;
+    m_isReady = false;
+}
+
 void ModelSession::probeSites(RunContext& context)
 {
-    if (m_isProbed)
+    const Variant& variant = current().variant;
+    const bool masks = variant.p > 0 || variant.kind == "gaussian" || variant.kind == "scale";
+    const auto& sites = m_vision.encoder->sites();
+    const bool isKnown = std::all_of(sites.begin(), sites.end(), [&](const Site& site) {
+        return m_probed.contains(site.number);
+    });
+    if (!masks || isKnown || current().trials == 0)
         return;
-    m_isProbed = true;
-    const bool masks =
-        m_p.plan.variant.p > 0 || m_p.config.kind == "gaussian" || m_p.config.kind == "scale";
-    if (!masks)
-        return;
-    const Tensor first = m_p.source.pixels(context.stream(), context.device(), 0, 1);
+    for (const Site& site : sites)
+        m_probed.insert(site.number);
+    const Tensor first = source().pixels(context.stream(), context.device(), 0, 1);
     const std::vector<Site> dead = deadSites(context.stream(), *m_vision.encoder, first);
     if (dead.empty())
         return;
@@ -192,13 +306,12 @@ void ModelSession::probeSites(RunContext& context)
                                     fmt::join(names, ", ")));
 }
 
-void ModelSession::openStore(RunContext&)
+void ModelSession::openStore(std::vector<std::string> keys)
 {
-    const std::filesystem::path sub = std::filesystem::path(m_p.plan.label) / current().degradation;
+    const std::filesystem::path sub = std::filesystem::path(m_p.plan.label) / current().folder;
     std::vector<std::filesystem::path> others;
     if (!m_p.config.reuseFrom.empty())
         others.push_back(m_p.config.reuseFrom / "checkpoints" / "chunks" / sub);
-    std::vector<std::string> keys = m_p.source.keys();
     keys.resize(images());
     m_store = std::make_unique<ChunkStore>(m_p.chunks / sub, std::move(others), fingerprint(),
                                            std::move(keys));
@@ -223,10 +336,10 @@ std::vector<std::size_t> ModelSession::cloudsOf(std::size_t first, std::size_t c
 
 void ModelSession::startChunk(RunContext& context, std::size_t count)
 {
-    const Tensor pixels = m_p.source.pixels(context.stream(), context.device(), m_first, count);
+    const Tensor pixels = source().pixels(context.stream(), context.device(), m_first, count);
     m_chunk = std::make_unique<ChunkMeasurement>(
         context.stream(), *m_vision.encoder, pixels,
-        ChunkMeasurement::Images{m_first, m_p.source.maskIds(m_first, count),
+        ChunkMeasurement::Images{m_first, source().maskIds(m_first, count),
                                  cloudsOf(m_first, count)},
         current(), m_p.config.variance == "biased");
     m_chunkImages = count;
@@ -243,6 +356,8 @@ bool ModelSession::takeStored(RunContext& context)
         completeChunk(context, *stored, false);
         return true;
     }
+    if (isTexts())
+        return false;
     startChunk(context, stored->images);
     if (!m_chunk->adopt(*stored))
         m_chunk.reset();
@@ -259,6 +374,10 @@ ModelSession::Outcome ModelSession::step(RunContext& context)
 {
     if (!open(context))
         return Outcome::Interrupted;
+    if (isDone()) // what was left has been skipped
+        return Outcome::Done;
+    if (isTexts())
+        return stepTexts(context);
     if (!m_chunk && takeStored(context))
         return isDone() ? Outcome::Done : Outcome::Continue;
     try {
@@ -314,8 +433,10 @@ void ModelSession::completeChunk(RunContext& context, const ChunkResult& result,
         m_store->write(result); // first: a full disk pauses, and the step is repeated
     if (isClean())
         addChunk(study(), result);
-    else
+    else if (current().kind == Kind::Degraded)
         addDegradedChunk(study(), current(), result);
+    else
+        addLaterChunk(study(), current(), result, syntheticGroups());
     m_chunk.reset();
     m_first += result.images;
     const bool isLast = m_first >= images();
@@ -339,12 +460,48 @@ void ModelSession::completeMeasurement(RunContext& context)
             first += chunk->images;
         }
     }
-    if (isClean() && m_p.plan.judges)
-        judge(context);
+    if (isClean()) {
+        for (const MeasurementPlan& way : m_p.plan.cleanWays)
+            addCleanWay(study(), way);
+        if (m_p.plan.judges)
+            judge(context);
+        if (m_p.config.runs("exp6") && images() > 1)
+            study().leverageSeconds =
+                linearLeverage(study().deterministic, study().deterministic).secondsPerImage;
+        if (m_p.config.runs("exp8"))
+            takePrompts(context);
+    }
     reportTables(context, m_p.state);
     ++m_measurement;
     m_first = 0;
     m_isReady = false;
+}
+
+std::vector<std::string> ModelSession::syntheticGroups() const
+{
+    std::vector<std::string> groups;
+    if (current().kind == Kind::Synthetic) {
+        for (const StudyImage& image : m_p.painted.images().images)
+            groups.push_back(image.label);
+    }
+    return groups;
+}
+
+/// The prompts of exp8 without masks.
+void ModelSession::takePrompts(RunContext& context)
+{
+    const auto& own = m_p.config.exp8Prompts;
+    try {
+        const auto text = textModel(context);
+        PromptFeatures taken{own.empty() ? semanticPrompts() : own, {}, text->logitScale()};
+        taken.features = text->encode(context.stream(), taken.prompts, m_p.config.clean);
+        study().prompts = std::move(taken);
+    } catch (const InputError& failure) {
+        const std::string sentence =
+            fmt::format("{} has no part in exp8: {}", m_p.plan.label, failure.what());
+        study().warnings.push_back(sentence);
+        context.warn("W-exp8/" + m_p.plan.label, sentence);
+    }
 }
 
 /// The text side for exp5: features made elsewhere, the model's own tower, or the demo's.
@@ -360,7 +517,7 @@ std::unique_ptr<TextModel> ModelSession::textModel(RunContext& context) const
     const std::filesystem::path folder = m_p.config.folderOf(key);
     if (folder.empty())
         return demoTextModel(key, static_cast<std::size_t>(m_vision.encoder->tower().feature),
-                             m_p.config.seed);
+                             m_p.config.seed, context.device());
     return loadTextModel(context.stream(), context.device(), key, folder,
                          m_p.source.cacheFolder() / "text");
 }
@@ -400,8 +557,15 @@ std::int64_t ModelSession::blocksLeft() const
     std::int64_t blocks = 0;
     for (std::size_t i = m_measurement; i < m_p.plan.measurements.size(); ++i) {
         const MeasurementPlan& plan = m_p.plan.measurements[i];
-        const std::size_t total =
-            std::min(static_cast<std::size_t>(plan.images), m_p.source.images().images.size());
+        const auto wanted = static_cast<std::size_t>(plan.images);
+        if (plan.kind == Kind::Texts) {
+            blocks += textBlocksLeft(plan, i == m_measurement);
+            continue;
+        }
+        // How many pictures exp2 has is known once they are painted.
+        const std::size_t there = plan.kind == Kind::Synthetic ? m_p.painted.drawn().images.size()
+                                                               : m_p.source.images().images.size();
+        const std::size_t total = std::min(wanted, there);
         std::size_t left = total - (i == m_measurement ? std::min(total, m_first) : 0);
         if (i == m_measurement && m_chunk) {
             const std::int64_t perBlock = std::max(1, m_batch.passes);
@@ -411,6 +575,19 @@ std::int64_t ModelSession::blocksLeft() const
         blocks += blocksOf(plan, m_batch, left);
     }
     return blocks;
+}
+
+std::int64_t ModelSession::textBlocksLeft(const MeasurementPlan& plan, bool isCurrent) const
+{
+    const auto all = static_cast<std::size_t>(plan.images);
+    std::size_t left = all - (isCurrent ? std::min(all, m_first) : 0);
+    std::int64_t blocks = 0;
+    if (isCurrent && m_textChunk) {
+        blocks = m_textChunk->blocksLeft();
+        left -= std::min(left, kTextsAtOnce);
+    }
+    const BatchSize batch{static_cast<int>(kTextsAtOnce), kTextPassesAtOnce};
+    return blocks + blocksOf(plan, batch, left);
 }
 
 void ModelSession::save(Stream& stream, std::vector<HostTensor>& tensors,

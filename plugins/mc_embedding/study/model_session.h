@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "core/run/run_context.h"
 #include "plugins/mc_embedding/models/text_model.h"
@@ -11,6 +12,7 @@
 #include "plugins/mc_embedding/study/chunk_measurement.h"
 #include "plugins/mc_embedding/study/image_source.h"
 #include "plugins/mc_embedding/study/study_state.h"
+#include "plugins/mc_embedding/study/text_measurement.h"
 #include "plugins/mc_embedding/study/work_meter.h"
 
 namespace vergence::mc_embedding {
@@ -22,7 +24,8 @@ public:
         const McEmbeddingConfig& config;
         const ModelPlan& plan;
         ImageSource& source;
-        StudyState& state; ///< gets the model's study, unless it has one of this label
+        ImageSource& painted; ///< for exp2
+        StudyState& state;    ///< gets the model's study, unless it has one of this label
         WorkMeter& meter;
         std::filesystem::path chunks; ///< folder for the files of finished chunks
         DType compute = DType::F32;
@@ -57,14 +60,29 @@ public:
 
 private:
     const MeasurementPlan& current() const { return m_p.plan.measurements[m_measurement]; }
-    bool isClean() const { return m_measurement == 0; }
+    using Kind = MeasurementPlan::Kind;
+    bool isClean() const { return current().kind == Kind::Clean; }
+    bool isTexts() const { return current().kind == Kind::Texts; }
+    ImageSource& source() const
+    {
+        return current().kind == Kind::Synthetic ? m_p.painted : m_p.source;
+    }
     std::size_t images() const;
     ModelStudy& study();
 
     void loadModel(RunContext& context);
     void describe(RunContext& context);
     void probeSites(RunContext& context);
-    void openStore(RunContext& context);
+    void perturb(const Variant& variant);
+    Perturbation textDropout() const;
+    std::vector<std::string> syntheticGroups() const;
+    std::int64_t textBlocksLeft(const MeasurementPlan& plan, bool isCurrent) const;
+    void openStore(std::vector<std::string> keys);
+    void paint(RunContext& context);
+    bool openTexts(RunContext& context);
+    Outcome stepTexts(RunContext& context);
+    void skipMeasurement(RunContext& context, const std::string& experiment,
+                         const std::string& reason);
     std::string fingerprint() const;
     std::vector<std::size_t> cloudsOf(std::size_t first, std::size_t count) const;
     void startChunk(RunContext& context, std::size_t count);
@@ -75,6 +93,7 @@ private:
     void completeChunk(RunContext& context, const ChunkResult& result, bool isNew);
     void completeMeasurement(RunContext& context);
     void judge(RunContext& context);
+    void takePrompts(RunContext& context);
     std::unique_ptr<TextModel> textModel(RunContext& context) const;
     double flopOf(const MeasurementPlan& plan, std::size_t count) const;
 
@@ -84,10 +103,13 @@ private:
     std::size_t m_study = 0; ///< in the state
     std::unique_ptr<ChunkStore> m_store;
     std::unique_ptr<ChunkMeasurement> m_chunk;
+    std::unique_ptr<TextModel> m_text; ///< of exp10
+    std::unique_ptr<TextMeasurement> m_textChunk;
     std::size_t m_chunkImages = 0;
     std::size_t m_measurement = 0, m_first = 0;
     BatchSize m_batch;
-    bool m_isReady = false, m_isProbed = false;
+    bool m_isReady = false;
+    std::set<int> m_probed; ///< numbers of sites that are alive
 };
 
 } // namespace vergence::mc_embedding

@@ -22,6 +22,8 @@ std::vector<std::string> scoresOf(const McEmbeddingConfig& config)
         addOnce(scores, name);
     if (config.runs("exp4"))
         addOnce(scores, "angular_var");
+    if (config.runs("exp3"))
+        addOnce(scores, "anisotropy");
     if (config.runs("mnist_grid")) {
         for (const char* name : {"trace_sum", "logdet_eps", "offdiag_l1_sum"})
             addOnce(scores, name);
@@ -46,14 +48,24 @@ std::vector<std::string> listed(const McEmbeddingConfig& config,
     return experiments;
 }
 
-MeasurementPlan cleanMeasurement(const McEmbeddingConfig& config)
+/// Experiments that read the clean measurement of every model.
+constexpr const char* kShared[] = {
+    "exp0",  "exp0b", "exp4",       "exp1",        "exp2",
+    "exp3",  "exp6",  "exp7",       "exp8",        "exp9",
+    "exp10", "exp11", "mnist_grid", "degradation", "mean_convergence"};
+/// Those of them that compare with the zero-shot judgement.
+constexpr auto kJudged = {"exp6", "exp7", "exp11"};
+
+MeasurementPlan cleanMeasurement(const McEmbeddingConfig& config, const Variant& variant)
 {
     MeasurementPlan plan;
+    plan.variant = variant;
     plan.images = config.count;
     plan.trials = config.trials;
     plan.passes = config.passes;
     plan.scores = scoresOf(config);
     plan.keepsClouds = true;
+    plan.needsClouds = runsAny(config, {"exp8", "exp9", "mean_convergence"});
     if (config.runs("exp0b"))
         plan.geometryTrials = std::min(config.geometryTrials, config.trials);
     return plan;
@@ -66,24 +78,28 @@ ModelPlan sharedPlan(const McEmbeddingConfig& config, const std::string& model,
     plan.model = model;
     plan.label = model + variant.suffix;
     plan.variant = variant;
-    plan.experiments =
-        listed(config, {"exp0", "exp0b", "exp4", "exp1", "exp3", "mnist_grid", "degradation"});
-    plan.measurements.push_back(cleanMeasurement(config));
+    for (const char* name : kShared) {
+        if (config.runs(name))
+            plan.experiments.emplace_back(name);
+    }
+    plan.measurements.push_back(cleanMeasurement(config, variant));
+    plan.judges = judgesHere || runsAny(config, kJudged);
     if (judgesHere) {
-        plan.judges = true;
         for (const std::string& name : listed(config, {"exp5", "conformal"}))
             plan.experiments.push_back(name);
     }
     if (config.runs("degradation")) {
         for (const std::string& degradation : config.degradations) {
-            MeasurementPlan copy = cleanMeasurement(config);
-            copy.degradation = degradation;
+            MeasurementPlan copy = cleanMeasurement(config, variant);
+            copy.kind = MeasurementPlan::Kind::Degraded;
+            copy.folder = copy.degradation = degradation;
             copy.scores = {"trace_pre"};
             copy.geometryTrials = 0;
-            copy.keepsClouds = false;
+            copy.keepsClouds = copy.needsClouds = false;
             plan.measurements.push_back(copy);
         }
     }
+    addLaterMeasurements(config, plan);
     return plan;
 }
 
@@ -97,12 +113,12 @@ ModelPlan ambiguityPlan(const McEmbeddingConfig& config, const std::string& mode
     plan.variant = variant;
     plan.experiments = listed(config, {"exp5", "conformal"});
     plan.judges = true;
-    MeasurementPlan measurement = cleanMeasurement(config);
+    MeasurementPlan measurement = cleanMeasurement(config, variant);
     measurement.images = config.exp5Count;
     measurement.trials = config.exp5Trials;
     measurement.geometryTrials = 0;
     measurement.passes = {config.passes.back()};
-    measurement.keepsClouds = false;
+    measurement.keepsClouds = measurement.needsClouds = false;
     plan.measurements.push_back(measurement);
     return plan;
 }
@@ -118,8 +134,8 @@ bool isJudged(const McEmbeddingConfig& config, const std::string& model)
 
 StudyPlan makePlan(const McEmbeddingConfig& config)
 {
-    const bool repeats =
-        runsAny(config, {"exp0", "exp0b", "exp4", "exp1", "exp3", "mnist_grid", "degradation"});
+    const bool repeats = std::any_of(std::begin(kShared), std::end(kShared),
+                                     [&](const char* name) { return config.runs(name); });
     StudyPlan plan;
     for (const std::string& model : config.models) {
         const bool judges = isJudged(config, model);
@@ -132,8 +148,11 @@ StudyPlan makePlan(const McEmbeddingConfig& config)
         }
     }
     for (const ModelPlan& model : plan.models) {
-        for (const MeasurementPlan& measurement : model.measurements)
-            plan.images = std::max(plan.images, measurement.images);
+        for (const MeasurementPlan& measurement : model.measurements) {
+            if (measurement.kind != MeasurementPlan::Kind::Texts &&
+                measurement.kind != MeasurementPlan::Kind::Synthetic)
+                plan.images = std::max(plan.images, measurement.images);
+        }
     }
     return plan;
 }
@@ -169,7 +188,9 @@ std::int64_t blocksOf(const MeasurementPlan& plan, const BatchSize& batch, std::
         reached = t;
     }
     const auto chunk = static_cast<std::size_t>(batch.images);
-    return static_cast<std::int64_t>((images + chunk - 1) / chunk) * plan.trials * perTrial;
+    // A chunk without passes is a step too.
+    return static_cast<std::int64_t>((images + chunk - 1) / chunk) *
+           std::max<std::int64_t>(plan.trials * perTrial, 1);
 }
 
 } // namespace vergence::mc_embedding

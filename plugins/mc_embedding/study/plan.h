@@ -8,16 +8,34 @@
 
 namespace vergence::mc_embedding {
 
-/// Passes over all images of one degradation ("none" first) of one model.
+/// Passes over all images, or all prompts, of one model in one way.
 struct MeasurementPlan {
+    enum class Kind {
+        Clean,     ///< the study's images; the first of every model
+        Degraded,  ///< degraded copies under the same masks
+        Way,       ///< other rates or another placement: exp1, exp3, exp11
+        Features,  ///< degraded copies without masks: exp7
+        Synthetic, ///< pictures painted for exp2
+        Texts      ///< prompts under masks on the text tower: exp10
+    };
+    Kind kind = Kind::Clean;
+    std::string folder = "none"; ///< of its chunks; no two of a model share one
     std::string degradation = "none";
+    Variant variant;
+    std::string experiment, way;    ///< of a Way: "exp1", "0.02"
+    std::vector<double> groupRates; ///< of exp11
     int images = 0, trials = 0;
     std::vector<int> passes;         ///< ascending
     std::vector<std::string> scores; ///< names of scoreKinds()
     int geometryTrials = 0;          ///< whole shape of the cloud in the first so many trials
     bool keepsClouds = false;        ///< all passes of some images, for the views
+    bool needsClouds = false;        ///< an experiment reads them
 
-    double passImages() const { return 1.0 * images * trials * passes.back(); }
+    /// Of image towers; texts count for nothing.
+    double passImages() const
+    {
+        return kind == Kind::Texts ? 0.0 : 1.0 * images * trials * passes.back();
+    }
 };
 
 /// One model measured in one way: everything that its experiments need, planned once.
@@ -26,7 +44,8 @@ struct ModelPlan {
     Variant variant;
     std::vector<std::string> experiments; ///< what uses it
     std::vector<MeasurementPlan> measurements;
-    bool judges = false; ///< zero-shot logits for exp5 and conformal
+    std::vector<MeasurementPlan> cleanWays; ///< ways that are just what the clean measurement does
+    bool judges = false;                    ///< zero-shot logits, for exp5 and all that read them
 };
 
 struct StudyPlan {
@@ -34,10 +53,13 @@ struct StudyPlan {
     int images = 0; ///< the most that a model needs
 };
 
-/// The union of what the configured experiments need. Exp 0, 0b, 4, 1, 3 and mnist_grid share one
-/// measurement; exp5 joins it, or has its own where exp5_count says so; degraded copies follow the
-/// clean one. Specification, sections 7 and 11.3e.
+/// The union of what the configured experiments need. Most share one measurement; exp5 joins it, or
+/// has its own where exp5_count says so; degraded copies and other ways follow the clean one.
+/// Specification, sections 7 and 11.3e.
 StudyPlan makePlan(const McEmbeddingConfig& config);
+
+/// What the later experiments (exp1 to exp3, 7, 10, 11) measure beside the clean images.
+void addLaterMeasurements(const McEmbeddingConfig& config, ModelPlan& plan);
 
 /// Images of a chunk and passes at once: from the work of one pass of one image, so that one block
 /// takes a tenth of a second on this kind of device, or a whole tile of products where that is

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,7 @@
 #include "plugins/mc_embedding/study/ambiguity.h"
 #include "plugins/mc_embedding/study/geometry.h"
 #include "plugins/mc_embedding/study/image_table.h"
+#include "plugins/mc_embedding/study/later_results.h"
 #include "plugins/mc_embedding/study/study_record.h"
 #include "plugins/mc_embedding/study/summaries.h"
 
@@ -141,7 +143,8 @@ void writeExp5(ArtifactStore& artifacts, const StudyState& state)
     options.seed = state.seed;
     Studies judged;
     for (const ModelStudy& study : state.models) {
-        if (isComplete(study) && study.ambiguity)
+        const bool isJudged = isMeasuredFor(study, "exp5") || isMeasuredFor(study, "conformal");
+        if (isComplete(study) && study.ambiguity && isJudged)
             judged.push_back(&study);
     }
     for (const ModelStudy* study : judged) {
@@ -159,12 +162,15 @@ void writeExp5(ArtifactStore& artifacts, const StudyState& state)
 
 void writeComparisons(ArtifactStore& artifacts, const StudyState& state)
 {
-    for (const char* experiment : {"exp1", "exp3"}) {
-        const Studies studies = completeFor(state, experiment);
-        if (!studies.empty())
-            writeJson(artifacts, fmt::format("study/{0}/{0}_summary.json", experiment),
-                      comparisonSummary(experiment, studies),
-                      std::string("Variants side by side, ") + experiment);
+    std::map<std::string, Studies> variants; // by model
+    for (const ModelStudy& study : state.models) {
+        if (isComplete(study) && !study.label.ends_with("-exp5"))
+            variants[study.tower.key].push_back(&study);
+    }
+    for (const auto& [model, studies] : variants) {
+        if (studies.size() > 1)
+            writeJson(artifacts, fmt::format("study/variants/{}_variants.json", model),
+                      variantsSummary(studies), "Variants of " + model + " side by side");
     }
     const Studies grid = completeFor(state, "mnist_grid");
     if (!grid.empty())
@@ -188,6 +194,7 @@ void writeStudy(ArtifactStore& artifacts, const StudyState& state)
     writeExp4(artifacts, state);
     writeExp5(artifacts, state);
     writeComparisons(artifacts, state);
+    writeLater(artifacts, state);
     for (const ModelStudy& study : state.models) {
         if (study.imagesDone > 0)
             artifacts.writeText(fmt::format("study/{}_images.csv", study.label),

@@ -24,16 +24,6 @@ Matrix firstRows(const Matrix& matrix, std::size_t count)
     return part;
 }
 
-std::vector<double> meansOverTrials(const Matrix& scores)
-{
-    std::vector<double> means(scores.columns, 0.0);
-    for (std::size_t i = 0; i < scores.columns; ++i) {
-        for (std::size_t k = 0; k < scores.rows; ++k)
-            means[i] += scores(k, i) / static_cast<double>(scores.rows);
-    }
-    return means;
-}
-
 std::vector<double> errorsOverTrials(const Matrix& scores)
 {
     const std::vector<double> means = meansOverTrials(scores);

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "plugins/mc_embedding/statistics/figure.h"
+#include "plugins/mc_embedding/study/experiments/score_comparison.h"
 #include "plugins/mc_embedding/study/study_state.h"
 
 namespace vergence::mc_embedding {
@@ -11,8 +12,6 @@ namespace vergence::mc_embedding {
 Matrix firstColumns(const Matrix& matrix, std::size_t count);
 /// The first `count` rows.
 Matrix firstRows(const Matrix& matrix, std::size_t count);
-/// Mean over trials of every image; [K, N] → N.
-std::vector<double> meansOverTrials(const Matrix& scores);
 /// Standard error of that mean; NaN with one trial.
 std::vector<double> errorsOverTrials(const Matrix& scores);
 

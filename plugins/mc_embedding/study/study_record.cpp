@@ -105,6 +105,79 @@ std::vector<Cloud> cloudsOf(const NpzArchive& archive)
     return clouds;
 }
 
+std::string wayKey(const WayScores& way)
+{
+    return fmt::format("way.{}.{}", way.experiment, way.name);
+}
+
+void addLater(NpzWriter& writer, const ModelStudy& study)
+{
+    for (const WayScores& way : study.ways) {
+        add(writer, wayKey(way), way.trace);
+        add(writer, wayKey(way) + ".anisotropy", way.anisotropy);
+    }
+    for (const auto& [degradation, features] : study.degradedFeatures)
+        add(writer, "features." + degradation, features);
+    if (study.synthetic)
+        add(writer, "synthetic", study.synthetic->trace);
+    if (study.prompts)
+        add(writer, "prompts", study.prompts->features);
+    if (study.texts)
+        add(writer, "texts", study.texts->trace);
+}
+
+json laterJson(const ModelStudy& study)
+{
+    json later{{"ways", json::array()},
+               {"features", json::array()},
+               {"leverage_seconds", study.leverageSeconds}};
+    for (const WayScores& way : study.ways)
+        later["ways"].push_back({{"experiment", way.experiment},
+                                 {"name", way.name},
+                                 {"p", way.p},
+                                 {"rates", way.rates}});
+    for (const auto& [degradation, features] : study.degradedFeatures)
+        later["features"].push_back(degradation);
+    if (study.synthetic)
+        later["synthetic"] = study.synthetic->groups;
+    if (study.prompts)
+        later["prompts"] = {{"texts", study.prompts->prompts},
+                            {"logit_scale", study.prompts->logitScale}};
+    if (study.texts)
+        later["texts"] = {{"prompts", study.texts->prompts}, {"styles", study.texts->styles}};
+    return later;
+}
+
+void readLater(ModelStudy& study, const NpzArchive& archive, const json& later)
+{
+    using Texts = std::vector<std::string>;
+    study.leverageSeconds = later.at("leverage_seconds").get<double>();
+    for (const json& entry : later.at("ways")) {
+        WayScores way;
+        way.experiment = entry.at("experiment").get<std::string>();
+        way.name = entry.at("name").get<std::string>();
+        way.p = entry.at("p").get<double>();
+        way.rates = entry.at("rates").get<std::vector<double>>();
+        way.trace = matrixOf(archive, wayKey(way));
+        way.anisotropy = matrixOf(archive, wayKey(way) + ".anisotropy");
+        study.ways.push_back(std::move(way));
+    }
+    for (const json& name : later.at("features"))
+        study.degradedFeatures[name.get<std::string>()] =
+            matrixOf(archive, "features." + name.get<std::string>());
+    if (later.contains("synthetic"))
+        study.synthetic =
+            SyntheticScores{later["synthetic"].get<Texts>(), matrixOf(archive, "synthetic")};
+    if (later.contains("prompts"))
+        study.prompts =
+            PromptFeatures{later["prompts"].at("texts").get<Texts>(), matrixOf(archive, "prompts"),
+                           later["prompts"].at("logit_scale").get<double>()};
+    if (later.contains("texts"))
+        study.texts =
+            TextScores{later["texts"].at("prompts").get<Texts>(),
+                       later["texts"].at("styles").get<Texts>(), matrixOf(archive, "texts")};
+}
+
 void writeArrays(ArtifactStore& artifacts, const ModelStudy& study)
 {
     const std::string name = "study/models/" + study.label + ".npz";
@@ -136,6 +209,7 @@ void writeArrays(ArtifactStore& artifacts, const ModelStudy& study)
         add(writer, "ambiguity.predicted", asDoubles(a.predicted));
         add(writer, "ambiguity.truth", asDoubles(a.truth));
     }
+    addLater(writer, study);
     addClouds(writer, study.clouds);
     writer.commit();
     artifacts.add(name, "study-arrays", "All arrays of " + study.label);
@@ -176,6 +250,7 @@ json modelJson(const ModelStudy& study)
     if (study.geometry)
         result["geometry"] = {{"trials", study.geometry->trials},
                               {"passes", study.geometry->passes}};
+    result["later"] = laterJson(study);
     if (study.ambiguity)
         result["ambiguity"] = {{"classes", study.ambiguity->classes},
                                {"templates", study.ambiguity->templates}};
@@ -252,6 +327,8 @@ ModelStudy readModel(const std::filesystem::path& folder, const json& model)
         ambiguity.predicted = intsOf(archive, "ambiguity.predicted");
         ambiguity.truth = intsOf(archive, "ambiguity.truth");
     }
+    if (model.contains("later"))
+        readLater(study, archive, model["later"]);
     study.clouds = cloudsOf(archive);
     return study;
 }
@@ -292,6 +369,7 @@ void writeRecord(ArtifactStore& artifacts, const StudyState& state)
                       {"settings", state.settings},
                       {"skipped_images", state.skippedImages},
                       {"skipped_models", state.skippedModels},
+                      {"association", state.association},
                       {"set", imagesJson(state.images)},
                       {"models", models}};
     artifacts.writeText("study/state.json", prettyJson(record), "study", "The study");
@@ -313,6 +391,7 @@ StudyState readRecord(const std::filesystem::path& runFolder)
         state.settings = record.at("settings").get<std::map<std::string, std::string>>();
         state.skippedImages = record.at("skipped_images").get<std::vector<std::string>>();
         state.skippedModels = record.at("skipped_models").get<std::map<std::string, std::string>>();
+        state.association = record.value("association", std::string());
         state.images = imagesFrom(record.at("set"));
         for (const json& model : record.at("models"))
             state.models.push_back(readModel(folder, model));

@@ -26,6 +26,35 @@ struct DegradedScores {
     std::vector<Matrix> trace; ///< per T [K, N], pre-norm
 };
 
+/// Scores of the same images, measured in another way than the model's own.
+struct WayScores {
+    std::string experiment; ///< "exp1", "exp3", "exp11"
+    std::string name;       ///< "0.02", "A attention_only", "07"
+    double p = 0;
+    std::vector<double> rates; ///< exp11: drop probability per depth group
+    Matrix trace;              ///< [K, N] pre-norm, at the largest T
+    Matrix anisotropy;         ///< the same of λ₁ / tr S; empty where it was not wanted
+};
+
+/// Exp 2: pictures that were painted for it, and some of the study's own.
+struct SyntheticScores {
+    std::vector<std::string> groups; ///< of every picture: solid, gradient, noise, natural
+    Matrix trace;                    ///< [K, pictures] pre-norm, at the largest T
+};
+
+/// Exp 8: prompts without masks.
+struct PromptFeatures {
+    std::vector<std::string> prompts;
+    Matrix features; ///< [prompts, D]
+    double logitScale = 100;
+};
+
+/// Exp 10: prompts under masks on the text tower.
+struct TextScores {
+    std::vector<std::string> prompts, styles;
+    Matrix trace; ///< [K, prompts], at the largest T
+};
+
 /// All passes of one image, kept for the views and for the geometry of the cloud.
 struct Cloud {
     std::size_t image = 0; ///< in the set
@@ -62,10 +91,16 @@ struct ModelStudy {
     std::optional<GeometryTrials> geometry;
     std::optional<Ambiguity> ambiguity;
     std::vector<DegradedScores> degraded;
+    std::vector<WayScores> ways;
+    std::map<std::string, Matrix> degradedFeatures; ///< Exp 7: degradation → [N, D], masks off
+    std::optional<SyntheticScores> synthetic;
+    std::optional<PromptFeatures> prompts;
+    std::optional<TextScores> texts;
     std::vector<std::string> warnings;             ///< dead site, drift, fallback to bf16, …
     std::map<std::string, std::string> preprocess; ///< filter, size, crop, as used
     std::vector<std::string> experiments;          ///< what this model was measured for
     double seconds = 0, flop = 0;                  ///< of stochastic passes
+    double leverageSeconds = 0;                    ///< Exp 6, per image
 };
 
 /// A study as views, reports and exports see it: filled while the run goes on, or read back from a
@@ -77,6 +112,7 @@ struct StudyState {
     std::vector<ModelStudy> models;
     std::map<std::string, std::string> skippedModels; ///< key → reason
     std::map<std::string, std::string> settings; ///< for the report: key → value as configured
+    std::string association; ///< Exp 9 on frames of a file: its summary as JSON; else empty
     std::uint64_t seed = 42;
     std::string device;
 };

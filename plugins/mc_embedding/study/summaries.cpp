@@ -19,32 +19,6 @@ using nlohmann::json;
 
 constexpr const char* kSchema = "mc-embedding/1";
 
-/// What all summaries of one model begin with.
-json header(const ModelStudy& study, const char* experiment)
-{
-    Index elements = 0;
-    for (const Site& site : study.sites)
-        elements += site.elements();
-    return {{"schema", kSchema},
-            {"experiment", experiment},
-            {"model", study.label},
-            {"dropout", study.p},
-            {"trials", study.trials},
-            {"passes", study.passes},
-            {"num_images", study.means.rows},
-            {"variance", study.variance},
-            {"placement", study.placement},
-            {"activation", study.activation},
-            {"precision", study.precision},
-            {"sites", {{"live", study.sites.size()}, {"elements_per_pass", elements}}},
-            {"weights_sha256", study.weightsSha256},
-            {"weights", study.weightsSource},
-            {"preprocess", study.preprocess},
-            {"warnings", study.warnings},
-            {"seconds", study.seconds},
-            {"tflops", study.seconds > 0 ? study.flop / study.seconds * 1e-12 : 0.0}};
-}
-
 Reliability reliabilityOf(const ModelStudy& study, const std::string& score, std::size_t t)
 {
     return reliability(study.scores.at(score)[t], study.passes[t], study.alpha);
@@ -112,6 +86,31 @@ json spaceGeometry(const ModelStudy& study, const std::string& space, const Matr
 
 } // namespace
 
+json summaryHeader(const ModelStudy& study, const std::string& experiment)
+{
+    Index elements = 0;
+    for (const Site& site : study.sites)
+        elements += site.elements();
+    return {{"schema", kSchema},
+            {"experiment", experiment},
+            {"model", study.label},
+            {"dropout", study.p},
+            {"trials", study.trials},
+            {"passes", study.passes},
+            {"num_images", study.means.rows},
+            {"variance", study.variance},
+            {"placement", study.placement},
+            {"activation", study.activation},
+            {"precision", study.precision},
+            {"sites", {{"live", study.sites.size()}, {"elements_per_pass", elements}}},
+            {"weights_sha256", study.weightsSha256},
+            {"weights", study.weightsSource},
+            {"preprocess", study.preprocess},
+            {"warnings", study.warnings},
+            {"seconds", study.seconds},
+            {"tflops", study.seconds > 0 ? study.flop / study.seconds * 1e-12 : 0.0}};
+}
+
 bool isComplete(const ModelStudy& study)
 {
     return study.imagesDone > 0 && study.imagesDone == study.means.rows;
@@ -125,7 +124,7 @@ bool isMeasuredFor(const ModelStudy& study, const std::string& experiment)
 
 json exp0Summary(const StudyState& state, const ModelStudy& study)
 {
-    json summary = header(study, "exp0_nested_mc");
+    json summary = summaryHeader(study, "exp0_nested_mc");
     summary["nested_extraction"] = true;
     summary["seed"] = state.seed;
     summary["device"] = state.device;
@@ -155,7 +154,7 @@ json exp0Summary(const StudyState& state, const ModelStudy& study)
 json exp0bSummary(const ModelStudy& study)
 {
     const GeometryTrials& geometry = *study.geometry;
-    json summary = header(study, "exp0b_geometry");
+    json summary = summaryHeader(study, "exp0b_geometry");
     summary["trials"] = geometry.trials;
     summary["passes"] = geometry.passes;
     summary["pre_norm"] = spaceGeometry(study, "pre", geometry.eigenvaluesPre);
@@ -182,7 +181,7 @@ json exp4Summary(const std::vector<const ModelStudy*>& studies)
     for (const ModelStudy* study : studies) {
         const std::size_t t = study->passes.size() - 1;
         json& result = summary["results"][study->label];
-        result = header(*study, "exp4_recipe");
+        result = summaryHeader(*study, "exp4_recipe");
         const Reliability trace = reliabilityOf(*study, "trace_pre", t),
                           angular = reliabilityOf(*study, "angular_var", t);
         result["trace_pre"] = reliabilityJson(trace);
@@ -207,7 +206,7 @@ json exp4Summary(const std::vector<const ModelStudy*>& studies)
 
 json degradationSummary(const ModelStudy& study)
 {
-    json summary = header(study, "degradation");
+    json summary = summaryHeader(study, "degradation");
     summary["gate"] = kDegradationGate;
     for (const DegradedScores& degraded : study.degraded) {
         for (std::size_t t = 0; t < study.passes.size(); ++t) {
@@ -225,16 +224,16 @@ json degradationSummary(const ModelStudy& study)
     return summary;
 }
 
-json comparisonSummary(const std::string& experiment, const std::vector<const ModelStudy*>& studies)
+json variantsSummary(const std::vector<const ModelStudy*>& variants)
 {
-    json summary{{"schema", kSchema}, {"experiment", experiment}};
-    for (const ModelStudy* study : studies) {
-        json& result = summary["results"][study->label];
-        result = header(*study, experiment.c_str());
-        result["trace_pre"] =
-            reliabilityJson(reliabilityOf(*study, "trace_pre", study->passes.size() - 1));
-    }
-    summary["cross_spearman"] = crossSpearman(studies, "trace_pre");
+    std::vector<NamedScores> ways;
+    for (const ModelStudy* study : variants)
+        ways.push_back({study->label, study->scores.at("trace_pre").back()});
+    json summary{{"schema", kSchema}, {"experiment", "variants"}};
+    summary.update(
+        toJson(compareScores(ways, variants.front()->passes.back(), variants.front()->alpha)));
+    for (const ModelStudy* study : variants)
+        summary["results"][study->label] = summaryHeader(*study, "variants");
     return summary;
 }
 
@@ -243,7 +242,7 @@ json mnistSummary(const std::vector<const ModelStudy*>& studies)
     json summary{{"schema", kSchema}, {"experiment", "mnist_grid"}};
     for (const ModelStudy* study : studies) {
         json& result = summary["results"][study->label];
-        result = header(*study, "mnist_grid");
+        result = summaryHeader(*study, "mnist_grid");
         for (const char* name : {"trace_sum", "logdet_eps", "offdiag_l1_sum"}) {
             const auto found = study->scores.find(name);
             if (found != study->scores.end())

@@ -13,15 +13,16 @@ namespace vergence::mc_embedding {
 bool isComplete(const ModelStudy& study);
 bool isMeasuredFor(const ModelStudy& study, const std::string& experiment);
 
+/// What all summaries of one model begin with.
+nlohmann::json summaryHeader(const ModelStudy& study, const std::string& experiment);
 nlohmann::json exp0Summary(const StudyState& state, const ModelStudy& study);
 nlohmann::json exp0bSummary(const ModelStudy& study);
 /// Models of exp4, side by side.
 nlohmann::json exp4Summary(const std::vector<const ModelStudy*>& studies);
 nlohmann::json degradationSummary(const ModelStudy& study);
-/// Variants of one model side by side (exp1: drop probabilities, exp3: placements): reliability of
-/// each and the Spearman matrix of trial means, raw and disattenuated.
-nlohmann::json comparisonSummary(const std::string& experiment,
-                                 const std::vector<const ModelStudy*>& studies);
+/// Variants of one model side by side (the lists of the group `compare`), trace_pre at the largest
+/// T: reliability of each and the Spearman matrix of trial means, raw and disattenuated.
+nlohmann::json variantsSummary(const std::vector<const ModelStudy*>& variants);
 /// Mean and spread of trace_sum, logdet_eps and offdiag_l1_sum at the largest T.
 nlohmann::json mnistSummary(const std::vector<const ModelStudy*>& studies);
 

@@ -39,7 +39,8 @@ void addSite(Placement& placement, const std::string& name)
                                     fmt::join(extraSiteNames(), ", ")));
 }
 
-/// "block_output+final_projection": a preset and extra sites.
+} // namespace
+
 Placement placementOf(const McEmbeddingConfig& config, const std::string& text)
 {
     std::istringstream parts(text);
@@ -54,8 +55,6 @@ Placement placementOf(const McEmbeddingConfig& config, const std::string& text)
         placement.sites = config.sites;
     return placement;
 }
-
-} // namespace
 
 const std::vector<std::string>& extraSiteNames()
 {
@@ -82,7 +81,7 @@ std::vector<Variant> variantsOf(const McEmbeddingConfig& config)
         for (const std::string& activation : activations) {
             for (const double p : rates) {
                 for (const int block : blocks) {
-                    Variant variant{{}, activation, p, placementOf(config, placement)};
+                    Variant variant{{}, activation, p, placementOf(config, placement), config.kind};
                     if (block >= 0)
                         variant.placement.blocks = {block};
                     if (placements.size() > 1)
@@ -101,16 +100,17 @@ std::vector<Variant> variantsOf(const McEmbeddingConfig& config)
     return variants;
 }
 
-Perturbation perturbationOf(const McEmbeddingConfig& config, double p)
+Perturbation perturbationOf(const McEmbeddingConfig& config, const Variant& variant)
 {
     Perturbation perturbation;
-    if (config.kind == "gaussian")
+    if (variant.kind == "gaussian")
         perturbation.kind = Perturbation::Kind::Gaussian;
-    else if (config.kind == "scale")
+    else if (variant.kind == "scale")
         perturbation.kind = Perturbation::Kind::Scale;
-    else if (config.kind == "stochastic_depth")
+    else if (variant.kind == "stochastic_depth")
         perturbation.kind = Perturbation::Kind::StochasticDepth;
-    perturbation.p = p;
+    perturbation.p = variant.p;
+    perturbation.rates = variant.rates;
     perturbation.magnitude = config.magnitude;
     perturbation.seed = config.seed;
     return perturbation;

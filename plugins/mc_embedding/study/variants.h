@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,12 +16,16 @@ struct Variant {
     std::string activation;
     double p = 0.01;
     Placement placement;
+    std::string kind = "dropout";     ///< as the key `kind`
+    std::map<int, double> rates = {}; ///< by number of site, where it is not p
 };
 
 /// The product of the lists, or the one setting where they are empty. Throws ContractError for an
 /// extra site that does not exist.
 std::vector<Variant> variantsOf(const McEmbeddingConfig& config);
-Perturbation perturbationOf(const McEmbeddingConfig& config, double p);
+Perturbation perturbationOf(const McEmbeddingConfig& config, const Variant& variant);
+/// "block_output+final_projection": a preset and extra sites, with those of the configuration.
+Placement placementOf(const McEmbeddingConfig& config, const std::string& text);
 /// Names of `extra_sites`.
 const std::vector<std::string>& extraSiteNames();
 

@@ -82,8 +82,15 @@ private Q_SLOTS:
             << QStringList{demoModel, "degradations=[\"melt\"]"} << "degradations";
         QTest::newRow("template without a place")
             << QStringList{demoModel, "templates=[\"a photo\"]"} << "templates";
-        QTest::newRow("exp1 without rates")
-            << QStringList{demoModel, "experiment=[\"exp1\"]"} << "compare_p";
+        QTest::newRow("exp1 with one rate")
+            << QStringList{demoModel, "experiment=[\"exp1\"]", "exp1_rates=[0.1]"} << "exp1_rates";
+        QTest::newRow("exp11 without masks")
+            << QStringList{demoModel, "experiment=[\"exp11\"]", "kind=gaussian"} << "kind";
+        QTest::newRow("unknown placement of exp3")
+            << QStringList{demoModel, "exp3_placements=[\"mlp_only\", \"everywhere\"]"}
+            << "exp3_placements";
+        QTest::newRow("frames are not there")
+            << QStringList{demoModel, "exp9_frames=/no/such/file"} << "exp9_frames";
     }
     void contradictionsAreTold()
     {
@@ -129,7 +136,8 @@ private Q_SLOTS:
             QVERIFY(text.find("\n# summary: ") != std::string::npos);
             ConfigBuilder builder(mcEmbeddingSchema());
             builder.addToml(text, entry.path().filename().string());
-            const bool isDemo = entry.path().stem() == "demo";
+            const bool isDemo =
+                entry.path().stem() == "demo" || entry.path().stem() == "all_experiments";
             if (!isDemo) {
                 QVERIFY2(!builder.build().config, entry.path().c_str());
                 QVERIFY(text.find("Needs") != std::string::npos);
@@ -141,7 +149,7 @@ private Q_SLOTS:
             QVERIFY(!makePlan(readMcEmbeddingConfig(*result.config)).models.empty());
             ++count;
         }
-        QCOMPARE(count, 13);
+        QCOMPARE(count, 14);
     }
 
     void experimentsShareTheirPasses()

@@ -62,6 +62,19 @@ void addImage(SemanticSpaceResult& result, const Matrix& cloud, const Dense& tex
 
 } // namespace
 
+const std::vector<std::string>& semanticPrompts()
+{
+    static const std::vector<std::string> kPrompts = {
+        "a photo of a dog",           "a photo of a cat",        "a photo of a bird",
+        "a photo of a fish",          "a photo of a person",     "a photo of a child",
+        "a photo of a car",           "a photo of a boat",       "a photo of a building",
+        "a photo of a kitchen",       "a photo of a forest",     "a photo of a beach",
+        "a photo of a mountain",      "a photo of a street",     "a photo of a plate of food",
+        "a photo of a flower",        "a photo of a machine",    "a photo of a musical instrument",
+        "a photo of a piece of text", "a photo of the night sky"};
+    return kPrompts;
+}
+
 SemanticSpaceResult semanticSpace(const Matrix& texts, std::span<const Matrix> clouds,
                                   double logitScale)
 {

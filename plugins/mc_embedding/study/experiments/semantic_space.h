@@ -3,11 +3,15 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "plugins/mc_embedding/statistics/figure.h"
 
 namespace vergence::mc_embedding {
+
+/// Twenty everyday scenes, of which the study takes the span where the user names none.
+const std::vector<std::string>& semanticPrompts();
 
 /// Exp 8: how much of the spread lies where texts differ.
 struct SemanticSpaceResult {

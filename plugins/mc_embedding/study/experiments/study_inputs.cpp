@@ -1,6 +1,7 @@
 #include "plugins/mc_embedding/study/experiments/study_inputs.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <nlohmann/json.hpp>
 
@@ -39,11 +40,18 @@ bool hasLabels(const Ambiguity& ambiguity)
 nlohmann::json judged(const LeverageResult& result, const PredictionTargets& targets)
 {
     nlohmann::json json = toJson(result);
+    json.erase("seconds_per_image"); // was taken when the features were measured
     json["prediction"] = toJson(predictionQuality(result.scores, targets));
     return json;
 }
 
 } // namespace
+
+bool isKnown(const Matrix& scores)
+{
+    return !scores.values.empty() && std::all_of(scores.values.begin(), scores.values.end(),
+                                                 [](double value) { return std::isfinite(value); });
+}
 
 PredictionTargets targetsOf(const Ambiguity& ambiguity)
 {
@@ -75,21 +83,11 @@ nlohmann::json meanConvergenceSummary(const ModelStudy& study)
     return toJson(meanConvergence(passCloudsOf(study), study.trials, study.passes));
 }
 
-nlohmann::json syntheticNaturalSummary(const ModelStudy& study, const ImageSet& images)
+nlohmann::json syntheticNaturalSummary(const ModelStudy& study)
 {
-    const auto found = study.scores.find("trace_pre");
-    if (found == study.scores.end() || found->second.empty())
-        return without("trace_pre was not measured");
-    const Matrix& scores = found->second.back();
-    std::vector<std::string> groups;
-    for (std::size_t i = 0; i < scores.columns && i < images.images.size(); ++i)
-        groups.push_back(images.images[i].label);
-    const std::vector<std::string>& known = syntheticNaturalOrder();
-    if (!std::all_of(groups.begin(), groups.end(), [&](const std::string& group) {
-            return std::find(known.begin(), known.end(), group) != known.end();
-        }))
-        return without("the folders of the images are not solid, gradient, noise and natural");
-    return toJson(syntheticNatural(scores, groups));
+    if (!study.synthetic || !isKnown(study.synthetic->trace))
+        return without("its pictures were not measured");
+    return toJson(syntheticNatural(study.synthetic->trace, study.synthetic->groups));
 }
 
 nlohmann::json leverageSummary(const ModelStudy& study)
@@ -110,6 +108,8 @@ nlohmann::json leverageSummary(const ModelStudy& study)
         {"lambda_by_evidence", judged(linearLeverage(features, features, evidence), targets)}};
     json["lambda_by_evidence"]["converged"] = evidence.converged;
     json["lambda_by_evidence"]["regression_of"] = isLabelled ? "labels" : "predicted classes";
+    if (study.leverageSeconds > 0)
+        json["seconds_per_image"] = study.leverageSeconds;
     return json;
 }
 
