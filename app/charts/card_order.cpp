@@ -12,11 +12,30 @@ enum Rank { Pinned, Declared, Undeclared, Table, System };
 
 using Place = std::tuple<int, std::ptrdiff_t, QString>; // rank, declaration, name
 
+/// Numbers in a name count as numbers: T4 comes before T16.
+QString sortKey(const QString& name)
+{
+    constexpr int kDigits = 8;
+    QString key, number;
+    for (const QChar c : name + QChar(u'\0')) {
+        if (c.isDigit()) {
+            number += c;
+            continue;
+        }
+        key += number.isEmpty() ? QString() : number.rightJustified(kDigits, u'0');
+        key += c;
+        number.clear();
+    }
+    return key;
+}
+
 Place placeOf(const ChartCard& card, const std::vector<MetricDecl>& declarations)
 {
     const std::string name = card.id().toStdString();
-    const auto declared = std::find_if(declarations.begin(), declarations.end(),
-                                       [&](const MetricDecl& decl) { return decl.name == name; });
+    const auto declared =
+        std::find_if(declarations.begin(), declarations.end(), [&](const MetricDecl& decl) {
+            return decl.name == name || name.starts_with(decl.name + '/'); // its group
+        });
     int rank = declared == declarations.end() ? Undeclared : Declared;
     if (card.isPinned())
         rank = Pinned;
@@ -24,7 +43,7 @@ Place placeOf(const ChartCard& card, const std::vector<MetricDecl>& declarations
         rank = Table;
     else if (card.id().startsWith(QLatin1String("system/")))
         rank = System;
-    return {rank, declared - declarations.begin(), card.id()};
+    return {rank, declared - declarations.begin(), sortKey(card.id())};
 }
 
 } // namespace

@@ -170,6 +170,7 @@ void ChartCard::setTitle(const QString& title, const QString& unit, const QStrin
 {
     m_title = title;
     m_unit = unit;
+    m_group = group;
     const bool isTableId = m_id.startsWith(QLatin1String("table/"));
     m_groupLabel->setText(isTableId ? QString() : groupOf(m_id, title, group));
     m_titleLabel->setToolTip(tr("%1: %2").arg(m_id, m_title));

@@ -34,6 +34,7 @@ public:
     void setTitle(const QString& title, const QString& unit, const QString& group = {});
     QString title() const { return m_title; }
     QString unit() const { return m_unit; }
+    QString group() const { return m_group; } ///< as declared
     void setSources(Sources sources);
     const Sources& sources() const { return m_sources; }
     Sources takeSources();
@@ -87,7 +88,7 @@ private:
     void moveCross(int points);
     void clickNear(const QPointF& pixel);
 
-    QString m_id, m_title, m_unit;
+    QString m_id, m_title, m_unit, m_group;
     ChartSettings m_settings;
     Sources m_sources;
     bool m_isDirty = true, m_isDark = false;

@@ -138,7 +138,7 @@ void ChartsPanel::Impl::fillCard(ChartCard* card, const QString& series)
     const QString unit = isDeclared ? QString::fromStdString(declared->unit) : QString();
     const bool isDifference = !toolbar->settings().reference.isEmpty();
     const QString shown = isDifference ? tr("Δ %1").arg(title) : title;
-    if (shown != card->title() || unit != card->unit())
+    if (shown != card->title() || unit != card->unit() || group != card->group())
         card->setTitle(shown, unit, group);
     applyReference(*card);
     if (isSame)

@@ -14,10 +14,10 @@ std::vector<MetricDecl> McEmbeddingPlugin::metrics() const
 {
     using Better = MetricDecl::Better;
     // Series of one model and T carry no declaration, their groups do.
-    return {{"icc", "ICC", "", Better::Higher, false},
+    return {{"icc/best", "Best ICC", "", Better::Higher, true},
+            {"icc", "ICC", "", Better::Higher, false},
             {"spearman", "Spearman ρ", "", Better::Higher, false},
             {"snr", "SNR", "", Better::Higher, false},
-            {"icc/best", "ICC of the best model at the largest T", "", Better::Higher, true},
             {"speed/pass_images", "Passes times images", "1/s", Better::Higher, false},
             {"speed/tflops", "Throughput", "TFLOP/s", Better::Higher, false},
             {"progress/flop_share", "Work done", "", Better::Higher, false},

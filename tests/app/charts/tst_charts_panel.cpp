@@ -66,6 +66,7 @@ private Q_SLOTS:
     void init();
     void cleanup();
     void everySeriesHasACardInTheDeclaredOrder();
+    void groupsAreTitledAndTheirNumbersOrdered();
     void emptySaysWhatItWaitsFor();
     void backReturnsTheExactRange();
     void wheelZoomsAtTheCursor();
@@ -178,6 +179,24 @@ void TestChartsPanel::everySeriesHasACardInTheDeclaredOrder()
                               {"train/loss", "Loss", "", MetricDecl::Better::Lower, true}});
     QTRY_VERIFY(isBefore("eval/error", "train/loss"));
     QVERIFY(isBefore("train/loss", "train/psnr")); // the headline comes second
+}
+
+void TestChartsPanel::groupsAreTitledAndTheirNumbersOrdered()
+{
+    MetricStore store;
+    store.append({{0, 0, "icc/tiny/T16", 0.8},
+                  {0, 0, "icc/tiny/T4", 0.5},
+                  {0, 0, "other/x", 1},
+                  {1, 1, "icc/tiny/T4", 0.6}});
+    m_panel->setRuns({{"r", "run", Qt::blue, &store}});
+    QTRY_VERIFY(card("icc/tiny/T16") != nullptr && card("other/x") != nullptr);
+    QCOMPARE(card("icc/tiny/T16")->title(), QStringLiteral("tiny, T16"));
+    m_panel->setDeclarations({{"icc", "ICC", "", MetricDecl::Better::Higher, false}});
+    QTRY_COMPARE(card("icc/tiny/T16")->group(), QStringLiteral("ICC"));
+    QVERIFY(card("other/x")->group().isEmpty());
+    QTRY_VERIFY(isBefore("icc/tiny/T4", "icc/tiny/T16"));
+    QVERIFY(isBefore("icc/tiny/T16", "other/x"));
+    m_panel->setRuns(m_runs);
 }
 
 void TestChartsPanel::emptySaysWhatItWaitsFor()
