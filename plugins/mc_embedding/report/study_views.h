@@ -40,7 +40,7 @@ private:
         std::size_t model = 0, other = 1, metric = 0;
         std::optional<std::size_t> pass; ///< none: the largest T
         std::size_t cloud = 0;           ///< 0: all kept; else one of them
-        CloudStyle::Colour colour = CloudStyle::Colour::Trial;
+        CloudStyle::Colour colour = CloudStyle::Colour::Image;
         bool isPooled = true, isTangent = false;
         double shownPasses = 0, azimuth = 30;                            ///< 0 passes: all
         std::size_t elevation = 3;                                       ///< into a list of angles
