@@ -10,6 +10,7 @@
 #include <QTimer>
 
 #include "app/shell/icons.h"
+#include "app/shell/paint_pacer.h"
 #include "app/viewport/gl_warmup.h"
 
 namespace vergence {
@@ -44,6 +45,7 @@ MainWindow::MainWindow(const ShellOptions& options, Theme& theme, QWidget* paren
     resize(1280, 800);
     m_theme.apply(m_settings.theme(), m_settings.textPercent());
     setWindowIcon(tintedIcon("vergence", QColor("#1f66b8")));
+    new PaintPacer(*this);
     m_actions = new StudioActions(*this);
     m_docks = new DockLayout(*this);
     m_status = new StatusButtons(*statusBar());

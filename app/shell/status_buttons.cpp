@@ -28,6 +28,7 @@ StatusButtons::StatusButtons(QStatusBar& bar) : QObject(&bar)
     m_run = add(bar, "statusRun", tr("The current run; opens the list of runs"), "runsDock");
     m_progress = new QProgressBar(&bar);
     m_progress->setMaximumWidth(160);
+    m_progress->setRange(0, 1000);
     m_progress->setTextVisible(false);
     m_progress->setAccessibleName(tr("Progress of the current run"));
     bar.addWidget(m_progress);
@@ -65,12 +66,11 @@ void StatusButtons::showRun(const RunEntry* run, int liveCount)
     if (liveCount > 1)
         text += tr("  (%1 runs going on)").arg(liveCount);
     m_run->setText(text);
-    m_progress->setVisible(showsProgress);
-    if (showsProgress) {
-        // Without a known total the bar moves without a claim of how far.
-        m_progress->setRange(0, run->total > 0 ? 1000 : 0);
-        m_progress->setValue(run->total > 0 ? static_cast<int>(1000 * run->step / run->total) : 0);
-    }
+    // Without a known total there is no bar: one that only moves would repaint 30 times a second.
+    const bool knowsTotal = showsProgress && run->total > 0;
+    m_progress->setVisible(knowsTotal);
+    if (knowsTotal)
+        m_progress->setValue(static_cast<int>(1000 * run->step / run->total));
     const double rate =
         showsProgress && run->session != nullptr ? run->session->stepsPerSecond() : 0;
     m_rate->setVisible(rate > 0);
