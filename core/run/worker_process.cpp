@@ -1,11 +1,30 @@
 #include "core/run/worker_process.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "core/base/error.h"
 #include "core/run/worker_log.h"
 
 namespace vergence {
+
+namespace {
+
+/// For the new process. A session is a scheduling group of its own, beside which the niceness of
+/// its threads says nothing (sched(7), "The autogroup feature"): with equal groups, a window that
+/// draws without a GPU waits for every frame until the run has had its share.
+void openSessionBehindTheWindow()
+{
+    constexpr char kNiceness = '5';
+    ::setsid();
+    const int file = ::open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+    if (file < 0)
+        return; // a kernel without such groups
+    [[maybe_unused]] const auto written = ::write(file, &kNiceness, 1);
+    ::close(file);
+}
+
+} // namespace
 
 WorkerProcess::~WorkerProcess()
 {
@@ -36,7 +55,7 @@ void WorkerProcess::start(const QString& executable, const QStringList& argument
     m_process->setStandardInputFile(QProcess::nullDevice());
     m_process->setStandardOutputFile(log, QIODevice::Append);
     m_process->setStandardErrorFile(log, QIODevice::Append);
-    m_process->setChildProcessModifier([] { ::setsid(); });
+    m_process->setChildProcessModifier(&openSessionBehindTheWindow);
     connect(m_process, &QProcess::finished, this, [this](int code, QProcess::ExitStatus status) {
         // After a crash Qt's exit code is the number of the signal.
         if (status == QProcess::CrashExit)
