@@ -132,8 +132,8 @@ std::string planeLabel(const Optics& optics, int plane)
     const PlaneGeometry geometry = planeGeometry(optics, plane);
     if (!geometry.usable)
         return fmt::format("f {:.1f} mm, cannot be focused", geometry.focalLength);
-    return fmt::format("f {:.1f} mm, {:.0f} mm, {:.2f} D", geometry.focalLength, geometry.distance,
-                       geometry.vergence);
+    return fmt::format("{:.2f} D, {:.0f} mm, f {:.1f} mm", geometry.vergence, geometry.distance,
+                       geometry.focalLength);
 }
 
 } // namespace vergence::light_field

@@ -27,7 +27,7 @@ void burnLabel(Image& image, const std::string& label);
 /// Equal heights side by side with a gap of 8 px.
 Image sideBySide(const Image& left, const Image& right);
 
-/// "f 40.6 mm, 140 mm, 7.14 D", or why an eye cannot focus the plane.
+/// "7.14 D, 140 mm, f 40.6 mm", or why an eye cannot focus the plane. Narrow labels lose their end.
 std::string planeLabel(const Optics& optics, int plane);
 
 } // namespace vergence::light_field
