@@ -96,11 +96,11 @@ std::optional<ScenePose> readScenePose(const FrameInfo& info)
     const auto meta = QJsonDocument::fromJson(QByteArray::fromStdString(info.meta)).object();
     const auto camera = numbers<16>(meta, "camera");
     const auto focal = numbers<2>(meta, "focal");
-    if (!camera || !focal || !isRotation(*camera) || !((*focal)[1] > 0) || info.height == 0)
+    if (!camera || !focal || !isRotation(*camera) || !((*focal)[1] > 0))
         return std::nullopt;
     ScenePose pose;
     pose.viewToWorld = *camera;
-    pose.focal = (*focal)[1] / info.height;
+    pose.focal = (*focal)[1];
     if (const auto up = numbers<3>(meta, "up"); up && length(*up) > 0)
         pose.up = *up;
     const double extent = meta.value(QLatin1String("extent")).toDouble();
@@ -118,7 +118,8 @@ SceneCamera::SceneCamera(const ScenePose& pose)
       m_north(perpendicular(m_up)),
       m_target(pose.target),
       m_focal(std::clamp(pose.focal, kShortestFocal, kLongestFocal)),
-      m_extent(pose.extent)
+      m_extent(pose.extent),
+      m_given(pose.viewToWorld)
 {
     m_east = cross(m_north, m_up);
     const Point3 forward = column(pose.viewToWorld, 2), eye = column(pose.viewToWorld, 3);
@@ -162,6 +163,8 @@ double SceneCamera::distance() const
 
 std::array<double, 16> SceneCamera::viewToWorld() const
 {
+    if (m_given)
+        return *m_given;
     const auto [x, y, z] = axes();
     const Point3 at = eye();
     return {x[0], x[1], x[2], 0, y[0], y[1], y[2], 0, z[0], z[1], z[2], 0, at[0], at[1], at[2], 1};
@@ -169,6 +172,7 @@ std::array<double, 16> SceneCamera::viewToWorld() const
 
 void SceneCamera::orbit(QPointF pixels)
 {
+    m_given.reset();
     constexpr double kSteepest = std::numbers::pi / 2;
     m_yaw = std::remainder(m_yaw + pixels.x() * kRadiansPerPixel, 2 * std::numbers::pi);
     m_pitch = std::clamp(m_pitch - pixels.y() * kRadiansPerPixel, -kSteepest, kSteepest);
@@ -176,12 +180,14 @@ void SceneCamera::orbit(QPointF pixels)
 
 void SceneCamera::pan(QPointF pixels, double height)
 {
+    m_given.reset();
     const double scale = m_targetInView[2] / (m_focal * std::max(1.0, height));
     m_target = m_target - toWorld({pixels.x() * scale, pixels.y() * scale, 0});
 }
 
 void SceneCamera::dolly(double factor)
 {
+    m_given.reset();
     const double wanted =
         std::clamp(distance() / factor, kNearest * m_extent, kFarthest * m_extent);
     m_targetInView = m_targetInView * (wanted / distance());
@@ -194,6 +200,7 @@ void SceneCamera::zoom(double factor)
 
 void SceneCamera::fly(const Point3& rightUpForward)
 {
+    m_given.reset();
     const auto [right, up, forward] = rightUpForward;
     m_target = m_target + (toWorld({right, 0, forward}) + m_up * up) * m_extent;
 }

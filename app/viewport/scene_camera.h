@@ -28,15 +28,15 @@ struct ScenePose {
     std::optional<std::int64_t> jump;
 };
 
-/// Focal lengths stand in the meta in pixels of the frame. Nothing where the meta has no camera
-/// that can be used.
+/// Nothing where the meta has no camera that can be used. Focal lengths stand in the meta in
+/// heights of the picture, as in ScenePose, so that they do not depend on its size.
 std::optional<ScenePose> readScenePose(const FrameInfo& info);
 
-/// A pinhole camera that a viewer moves through a scene. It never rolls: the picture's x axis stays
-/// perpendicular to the world's up.
+/// A pinhole camera that a viewer moves through a scene. A camera that was given is kept to the bit
+/// until the viewer moves it; then it does not roll: the picture's x axis is perpendicular to the
+/// world's up.
 class SceneCamera {
 public:
-    /// Takes the place and the direction of a pose, not its roll.
     explicit SceneCamera(const ScenePose& pose);
 
     std::array<double, 16> viewToWorld() const; ///< column-major, as in ScenePose
@@ -67,6 +67,7 @@ private:
     Point3 m_targetInView;         ///< constant while the viewer circles
     double m_yaw = 0, m_pitch = 0; ///< radians; positive pitch looks upwards
     double m_focal, m_extent;
+    std::optional<std::array<double, 16>> m_given; ///< until the viewer moves
 };
 
 } // namespace vergence

@@ -141,7 +141,7 @@ inline Frame SmallScene::draw(const std::string& stream) const
     frame.info.stream = stream;
     frame.info.width = static_cast<std::uint32_t>(width);
     frame.info.height = static_cast<std::uint32_t>(height);
-    nlohmann::json meta{{"camera", camera}, {"focal", {focal * height, focal * height}},
+    nlohmann::json meta{{"camera", camera}, {"focal", {focal, focal}},
                         {"up", {0, 0, 1}},  {"target", target},
                         {"extent", 4},      {"isPreview", isPreview}};
     if (jump)
