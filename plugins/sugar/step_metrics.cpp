@@ -47,6 +47,7 @@ std::vector<MetricDecl> sugarMetrics()
             {"time/render_ms", "Render", "ms", Better::Lower, false},
             {"time/loss_ms", "Loss and its gradient", "ms", Better::Lower, false},
             {"time/backward_ms", "Backward and update", "ms", Better::Lower, false},
+            {"memory/trainer_mb", "Memory of the trainer", "MB", Better::Lower, false},
             {"speed/steps_per_s", "Speed", "steps/s", Better::Higher, false}};
 }
 

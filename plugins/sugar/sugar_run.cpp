@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/log.h"
+#include "plugins/sugar/forecast.h"
 #include "plugins/sugar/results.h"
 #include "plugins/sugar/settings.h"
 #include "plugins/sugar/step_metrics.h"
@@ -45,6 +46,7 @@ void SugarRun::prepare(RunContext& context)
     m_trainer =
         std::make_unique<Trainer>(context.device(), trainerSettings(m_config, m_extent, cloud),
                                   m_pictures, std::move(learnFrom));
+    reportForecast(context, cloud.count());
     context.phase(3, kPhases, "preparing the first step");
     m_trainer->start(context.stream(), cloud);
     log("sugar").info("Starts from {} Gaussians; extent of the cameras {:.4g}.", cloud.count(),
@@ -96,6 +98,17 @@ void SugarRun::reportScene(RunContext& context) const
     add("extent of the cameras", fmt::format("{:.4g}", m_extent));
     context.table(
         {{"id", "data"}, {"title", "Data"}, {"columns", {"figure", "value"}}, {"rows", rows}});
+}
+
+void SugarRun::reportForecast(RunContext& context, Index startCount) const
+{
+    const MemoryForecast forecast =
+        memoryForecast(m_config, m_pictures->source(), startCount, context.device()->isCpu());
+    const DeviceMemory memory = context.device()->memory();
+    context.table(forecastTable(forecast, memory));
+    context.note("forecast_bytes", forecast.total());
+    if (const std::string warning = forecastWarning(forecast, memory); !warning.empty())
+        context.warn("E-MEMORY", warning);
 }
 
 SplatSource SugarRun::viewSource() const
@@ -184,8 +197,11 @@ void SugarRun::report(RunContext& context, const StepReport& report)
         log("sugar").debug("Step {}: {} cloned, {} split, {} pruned, {} relocated, {} born; {} "
                            "Gaussians.",
                            report.step, d.cloned, d.split, d.pruned, d.relocated, d.born, d.count);
-    if (report.step % kHistogramEvery == 0 || m_trainer->isDone())
+    if (report.step % kHistogramEvery == 0 || m_trainer->isDone()) {
         reportHistograms(context, m_trainer->gaussians(), m_extent);
+        context.record("memory/trainer_mb", static_cast<double>(m_trainer->allocatedBytes()) / 1e6);
+        context.note("allocated_bytes", m_trainer->allocatedBytes());
+    }
 }
 
 void SugarRun::keepMilestone(RunContext& context)

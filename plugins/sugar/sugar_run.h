@@ -29,6 +29,7 @@ public:
 private:
     void readScene(RunContext& context);
     void reportScene(RunContext& context) const;
+    void reportForecast(RunContext& context, Index startCount) const;
     bool isTestDue() const;
     /// False where a stop came first; the test is then still due.
     bool test(RunContext& context);

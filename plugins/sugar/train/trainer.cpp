@@ -90,6 +90,21 @@ AdamStep Trainer::adamAt(std::int64_t step) const
     return adam;
 }
 
+/// Mean opacity and scale, so that Gaussians that help nowhere fade away; MCMC only.
+const GaussianArrays* Trainer::regularise(Stream& stream)
+{
+    if (!isMcmc(m_settings) || (m_settings.mcmcOpacity == 0 && m_settings.mcmcScale == 0))
+        return nullptr;
+    if (m_regularised.capacity() != m_state.capacity())
+        m_regularised = GaussianArrays::zeros(stream, m_device, m_state.capacity(),
+                                              m_state.gaussians.value.degree());
+    for (const Tensor& tensor : {m_regularised.opacity, m_regularised.logScale})
+        stream.fillBytes(tensor.data(), 0, tensor.bytes());
+    addRegularisers(stream, m_state.gaussians, {m_settings.mcmcOpacity, m_settings.mcmcScale},
+                    m_regularised);
+    return &m_regularised;
+}
+
 bool Trainer::step(Stream& stream, const std::function<bool()>& stopRequested, StepReport& report)
 {
     const double start = steadySeconds();
@@ -125,7 +140,7 @@ bool Trainer::step(Stream& stream, const std::function<bool()>& stopRequested, S
     RasterImageGradients gradients;
     gradients.colour = m_gradColour;
     report.notFinite = m_rasteriser.backwardAndUpdate(
-        stream, m_state.gaussians, gradients, nullptr, m_state.moment1, m_state.moment2,
+        stream, m_state.gaussians, gradients, regularise(stream), m_state.moment1, m_state.moment2,
         adamAt(step), gathers ? &m_state.statistics : nullptr);
     report.counts = m_rasteriser.counts();
     report.raster = m_rasteriser.seconds();
@@ -183,7 +198,7 @@ std::size_t Trainer::allocatedBytes() const
 {
     std::size_t bytes = m_rasteriser.allocatedBytes() + m_gradColour.bytes();
     for (const GaussianArrays* arrays :
-         {&m_state.gaussians.value, &m_state.moment1, &m_state.moment2}) {
+         {&m_state.gaussians.value, &m_state.moment1, &m_state.moment2, &m_regularised}) {
         for (const Tensor& tensor : arrays->groups())
             bytes += tensor.bytes();
     }

@@ -80,6 +80,7 @@ private:
     std::vector<Camera> filterCameras(std::int64_t step) const;
     std::array<float, 3> backgroundAt(std::int64_t step) const;
     AdamStep adamAt(std::int64_t step) const;
+    const GaussianArrays* regularise(Stream& stream);
 
     std::shared_ptr<Device> m_device;
     TrainerSettings m_settings;
@@ -91,6 +92,7 @@ private:
     PhotometricLoss m_loss;
     TrainedGaussians m_state;
     Tensor m_gradColour;
+    GaussianArrays m_regularised; ///< gradients of MCMC's regularisers; empty without
     std::int64_t m_step = 0;
 };
 

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "core/compute/device.h"
+#include "plugins/sugar/compute/learning/memory_forecast.h"
+#include "plugins/sugar/sugar_config.h"
+#include "plugins/sugar/train/picture_source.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace vergence::sugar {
+
+/// What the run will hold at its largest, on the device that trains it.
+MemoryForecast memoryForecast(const SugarConfig& config, const PictureSource& pictures,
+                              Index startCount, bool isCpu);
+
+/// Table of the parts for people, in MB.
+nlohmann::json forecastTable(const MemoryForecast& forecast, const DeviceMemory& memory);
+
+/// A sentence where the forecast does not fit into what is free; empty where it does.
+std::string forecastWarning(const MemoryForecast& forecast, const DeviceMemory& memory);
+
+} // namespace vergence::sugar
