@@ -97,14 +97,16 @@ private:
     mutable int m_count = 0;
 };
 
-/// Values of the series that do not depend on time.
+/// Values of the series that do not depend on time, nor on how much memory was kept in reserve.
 inline std::map<std::string, std::vector<double>> timelessNumbers(const RunFolder& folder)
 {
     const MetricStore store = MetricStore::fromCsv(readFile(folder.metrics()), "metrics.csv");
     std::map<std::string, std::vector<double>> numbers;
     for (const auto& name : store.names()) {
         const std::string group = name.substr(0, name.find('/'));
-        if (group != "time" && group != "speed" && group != "system" && group != "progress")
+        const bool repeats = group != "time" && group != "speed" && group != "system" &&
+                             group != "progress" && group != "memory";
+        if (repeats)
             numbers[name] = store.find(name)->values();
     }
     return numbers;
