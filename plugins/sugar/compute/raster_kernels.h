@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "core/compute/kernel.h"
@@ -94,6 +93,7 @@ struct ListArguments {
     int tilesX = 0, tilesY = 0;
     const std::uint32_t* order = nullptr;
     const std::uint32_t* slots = nullptr;
+    const std::uint32_t* counts = nullptr;
     const Splat* splats = nullptr;
     const TileBox* boxes = nullptr;
     const std::uint64_t* masks = nullptr;
@@ -118,7 +118,7 @@ struct BlendArguments {
     const std::uint32_t* tileOrder = nullptr;
     const std::uint32_t* gaussians = nullptr;
     const Splat* splats = nullptr;
-    std::array<float, 3> background{};
+    float background[3] = {};
     BlendImages images;
     /// For the backward pass, or null: [instances] blocks of pixels that each entry reached, and
     /// [tiles, 256] the last entry that was blended into each pixel.
@@ -133,7 +133,8 @@ struct BlendBackwardArguments {
                 *gradNormal = nullptr; ///< null counts as 0
     const std::uint32_t* entrySlots = nullptr;
     SplatRecord* records = nullptr; ///< [instances], overwritten
-    bool absolute = false;          ///< also the sums of absolute values
+    Index instances = 0;
+    bool absolute = false; ///< also the sums of absolute values
 };
 
 struct StatisticsPointers {
@@ -143,7 +144,7 @@ struct StatisticsPointers {
 /// Adam with its bias correction worked in.
 struct AdamConstants {
     float beta1 = 0, beta2 = 0, epsilon = 0, inverseSecondRoot = 0;
-    std::array<float, 6> stepSize{}; ///< rate / (1 − beta1^t)
+    float stepSize[6] = {}; ///< rate / (1 − beta1^t)
     bool sparse = false;
     float largestLogScale = 0;
 };

@@ -94,7 +94,7 @@ AdamConstants adamConstants(const AdamStep& adam)
     const double first = 1 - std::pow(static_cast<double>(adam.beta1), t);
     const double second = 1 - std::pow(static_cast<double>(adam.beta2), t);
     constants.inverseSecondRoot = static_cast<float>(1 / std::sqrt(second));
-    for (std::size_t i = 0; i < constants.stepSize.size(); ++i)
+    for (std::size_t i = 0; i < std::size(constants.stepSize); ++i)
         constants.stepSize[i] =
             static_cast<float>(static_cast<double>(adam.learningRate[i]) / first);
     constants.sparse = adam.sparse;
@@ -228,6 +228,7 @@ void Rasteriser::Impl::sort(Stream& stream, bool keep)
     list.tilesY = view.tilesY;
     list.order = byDepth.order;
     list.slots = byDepth.slots;
+    list.counts = byDepth.counts;
     list.splats = splats.data();
     list.boxes = boxes.data();
     list.masks = masks.data();
@@ -283,7 +284,7 @@ void Rasteriser::Impl::blendAll(Stream& stream, const RasterSettings& settings, 
     blend.tileOrder = tileOrder.data();
     blend.gaussians = gaussians.data();
     blend.splats = splats.data();
-    blend.background = settings.background;
+    std::copy(settings.background.begin(), settings.background.end(), blend.background);
     blend.reached = keep ? reached.reserve(device, totals.instances) : nullptr;
     blend.last = keep ? last.reserve(device, tiles() * kTilePixels) : nullptr;
     blend.evaluations = device->isCpu() ? evaluations.reserve(device, 2 * tiles()) : nullptr;
@@ -335,6 +336,7 @@ bool Rasteriser::Impl::blendBackward(Stream& stream, const RasterImageGradients&
             "backward: the picture was rendered without geometry");
     a.entrySlots = entrySlots.data();
     a.records = records.reserve(device, totals.instances);
+    a.instances = totals.instances;
     a.absolute = absolute;
     forEachSlice([&](Index from, Index to) {
         a.forward.firstTile = from;

@@ -10,7 +10,7 @@ namespace vergence::sugar {
 // signs of its files.
 
 /// Coefficients of degrees 0 to `degree`.
-constexpr int shCoefficients(int degree)
+VERGENCE_HD constexpr int shCoefficients(int degree)
 {
     return (degree + 1) * (degree + 1);
 }

@@ -1,0 +1,205 @@
+#pragma once
+
+// The CUDA driver of the backward pass per Gaussian: one thread per Gaussian forms all gradients in
+// registers and local memory, then either stores them or runs Adam.
+
+#include "plugins/sugar/compute/project_tiles.cuh"
+
+namespace vergence::sugar {
+
+namespace {
+
+/// Gradients of one Gaussian: position, ln s, rotation, opacity, harmonics of degree 0, the rest.
+struct OneGradient {
+    float value[14 + 45];
+};
+
+struct GroupSpan {
+    int from, width, used; ///< place in OneGradient, numbers per row, and how many take part
+};
+
+__device__ inline GroupSpan groupSpan(const RasterView& view, int group)
+{
+    switch (group) {
+    case 0:
+        return {0, 3, 3};
+    case 1:
+        return {3, 3, 3};
+    case 2:
+        return {6, 4, 4};
+    case 3:
+        return {10, 1, 1};
+    case 4:
+        return {11, 3, 3};
+    default:
+        return {14, 3 * view.restCount, 3 * (shCoefficients(view.shDegree) - 1)};
+    }
+}
+
+template <class T>
+__device__ inline T* pointerOf(const GaussianPointers<T>& arrays, int group)
+{
+    switch (group) {
+    case 0:
+        return arrays.position;
+    case 1:
+        return arrays.logScale;
+    case 2:
+        return arrays.rotation;
+    case 3:
+        return arrays.opacity;
+    case 4:
+        return arrays.shDc;
+    default:
+        return arrays.shRest;
+    }
+}
+
+template <int Degree>
+__device__ void gradientOf(const GaussianBackwardArguments& a, Index i, OneGradient& out)
+{
+    const RasterView& view = a.view;
+    float sums[16] = {};
+    for (unsigned k = 0; k < a.counts[i]; ++k) {
+        const auto* from = reinterpret_cast<const float*>(a.records + a.slots[i] + k);
+        for (int j = 0; j < 15; ++j)
+            sums[j] += from[j];
+    }
+    const RawGaussian<float> raw = loadGaussian(view, i);
+    const Projection<float> p = project<float>(view.camera, view.blur, raw);
+    SplatGradient<float> g;
+    g.u = p.conicA * sums[1] + p.conicB * sums[2];
+    g.v = p.conicB * sums[1] + p.conicC * sums[2];
+    g.conicA = 0.5F * sums[3];
+    g.conicB = sums[4];
+    g.conicC = 0.5F * sums[5];
+    g.opacity = -sums[0] / p.opacity;
+    g.depth = sums[9];
+    for (int k = 0; k < 3; ++k)
+        g.normal[k] = sums[10 + k];
+    RawGradient<float> grad;
+    projectBackward(view.camera, raw, p, g, grad);
+    float d[3], basis[16], weights[16] = {}, gradD[3];
+    const float inverse = directionOf(view, raw, d);
+    shBasis<Degree>(d, basis);
+    for (int channel = 0; channel < 3; ++channel) {
+        float h[16], sum = 0.5F;
+        for (int k = 0; k < shCoefficients(Degree); ++k) {
+            h[k] = coefficientOf(view, i, k, channel);
+            sum += basis[k] * h[k];
+        }
+        const float gradColour = sum >= 0 ? sums[6 + channel] : 0.0F;
+        for (int k = 0; k < shCoefficients(Degree); ++k) {
+            out.value[11 + 3 * k + channel] = gradColour * basis[k];
+            weights[k] += gradColour * h[k];
+        }
+    }
+    shBasisBackward<Degree>(d, weights, gradD);
+    const float along = dot3(gradD, d);
+    for (int k = 0; k < 3; ++k) {
+        out.value[k] = grad.position[k] + (gradD[k] - along * d[k]) * inverse;
+        out.value[3 + k] = grad.logScale[k];
+    }
+    for (int k = 0; k < 4; ++k)
+        out.value[6 + k] = grad.rotation[k];
+    out.value[10] = grad.opacity;
+    if (!a.statistics.gradient)
+        return;
+    const float halfWidth = 0.5F * static_cast<float>(view.camera.width),
+                halfHeight = 0.5F * static_cast<float>(view.camera.height);
+    const float tau2 = 2 * logf(255 * p.opacity), radius = sqrtf(tau2 * fmaxf(p.a, p.c));
+    a.statistics.gradient[i] += hypotf(halfWidth * g.u, halfHeight * g.v);
+    if (a.statistics.absolute)
+        a.statistics.absolute[i] += hypotf(halfWidth * sums[13], halfHeight * sums[14]);
+    a.statistics.visible[i] += 1;
+    a.statistics.radius[i] = fmaxf(a.statistics.radius[i], radius);
+}
+
+template <int Degree>
+struct StoreOne {
+    GaussianBackwardArguments a;
+
+    __device__ void operator()(Index i) const
+    {
+        OneGradient gradient{};
+        if (a.counts[i] > 0)
+            gradientOf<Degree>(a, i, gradient);
+        for (int group = 0; group < 6; ++group) {
+            const GroupSpan span = groupSpan(a.view, group);
+            for (int k = 0; k < span.width; ++k)
+                pointerOf(a.gradients, group)[i * span.width + k] = gradient.value[span.from + k];
+        }
+    }
+};
+
+template <int Degree>
+struct UpdateOne {
+    GaussianBackwardArguments a;
+
+    __device__ void operator()(Index i) const
+    {
+        OneGradient gradient{};
+        if (a.counts[i] > 0)
+            gradientOf<Degree>(a, i, gradient);
+        float poison = 0; // becomes NaN where an entry is not finite
+        for (int group = 0; group < 6; ++group) {
+            const GroupSpan span = groupSpan(a.view, group);
+            for (int k = 0; k < span.used; ++k) {
+                float& value = gradient.value[span.from + k];
+                if (a.extra.position)
+                    value += pointerOf(a.extra, group)[i * span.width + k];
+                poison += value * 0.0F;
+            }
+        }
+        if (poison != 0 || isnan(poison)) {
+            // Counts of whole numbers: the order does not matter.
+            atomicAdd(reinterpret_cast<unsigned long long*>(a.skipped + i / kBlock), 1ULL);
+            return;
+        }
+        if (a.adam.sparse && a.counts[i] == 0)
+            return;
+        for (int group = 0; group < 6; ++group)
+            updateGroup(i, group, gradient);
+    }
+
+private:
+    __device__ void updateGroup(Index i, int group, const OneGradient& gradient) const
+    {
+        const AdamConstants& adam = a.adam;
+        const GroupSpan span = groupSpan(a.view, group);
+        for (int k = 0; k < span.used; ++k) {
+            const Index at = i * span.width + k;
+            const float g = gradient.value[span.from + k];
+            float& m = pointerOf(a.moment1, group)[at];
+            float& v = pointerOf(a.moment2, group)[at];
+            float& value = pointerOf(a.values, group)[at];
+            m = adam.beta1 * m + (1 - adam.beta1) * g;
+            v = adam.beta2 * v + (1 - adam.beta2) * g * g;
+            float next = value - adam.stepSize[group] * m /
+                                     (sqrtf(v) * adam.inverseSecondRoot + adam.epsilon);
+            if (group == 1)
+                next = fminf(fmaxf(next, -20.0F), adam.largestLogScale);
+            else if (group == 3)
+                next = fminf(fmaxf(next, -12.0F), 12.0F);
+            value = next;
+        }
+    }
+};
+
+void gaussianBackwardBody(Stream& stream, const GaussianBackwardArguments& a)
+{
+    withDegree(a.view.shDegree,
+               [&](auto degree) { forEach(stream, a.last - a.first, StoreOne<degree()>{a}); });
+}
+
+void gaussianUpdateBody(Stream& stream, const GaussianBackwardArguments& a)
+{
+    const Index blocks = (a.last + kBlock - 1) / kBlock;
+    stream.fillBytes(a.skipped, 0, static_cast<std::size_t>(blocks) * sizeof(Index));
+    withDegree(a.view.shDegree,
+               [&](auto degree) { forEach(stream, a.last - a.first, UpdateOne<degree()>{a}); });
+}
+
+} // namespace
+
+} // namespace vergence::sugar
