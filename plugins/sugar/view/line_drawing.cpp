@@ -10,6 +10,7 @@ namespace {
 using Point = std::array<double, 3>;
 
 constexpr double kNear = 1e-3; ///< of the frustum's size, in front of the viewer
+constexpr double kRoom = 2.5;  ///< sizes from the viewer within which frusta would hide the scene
 
 Point toView(const Camera& camera, const Point& p)
 {
@@ -20,6 +21,11 @@ Point toView(const Camera& camera, const Point& p)
             t[row] += camera.rotation[3 * row + i] * p[i];
     }
     return t;
+}
+
+double distanceBetween(const Point& a, const Point& b)
+{
+    return std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
 }
 
 /// World point at camera coordinates t.
@@ -152,6 +158,8 @@ void drawFrusta(const Canvas& canvas, const Camera& viewer, const std::vector<Fr
                 double size)
 {
     for (const Frustum& frustum : frusta) {
+        if (distanceBetween(frustum.camera.centre(), viewer.centre()) < kRoom * size)
+            continue;
         const double near = kNear * size, width = frustum.isActive ? 2.2 : 1.2;
         drawThumbnail(canvas, viewer, frustum, size);
         const Point centre = frustum.camera.centre();

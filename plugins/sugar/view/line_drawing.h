@@ -31,7 +31,8 @@ struct Frustum {
     int thumbnailWidth = 0, thumbnailHeight = 0;
 };
 
-/// Draws frusta of length `size` (world units) into a picture seen by `viewer`.
+/// Draws frusta of length `size` (world units) into a picture seen by `viewer`; those that stand
+/// beside the viewer are left out.
 void drawFrusta(const Canvas& canvas, const Camera& viewer, const std::vector<Frustum>& frusta,
                 double size);
 

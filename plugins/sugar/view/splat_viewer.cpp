@@ -14,7 +14,7 @@ namespace vergence::sugar {
 namespace {
 
 constexpr Rgb kTraining{70, 130, 255}, kTest{255, 150, 40};
-constexpr double kFrustumSize = 0.08; ///< of the extent
+constexpr double kFrustumSize = 0.05; ///< of the extent
 constexpr double kPickReach = 14;     ///< px
 constexpr double kMovingSeconds = 0.035, kTrainingSeconds = 0.12, kStillSeconds = 1.5;
 constexpr int kThumbnail = 64; ///< longer side, px
@@ -168,7 +168,7 @@ void SplatViewer::declareControls(RunContext& context, const SplatSource& source
                         .title = "Splat size",
                         .help = "Factor on the size of all Gaussians.",
                         .kind = ViewControl::Kind::Slider,
-                        .minimum = {0.05},
+                        .minimum = {0},
                         .maximum = {2},
                         .value = {m_display.splatScale}});
     context.declareControls(controls);
