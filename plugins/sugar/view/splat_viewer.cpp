@@ -209,6 +209,17 @@ bool SplatViewer::applyPick(const ViewInput& input, const SplatSource& source)
     return true;
 }
 
+/// Takes over a place to focus on, once: later inputs carry the same number.
+bool SplatViewer::applyFocus(const ViewInput& input)
+{
+    const auto* focus = listOf(input, "focus", 3);
+    if (!focus || static_cast<std::int64_t>((*focus)[2]) == m_focusNumber)
+        return false;
+    m_focusNumber = static_cast<std::int64_t>((*focus)[2]);
+    m_focusAt = {(*focus)[0] / m_shownWidth, (*focus)[1] / m_shownHeight};
+    return true;
+}
+
 /// Flies to a view: the free camera takes its place.
 void SplatViewer::lookThrough(std::size_t view, const SplatSource& source)
 {
@@ -249,11 +260,7 @@ bool SplatViewer::apply(const ViewInput& input, const SplatSource& source)
     }
     if (count > 0)
         changed |= applyPick(input, source);
-    if (const auto* focus = listOf(input, "focus", 2)) {
-        const std::array<double, 2> at{(*focus)[0] / m_shownWidth, (*focus)[1] / m_shownHeight};
-        m_focusAt = at;
-        changed = true;
-    }
+    changed |= applyFocus(input);
     if (const auto fit = input.scalar("fit"); fit && static_cast<std::int64_t>(*fit) != m_fit) {
         m_fit = static_cast<std::int64_t>(*fit);
         reset(source);

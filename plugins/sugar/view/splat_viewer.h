@@ -47,6 +47,7 @@ private:
     bool applyCamera(const ViewInput& input);
     bool applyPick(const ViewInput& input, const SplatSource& source);
     void focus(RunContext& context, const SplatSource& source);
+    bool applyFocus(const ViewInput& input);
     void lookThrough(std::size_t view, const SplatSource& source);
     Camera cameraForSize(int width, int height) const;
     std::pair<int, int> pictureSize(bool isTraining) const;
@@ -63,7 +64,7 @@ private:
     double m_focal = 1.2;              ///< in picture heights
     int m_width = 960, m_height = 640; ///< of the canvas, px
     bool m_isMoving = false;
-    std::int64_t m_jump = 0, m_fit = 0, m_pick = -1;
+    std::int64_t m_jump = 0, m_fit = 0, m_pick = -1, m_focusNumber = -1;
     DisplaySettings m_display;
     int m_degree = 3;
     bool m_showsFrusta = true, m_showsPhotographs = false;
