@@ -87,6 +87,7 @@ AdamStep Trainer::adamAt(std::int64_t step) const
         ratesAt(m_settings.rates, m_settings.extent, step, m_settings.schedule.iterations);
     adam.step = step;
     adam.sparse = m_settings.sparseAdam;
+    adam.largestLogScale = static_cast<float>(std::log(10 * m_settings.extent));
     return adam;
 }
 
