@@ -2,6 +2,7 @@
 
 #include "core/artifact/safetensors.h"
 #include "plugins/sugar/compute/reference_raster.h"
+#include "tests/plugins/sugar/golden_case.h"
 #include "tests/plugins/sugar/raster_support.h"
 #include "tests/support/golden.h"
 #include "tests/support/numbers.h"
@@ -247,66 +248,33 @@ void SugarReferenceTest::goldenCaseIsReproduced()
 {
     QFETCH(QString, name);
     VERGENCE_GOLDEN_FOLDER(folder, name.toStdString());
-    const SafetensorsFile file = readSafetensors(folder / "case.safetensors");
-    const auto values = [&](const char* tensor) {
-        const auto floats = file.find(tensor)->as<float>();
-        return std::vector<double>(floats.begin(), floats.end());
-    };
-    Parameters g;
-    g.degree = 3;
-    g.position = values("means");
-    g.logScale = values("log_scales");
-    g.rotation = values("quats");
-    g.opacity = values("opacity_logits");
-    g.sh = values("sh");
-    const auto pose = values("world_to_camera"), k = values("K"), back = values("background");
-    ReferenceSettings settings;
-    settings.near = 0.01;
-    settings.blur = {0.3, name == "gaussian_antialiased"};
-    Camera& camera = settings.camera;
-    camera = {{}, {}, k[0], k[4], k[2], k[5], 64, 48};
-    for (std::size_t row = 0; row < 3; ++row) {
-        std::copy_n(pose.begin() + static_cast<std::ptrdiff_t>(4 * row), 3,
-                    camera.rotation.begin() + static_cast<std::ptrdiff_t>(3 * row));
-        camera.translation[row] = pose[4 * row + 3];
-        settings.background[row] = back[row];
-    }
-    const Raster raster(g, settings);
+    const GoldenCase golden = goldenCase(folder, name == "gaussian_antialiased");
+    const Raster raster(golden.gaussians, golden.settings);
     const Images images = raster.render();
-    // The reference has pixels first and float32 results.
+    const Images& want = golden.images; // float32 results
     const std::size_t pixels = images.transmittance.size();
-    const auto image = values("image"), alpha = values("alpha"), depth = values("depth_accum");
-    const auto contributors = file.find("contributors")->as<std::int32_t>();
-    const auto wi = values("weight_image"), wa = values("weight_alpha"),
-               wd = values("weight_depth");
-    Images weights = lossWeights(camera, 1, false);
     std::size_t atThreshold = 0;
     for (std::size_t p = 0; p < pixels; ++p) {
-        weights.transmittance[p] = wa[p];
-        weights.depth[p] = wd[p];
-        for (std::size_t c = 0; c < 3; ++c)
-            weights.colour[c * pixels + p] = wi[3 * p + c];
         if (images.margin[p] < 1e-5) { // rounding may decide whether a sample counts
             ++atThreshold;
             continue;
         }
-        QCOMPARE(images.contributors[p], contributors[p]);
-        QVERIFY(std::abs(1 - images.transmittance[p] - alpha[p]) < 1e-5);
-        QVERIFY(std::abs(images.depth[p] - depth[p]) < 1e-5 * std::max(1.0, std::abs(depth[p])));
+        QCOMPARE(images.contributors[p], want.contributors[p]);
+        QVERIFY(std::abs(images.transmittance[p] - want.transmittance[p]) < 1e-5);
+        QVERIFY(std::abs(images.depth[p] - want.depth[p]) <
+                1e-5 * std::max(1.0, std::abs(want.depth[p])));
         for (std::size_t c = 0; c < 3; ++c)
-            QVERIFY(std::abs(images.colour[c * pixels + p] - image[3 * p + c]) < 1e-5);
+            QVERIFY(std::abs(images.colour[c * pixels + p] - want.colour[c * pixels + p]) < 1e-5);
     }
     qInfo("%zu of %zu pixels are at a threshold", atThreshold, pixels);
     QVERIFY(atThreshold * 100 < pixels);
-    Parameters gradient = raster.backward(images, weights);
-    const char* names[] = {"grad_means", "grad_log_scales", "grad_quats", "grad_opacity_logits",
-                           "grad_sh"};
+    Parameters gradient = raster.backward(images, golden.weights);
     for (std::size_t group = 0; group < 5; ++group) {
-        const std::vector<double> want = values(names[group]);
+        const std::vector<double>& wanted = golden.gradients[group];
         double largest = 0;
-        for (const double w : want)
+        for (const double w : wanted)
             largest = std::max(largest, std::abs(w));
-        VERGENCE_AGREES(difference(*gradient.groups()[group], want, 1e-3 * largest, 0));
+        VERGENCE_AGREES(difference(*gradient.groups()[group], wanted, 1e-3 * largest, 0));
     }
 }
 
