@@ -231,11 +231,14 @@ void copyInto(Stream& stream, std::span<const std::byte> bytes, DType type, cons
 } // namespace
 
 WeightReport loadWeights(Stream& stream, ParameterSet& parameters, const WeightFile& file,
-                         const NameMap& names, const std::vector<std::string>& initialised)
+                         const NameMap& names, const std::vector<std::string>& initialised,
+                         const std::function<bool()>& isStopped)
 {
     const LoadPlan plan(parameters, file, names);
     plan.expectComplete(initialised);
     for (const Copy& copy : plan.copies()) {
+        if (isStopped && isStopped())
+            return plan.report();
         const Tensor target = parameters.named(copy.modelName);
         if (target.isEmpty())
             continue;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -94,10 +95,12 @@ struct WeightReport {
 /// extents of 1, or where a matrix takes a tensor of equal first extent and size (a kernel of
 /// patches). Parameters that do not start with names.prefix() are left alone. Throws InputError
 /// before anything is written where something is missing or mismatched, unless its name starts with
-/// one of `initialised`; and where two entries stand for one parameter.
+/// one of `initialised`; and where two entries stand for one parameter. `isStopped` is asked
+/// between tensors and ends it early; the parameters are then of no use.
 WeightReport loadWeights(Stream& stream, ParameterSet& parameters, const WeightFile& file,
                          const NameMap& names = {},
-                         const std::vector<std::string>& initialised = {});
+                         const std::vector<std::string>& initialised = {},
+                         const std::function<bool()>& isStopped = {});
 
 /// Writes all parameters that start with `prefix`, without it, in `type` (F64, F32, F16, BF16);
 /// fused ones as their windows.

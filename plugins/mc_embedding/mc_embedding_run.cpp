@@ -142,6 +142,10 @@ bool McEmbeddingRun::openSession(RunContext& context)
             leaveOut(context, plan, failure.what());
             continue;
         }
+        if (context.stopRequested()) { // its weights may be half read
+            m_session.reset();
+            break;
+        }
         checkModel(*m_session);
         for (const auto& [name, value] : m_session->facts())
             m_modelFacts[name] = value;

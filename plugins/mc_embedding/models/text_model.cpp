@@ -39,14 +39,16 @@ SiglipCleaning cleaningOf(const std::string& clean)
 class LoadedTextModel final : public TextModel {
 public:
     LoadedTextModel(std::shared_ptr<Device> device, const std::string& key,
-                    const std::filesystem::path& folder, const std::filesystem::path& cacheFolder)
+                    const std::filesystem::path& folder, const std::filesystem::path& cacheFolder,
+                    const std::function<bool()>& stop)
         : m_device(std::move(device)),
           m_folder(folder),
           m_weights(openTextWeights(folder)),
-          m_source(readTextSource(m_weights, folder, key)),
+          m_source(readTextSource(m_weights, folder, key, stop)),
           m_tokenizer(readTokenizerFolder(folder)),
           m_cache(cacheFolder, identity(), static_cast<std::size_t>(m_source.shape.feature))
     {
+        isStopped = stop;
         checkVocabulary();
     }
 
@@ -94,7 +96,12 @@ public:
             texts.push_back({text, contextOf(text)});
         }
         if (!m_tower)
-            m_tower.emplace(stream, m_device, m_weights, m_source);
+            m_tower.emplace(stream, m_device, m_weights, m_source, isStopped);
+        if (isStopped && isStopped()) {
+            m_tower.reset(); // half its weights may be missing
+            return Matrix(passes.size() * texts.size(),
+                          static_cast<std::size_t>(m_source.shape.feature));
+        }
         return maskedPasses(stream, *m_tower, texts, dropout, passes);
     }
 
@@ -144,7 +151,7 @@ private:
         std::vector<std::vector<int>> contexts;
         for (const std::string& text : texts)
             contexts.push_back(contextOf(text));
-        const TextTower tower(stream, m_device, m_weights, m_source);
+        const TextTower tower(stream, m_device, m_weights, m_source, isStopped);
         const Matrix features = tower.features(stream, contexts, isStopped);
         if (isStopped && isStopped())
             return;
@@ -171,9 +178,11 @@ private:
 std::unique_ptr<TextModel> loadTextModel(Stream&, std::shared_ptr<Device> device,
                                          const std::string& key,
                                          const std::filesystem::path& folder,
-                                         const std::filesystem::path& cacheFolder)
+                                         const std::filesystem::path& cacheFolder,
+                                         std::function<bool()> isStopped)
 {
-    return std::make_unique<LoadedTextModel>(std::move(device), key, folder, cacheFolder);
+    return std::make_unique<LoadedTextModel>(std::move(device), key, folder, cacheFolder,
+                                             isStopped);
 }
 
 } // namespace vergence::mc_embedding

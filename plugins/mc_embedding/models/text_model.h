@@ -30,18 +30,21 @@ public:
                                 std::span<const PassId> passes);
     /// What all features depend on beside prompt and cleaning.
     virtual std::string identity() const { return describe(); }
-    /// Asked between batches of prompts; encode() then ends early with zeros for the rest.
+    /// Asked between tensors of weights and batches of prompts; what is encoded then ends early,
+    /// with zeros for the rest.
     std::function<bool()> isStopped;
     /// What is to be known of them: config and shapes disagree, a constant is assumed.
     virtual std::vector<std::string> notes() const { return {}; }
 };
 
 /// From the folder of a model (weights, config, tokenizer). Throws InputError that says which is
-/// missing. Features are cached below `cacheFolder` (empty: not) by (weights, tokenizer, text).
+/// missing. Features are cached below `cacheFolder` (empty: not) by (weights, tokenizer, text). The
+/// model takes `isStopped` over; asked for while its files are read, it is then of no use.
 std::unique_ptr<TextModel> loadTextModel(Stream& stream, std::shared_ptr<Device> device,
                                          const std::string& key,
                                          const std::filesystem::path& folder,
-                                         const std::filesystem::path& cacheFolder);
+                                         const std::filesystem::path& cacheFolder,
+                                         std::function<bool()> isStopped = {});
 /// For models with random weights: features of a prompt are a fixed random function of its text
 /// (Philox purpose 6 of its SHA-256); scale 100, bias 0. Masks act on a small tower with random
 /// weights that reads bytes. Only to show the machinery.

@@ -274,10 +274,13 @@ bool isTextTensor(const std::string& name, TextLayout layout)
     return !name.starts_with("visual.") && !name.starts_with("logit_");
 }
 
-std::string hashOf(const WeightFile& file, TextLayout layout)
+std::string hashOf(const WeightFile& file, TextLayout layout,
+                   const std::function<bool()>& isStopped)
 {
     Digest digest;
     for (const WeightEntry& entry : file.entries()) {
+        if (isStopped && isStopped())
+            break;
         if (!isTextTensor(entry.name, layout))
             continue;
         digest.add(
@@ -314,7 +317,7 @@ WeightFile openTextWeights(const std::filesystem::path& folder)
 }
 
 TextSource readTextSource(const WeightFile& file, const std::filesystem::path& folder,
-                          const std::string& key)
+                          const std::string& key, const std::function<bool()>& isStopped)
 {
     const auto marks = marksOf(file);
     if (!marks)
@@ -339,7 +342,7 @@ TextSource readTextSource(const WeightFile& file, const std::filesystem::path& f
         throw InputError(fmt::format("{}: a width of {} does not divide into {} heads.",
                                      file.source(), shape.width, shape.heads));
     readLogits(file, source);
-    source.weightsSha256 = hashOf(file, source.layout);
+    source.weightsSha256 = hashOf(file, source.layout, isStopped);
     return source;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,8 +40,9 @@ struct TextSource {
 WeightFile openTextWeights(const std::filesystem::path& folder);
 /// Shapes decide; what they do not tell (heads, activation, epsilon) is taken from the config file
 /// of the folder, else from the table. Throws InputError for the tower of another model.
+/// `isStopped` is asked between the tensors of the hash, which is then of no use.
 TextSource readTextSource(const WeightFile& file, const std::filesystem::path& folder,
-                          const std::string& key);
+                          const std::string& key, const std::function<bool()>& isStopped = {});
 /// Names of the file's text tensors to those of the tower's parameters.
 NameMap textNames(const TextSource& source);
 

@@ -149,11 +149,11 @@ struct TextTower::Impl {
 };
 
 TextTower::TextTower(Stream& stream, std::shared_ptr<Device> device, const WeightFile& file,
-                     const TextSource& source)
+                     const TextSource& source, const std::function<bool()>& isStopped)
     : m_impl(std::make_unique<Impl>(std::move(device), source.shape))
 {
     m_impl->parameters.allocate(stream);
-    loadWeights(stream, m_impl->parameters, file, textNames(source));
+    loadWeights(stream, m_impl->parameters, file, textNames(source), {}, isStopped);
 }
 
 TextTower::TextTower(Stream& stream, std::shared_ptr<Device> device, const TextShape& shape,

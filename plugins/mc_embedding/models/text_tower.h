@@ -22,9 +22,10 @@ struct TextMasks {
 /// A text tower with its weights on a device.
 class TextTower {
 public:
-    /// Throws InputError where a tensor is missing or of another shape.
+    /// Throws InputError where a tensor is missing or of another shape. `isStopped` is asked
+    /// between tensors; the tower is then of no use.
     TextTower(Stream& stream, std::shared_ptr<Device> device, const WeightFile& file,
-              const TextSource& source);
+              const TextSource& source, const std::function<bool()>& isStopped = {});
     /// Random weights, as those of the demo's image towers.
     TextTower(Stream& stream, std::shared_ptr<Device> device, const TextShape& shape,
               std::uint64_t seed);

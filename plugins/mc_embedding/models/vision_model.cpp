@@ -100,7 +100,8 @@ void compareOpenClip(const std::filesystem::path& path, const TowerShape& tower,
                           std::string(nameOf(tower.activation)));
 }
 
-void loadFolder(Stream& stream, const std::filesystem::path& folder, VisionModel& model)
+void loadFolder(Stream& stream, const std::filesystem::path& folder,
+                const std::function<bool()>& isStopped, VisionModel& model)
 {
     const TowerShape& tower = model.encoder->tower();
     const auto path = weightPath(folder);
@@ -108,14 +109,14 @@ void loadFolder(Stream& stream, const std::filesystem::path& folder, VisionModel
     const WeightLayout layout = weightLayout(file);
     expectTower(file, layout, tower);
     const WeightReport report =
-        loadWeights(stream, model.encoder->parameters(), file, visionNames(layout));
+        loadWeights(stream, model.encoder->parameters(), file, visionNames(layout), {}, isStopped);
     if (!report.unexpected.empty())
         model.notes.push_back(fmt::format("{} tensors were not used, the first is {}",
                                           report.unexpected.size(), report.unexpected.front()));
     model.encoder->refreshWeights(stream);
     model.source = folder.string();
     model.layout = mc_embedding::nameOf(layout);
-    model.weightsSha256 = weightDigest(path);
+    model.weightsSha256 = weightDigest(path, isStopped);
     if (const auto config = folder / "config.json";
         std::filesystem::exists(config) && layout == WeightLayout::Transformers)
         compareTransformers(config, tower, model.notes);
@@ -163,7 +164,7 @@ VisionModel loadVisionModel(Stream& stream, std::shared_ptr<Device> device, cons
     if (folder.empty())
         makeDemo(stream, options.demoSeed, model);
     else
-        loadFolder(stream, folder, model);
+        loadFolder(stream, folder, options.isStopped, model);
     return model;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -25,6 +26,7 @@ struct VisionModelOptions {
     std::string activation = "canonical"; ///< canonical, quick, erf, tanh
     std::uint64_t demoSeed = 42;
     EncoderOptions encoder;
+    std::function<bool()> isStopped; ///< asked while weights are read; the model is then of no use
 };
 
 /// From a local Hugging Face or open_clip folder; random weights of the demo (section 14) where

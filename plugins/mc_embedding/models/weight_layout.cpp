@@ -15,6 +15,8 @@ namespace vergence::mc_embedding {
 
 namespace {
 
+constexpr std::size_t kDigestPiece = std::size_t{1} << 24;
+
 /// Where a layout keeps what tells towers apart.
 struct LayoutNames {
     const char* patches;
@@ -199,7 +201,7 @@ std::filesystem::path weightPath(const std::filesystem::path& folder)
     return folder;
 }
 
-std::string weightDigest(const std::filesystem::path& path)
+std::string weightDigest(const std::filesystem::path& path, const std::function<bool()>& isStopped)
 {
     std::vector<std::filesystem::path> files;
     if (!std::filesystem::is_directory(path)) {
@@ -216,7 +218,13 @@ std::string weightDigest(const std::filesystem::path& path)
     Digest digest;
     for (const auto& file : files) {
         const MappedFile mapped(file);
-        digest.add({reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size()});
+        const std::string_view bytes(reinterpret_cast<const char*>(mapped.bytes().data()),
+                                     mapped.bytes().size());
+        for (std::size_t at = 0; at < bytes.size(); at += kDigestPiece) {
+            if (isStopped && isStopped())
+                return {};
+            digest.add(bytes.substr(at, kDigestPiece));
+        }
     }
     return digest.hex();
 }

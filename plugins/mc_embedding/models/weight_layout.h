@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "core/artifact/weights.h"
@@ -24,7 +25,9 @@ void expectTower(const WeightFile& file, WeightLayout layout, const TowerShape& 
 /// model.safetensors, open_clip_model.safetensors or an index of several in a folder, or a file
 /// itself. Throws InputError where a folder holds pickled checkpoints alone.
 std::filesystem::path weightPath(const std::filesystem::path& folder);
-/// SHA-256 of the file, or of all files of an index one after another.
-std::string weightDigest(const std::filesystem::path& path);
+/// SHA-256 of the file, or of all files of an index one after another. `isStopped` is asked every
+/// few megabytes; the result is then empty.
+std::string weightDigest(const std::filesystem::path& path,
+                         const std::function<bool()>& isStopped = {});
 
 } // namespace vergence::mc_embedding

@@ -82,6 +82,8 @@ Ambiguity computeAmbiguity(Stream& stream, TextModel& text, const Matrix& featur
             "computeAmbiguity: two classes and a truth (or −1) for every image are needed");
     const Matrix prompts =
         text.encode(stream, promptsOf(options.templates, classes.names), options.clean);
+    if (text.isStopped && text.isStopped())
+        return {};
     if (prompts.columns != features.columns)
         throw InputError(fmt::format("Text features have {} dimensions, image features {}: {} is "
                                      "the text side of another model.",

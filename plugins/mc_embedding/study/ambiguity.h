@@ -18,7 +18,8 @@ struct AmbiguityOptions {
 /// Zero-shot judgement of images by their deterministic features [N, D] (normalised here): logits =
 /// scale · cos + bias, one row per image. Margin, entropy and prediction by the first template,
 /// prompt sensitivity over all (NaN with one template). Throws InputError for bad templates or text
-/// features of another length, NumericsError for features that are not finite.
+/// features of another length, NumericsError for features that are not finite. Empty where
+/// text.isStopped said so.
 Ambiguity computeAmbiguity(Stream& stream, TextModel& text, const Matrix& features,
                            const StudyClasses& classes, const AmbiguityOptions& options = {});
 

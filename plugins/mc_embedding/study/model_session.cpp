@@ -54,6 +54,8 @@ ModelSession::ModelSession(RunContext& context, Parts parts)
       m_device(context.device()->isCpu() ? "CPU" : context.device()->info().name)
 {
     loadModel(context);
+    if (context.stopRequested())
+        return;
     describe(context);
     const Encoder& encoder = *m_vision.encoder;
     m_batch = chosenBatch(m_p.config, encoder.tower(), context.device()->isCpu(),
@@ -68,6 +70,7 @@ void ModelSession::loadModel(RunContext& context)
     options.activation = m_p.plan.variant.activation;
     options.demoSeed = c.seed;
     options.encoder.compute = m_p.compute;
+    options.isStopped = [&context] { return context.stopRequested(); };
     m_vision = loadVisionModel(context.stream(), context.device(), m_p.plan.model,
                                c.folderOf(m_p.plan.model), options);
     if (c.filter != "per_model")
@@ -224,9 +227,14 @@ bool ModelSession::openTexts(RunContext& context)
         const PassId probe[] = {{0, 0}};
         m_text->encodeMasked(context.stream(), {scores.prompts.front()}, m_p.config.clean,
                              textDropout(), probe);
+        m_text->isStopped = {}; // a context is not kept; blocks of passes are short
     } catch (const InputError& failure) {
         skipMeasurement(context, "exp10", failure.what());
         return true;
+    }
+    if (context.stopRequested()) {
+        m_text.reset();
+        return false;
     }
     scores.trace = Matrix(static_cast<std::size_t>(current().trials), images(),
                           std::numeric_limits<double>::quiet_NaN());
@@ -378,6 +386,10 @@ ModelSession::Outcome ModelSession::step(RunContext& context)
         return Outcome::Done;
     if (isTexts())
         return stepTexts(context);
+    if (m_first > 0 && m_first >= images()) { // a stop came while prompts were read
+        completeMeasurement(context);
+        return isDone() ? Outcome::Done : Outcome::Interrupted;
+    }
     if (!m_chunk && takeStored(context))
         return isDone() ? Outcome::Done : Outcome::Continue;
     try {
@@ -446,8 +458,11 @@ void ModelSession::completeChunk(RunContext& context, const ChunkResult& result,
         completeMeasurement(context);
 }
 
+/// Leaves all as it is where a stop was requested meanwhile; done again when the run goes on.
 void ModelSession::completeMeasurement(RunContext& context)
 {
+    if (isClean() && !readPrompts(context))
+        return;
     if (isClean() && wantsWeightedScores(current())) {
         WeightedScores weighted(study(), current());
         for (std::size_t first = 0; first < images();) {
@@ -463,18 +478,26 @@ void ModelSession::completeMeasurement(RunContext& context)
     if (isClean()) {
         for (const MeasurementPlan& way : m_p.plan.cleanWays)
             addCleanWay(study(), way);
-        if (m_p.plan.judges)
-            judge(context);
         if (m_p.config.runs("exp6") && images() > 1)
             study().leverageSeconds =
                 linearLeverage(study().deterministic, study().deterministic).secondsPerImage;
-        if (m_p.config.runs("exp8"))
-            takePrompts(context);
     }
     reportTables(context, m_p.state);
     ++m_measurement;
     m_first = 0;
     m_isReady = false;
+}
+
+/// The text side of exp5 and exp8. False where a stop left something out.
+bool ModelSession::readPrompts(RunContext& context)
+{
+    const bool readsOwn = m_p.config.runs("exp8");
+    if (m_p.plan.judges && !study().ambiguity)
+        judge(context);
+    if (readsOwn && !study().prompts)
+        takePrompts(context);
+    const bool hasAll = (!m_p.plan.judges || study().ambiguity) && (!readsOwn || study().prompts);
+    return hasAll || !context.stopRequested();
 }
 
 std::vector<std::string> ModelSession::syntheticGroups() const
@@ -495,6 +518,8 @@ void ModelSession::takePrompts(RunContext& context)
         const auto text = textModel(context);
         PromptFeatures taken{own.empty() ? semanticPrompts() : own, {}, text->logitScale()};
         taken.features = text->encode(context.stream(), taken.prompts, m_p.config.clean);
+        if (context.stopRequested())
+            return;
         study().prompts = std::move(taken);
     } catch (const InputError& failure) {
         const std::string sentence =
@@ -519,7 +544,8 @@ std::unique_ptr<TextModel> ModelSession::textModel(RunContext& context) const
         return demoTextModel(key, static_cast<std::size_t>(m_vision.encoder->tower().feature),
                              m_p.config.seed, context.device());
     return loadTextModel(context.stream(), context.device(), key, folder,
-                         m_p.source.cacheFolder() / "text");
+                         m_p.source.cacheFolder() / "text",
+                         [&context] { return context.stopRequested(); });
 }
 
 /// Zero-shot judgement by the features without masks. Want of class names or of a text tower is no
@@ -533,8 +559,11 @@ void ModelSession::judge(RunContext& context)
             m_p.config.classMap.empty() ? ClassMap{} : readClassMap(m_p.config.classMap);
         const StudyClasses classes = studyClasses(set, map);
         const auto text = textModel(context);
-        study().ambiguity = computeAmbiguity(context.stream(), *text, study().deterministic,
-                                             classes, {m_p.config.templates, m_p.config.clean});
+        Ambiguity judged = computeAmbiguity(context.stream(), *text, study().deterministic, classes,
+                                            {m_p.config.templates, m_p.config.clean});
+        if (context.stopRequested())
+            return;
+        study().ambiguity = std::move(judged);
         for (const auto& notes : {classes.notes, text->notes()})
             study().warnings.insert(study().warnings.end(), notes.begin(), notes.end());
     } catch (const InputError& failure) {

@@ -30,7 +30,8 @@ public:
         std::filesystem::path chunks; ///< folder for the files of finished chunks
         DType compute = DType::F32;
     };
-    /// Reads weights. Throws InputError where there are none of this model.
+    /// Reads weights. Throws InputError where there are none of this model. Of no use where a stop
+    /// was requested meanwhile.
     ModelSession(RunContext& context, Parts parts);
 
     /// Decodes the pictures of the current measurement, looks for dead sites. False where a stop
@@ -92,6 +93,7 @@ private:
     void shrinkBatch(RunContext& context, const std::string& reason);
     void completeChunk(RunContext& context, const ChunkResult& result, bool isNew);
     void completeMeasurement(RunContext& context);
+    bool readPrompts(RunContext& context);
     void judge(RunContext& context);
     void takePrompts(RunContext& context);
     std::unique_ptr<TextModel> textModel(RunContext& context) const;

@@ -37,6 +37,17 @@ struct Setup {
     }
 };
 
+/// Says yes from the given question on, and counts them.
+struct Asked {
+    int yesFrom = 1 << 30;
+    int questions = 0;
+
+    std::function<bool()> hook()
+    {
+        return [this] { return ++questions >= yesFrom; };
+    }
+};
+
 std::vector<double> rowOf(const Matrix& matrix, std::size_t row)
 {
     const auto first = matrix.values.begin() + static_cast<std::ptrdiff_t>(row * matrix.columns);
@@ -153,6 +164,59 @@ private Q_SLOTS:
         }
         QVERIFY(std::abs(sum / 4000) < 4 / std::sqrt(4000.0)); // 4 σ
         QVERIFY(std::abs(squares / 4000 - 1) < 4 * std::sqrt(2 / 4000.0));
+    }
+
+    void weightsAndPromptsOfATextTowerAreReadPieceByPiece()
+    {
+        Setup setup;
+        const auto load = [&](Asked& asked) {
+            return loadTextModel(*setup.stream, setup.device, "small", setup.folder.path(), {},
+                                 asked.hook());
+        };
+        // More than one batch of prompts.
+        std::vector<std::string> prompts;
+        for (int i = 0; i < 2000; ++i)
+            prompts.push_back("a " + std::to_string(i));
+        Asked never;
+        const auto model = load(never);
+        const int afterOpening = never.questions;
+        QVERIFY(afterOpening > 20); // tensors of the hash
+        const Matrix whole = model->encode(*setup.stream, prompts);
+        const int all = never.questions;
+        QVERIFY(all > afterOpening + 20); // tensors of the tower, and batches
+        for (const int yes : {afterOpening + 1, afterOpening + 10, all - 2}) {
+            Asked asked{yes};
+            const auto stopped = load(asked);
+            const Matrix part = stopped->encode(*setup.stream, prompts);
+            QCOMPARE(part.rows, whole.rows);
+            QVERIFY(asked.questions <= yes + 3);
+            for (const double value : part.values)
+                QCOMPARE(value, 0.0); // nothing that is half done
+            asked.yesFrom = 1 << 30;
+            QVERIFY(stopped->encode(*setup.stream, prompts).values == whole.values);
+        }
+    }
+
+    void halfATextTowerIsNotKeptForMasks()
+    {
+        Setup setup;
+        Perturbation dropout;
+        dropout.p = 0.2;
+        const PassId passes[] = {{0, 0}, {0, 1}};
+        Asked asked;
+        const auto model = loadTextModel(*setup.stream, setup.device, "small", setup.folder.path(),
+                                         {}, asked.hook());
+        asked.yesFrom = asked.questions + 5;
+        const Matrix part =
+            model->encodeMasked(*setup.stream, {"a cat"}, "canonicalize", dropout, passes);
+        QVERIFY(part.values == std::vector<double>(part.rows * part.columns, 0.0));
+        // Half a tower is not kept: it is read anew, though one of this size has no masks.
+        asked.yesFrom = 1 << 30;
+        asked.questions = 0;
+        VERGENCE_THROWS(
+            ContractError, "multiples of 16",
+            model->encodeMasked(*setup.stream, {"a cat"}, "canonicalize", dropout, passes));
+        QVERIFY(asked.questions > 10);
     }
 
     void importedFeaturesAreFoundByPrompt()
