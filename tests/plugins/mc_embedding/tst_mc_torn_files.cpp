@@ -208,7 +208,10 @@ private Q_SLOTS:
                 ++runs;
             }
             const bool dies = deaths < kDeaths && deathsHere < kDeathsOfARun;
-            const std::uint64_t bytes = dies ? drawPoint(writes, deaths % 4 == 3, random) : kNever;
+            // What goes on has less to write.
+            const std::uint64_t share = static_cast<std::uint64_t>(1 + 2 * deathsHere);
+            const std::uint64_t bytes =
+                dies ? 1 + drawPoint(writes, deaths % 4 == 3, random) / share : kNever;
             const Ending ending = study(resumes ? "resume" : "run", bytes);
             resumes = ending.isKilled;
             if (ending.isKilled) {
