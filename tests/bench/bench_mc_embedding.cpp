@@ -130,14 +130,14 @@ void masks(benchmark::State& state)
         words = std::max(words, sequences * site.elements() / kMaskBlock);
     const Tensor bits = Tensor::zeros(*own.stream, own.device, {words}, DType::U16);
     MaskArguments args;
-    args.rate = dropRate(0.01);
+    const DropRate rate = dropRate(0.01);
     args.keys = static_cast<const SequenceKey*>(keys.data());
     args.sequences = sequences;
     args.bits = static_cast<std::uint16_t*>(bits.data());
     for (auto _ : state) {
         for (const Site& site : sites) {
             args.siteCount = 0;
-            args.add(site.number, site.elements(), 0);
+            args.add(site.number, site.elements(), 0, rate);
             maskBits(*own.stream, args);
         }
     }
