@@ -81,6 +81,9 @@ void ViewScene::setStreams(const std::vector<StreamDecl>& streams)
         const bool opensWithFirst = first == ViewMode::Diagram || first == ViewMode::Splats;
         next.mode = opensWithFirst ? first : ViewMode::Image;
         next.stream.clear();
+    } else {
+        next.mode = m_chosenMode;
+        next.stream = m_chosenStream;
     }
     apply(std::move(next));
     Q_EMIT visibleStreamsChanged();

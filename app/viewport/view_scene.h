@@ -77,9 +77,13 @@ public:
     {
         ViewSettings next = m_settings;
         edit(next);
-        if (next.mode != m_settings.mode || next.stream != m_settings.stream)
-            m_isChosen = true;
+        const bool chooses = next.mode != m_settings.mode || next.stream != m_settings.stream;
         apply(std::move(next));
+        if (chooses) {
+            m_isChosen = true;
+            m_chosenMode = m_settings.mode;
+            m_chosenStream = m_settings.stream;
+        }
     }
 
     /// Modes that the streams allow, in the order of the enumeration.
@@ -123,6 +127,9 @@ private:
     std::map<std::string, std::shared_ptr<const ShownFrame>> m_frames;
     std::uint64_t m_revision = 0;
     bool m_isChosen = false; ///< the user left the default mode or stream
+    /// What the user chose; it comes back with the streams that it needs.
+    ViewMode m_chosenMode = ViewMode::Image;
+    std::string m_chosenStream;
     ViewSettings m_settings;
 };
 

@@ -37,9 +37,11 @@ private Q_SLOTS:
         const QString run = gui.start("chaos", "scene = true\nsteps = 1000000\nstep_ms = 20\n");
         QVERIFY(!run.isEmpty() && gui.waitState(run, RunState::Running));
         auto* modes = gui.find<QComboBox>("viewModeCombo");
-        QTRY_VERIFY(modes->findText("3-D scene") >= 0);
-        choose(*modes, "3-D scene");
         ViewPanel& panel = gui.window().views().current()->panel();
+        // The mode can be chosen once the worker has said that it has such a stream.
+        QTRY_VERIFY(modes->findText("3-D scene") >= 0);
+        const std::vector<std::string> sceneAlone{kScene};
+        QTRY_VERIFY((choose(*modes, "3-D scene"), panel.visibleStreams() == sceneAlone));
         QWidget* canvas = gui.find<QWidget>("viewport");
         if (canvas == nullptr)
             canvas = gui.find<QWidget>("softwareView");

@@ -164,7 +164,15 @@ private:
         if (!m_gui->waitForPlugins())
             return {};
         const QString run = m_gui->start("heat", "[plate]\nsize = 16\n[solver]\nsweeps = 20\n");
-        return m_gui->waitState(run, RunState::Completed) ? run : QString();
+        if (!m_gui->waitState(run, RunState::Completed))
+            return {};
+        // The state is known a moment before the worker has written its last events.
+        const fs::path events = m_gui->window().runs().find(run)->folder.events();
+        const bool isWritten = QTest::qWaitFor([&] {
+            return fs::exists(events) &&
+                   readFile(events).find("\"type\":\"done\"") != std::string::npos;
+        });
+        return isWritten ? run : QString();
     }
     void openDialog()
     {

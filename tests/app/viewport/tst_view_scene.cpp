@@ -71,6 +71,23 @@ private Q_SLOTS:
         QCOMPARE(scene.settings().stream, std::string("error"));
     }
 
+    /// A worker that is attached to anew declares its own streams a moment after the plugin's.
+    void choiceComesBackWithItsStreams()
+    {
+        ViewScene scene;
+        const auto few = test::labStreams();
+        auto all = few;
+        all.push_back({"cloud", "Cloud", StreamKind::Splats, "", ""});
+        scene.setStreams(all);
+        scene.edit([](ViewSettings& s) { s.mode = ViewMode::Splats; });
+        QCOMPARE(scene.settings().stream, std::string("cloud"));
+        scene.setStreams(few);
+        QVERIFY(scene.settings().mode != ViewMode::Splats);
+        scene.setStreams(all);
+        QVERIFY(scene.settings().mode == ViewMode::Splats);
+        QCOMPARE(scene.settings().stream, std::string("cloud"));
+    }
+
     void compareOffersOneGroupOnly()
     {
         ViewScene scene;
