@@ -8,7 +8,8 @@
 
 namespace vergence::sugar {
 
-/// Triangles with shared vertices, in world units. Seen from outside, corners run counter-clockwise.
+/// Triangles with shared vertices, in world units. Seen from outside, corners run
+/// counter-clockwise.
 struct TriangleMesh {
     std::vector<float> position;         ///< [V, 3]
     std::vector<std::uint32_t> triangle; ///< [F, 3] rows of position

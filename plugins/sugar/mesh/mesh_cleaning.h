@@ -1,0 +1,52 @@
+#pragma once
+
+#include <vector>
+
+#include "plugins/sugar/mesh/triangle_mesh.h"
+
+namespace vergence::sugar {
+
+// Repairs of reconstructed meshes. All change the mesh in place, keep the order of what stays, and
+// return how many faces went; vertices that no face uses go too.
+
+/// Vertices below the quantile (0 to 1) of `density` [V] and the faces at them. 0 and an empty
+/// density do nothing; density shrinks with the mesh.
+/// Source: SuGaR (2024), supplementary material on Poisson reconstruction.
+Index removeSparse(TriangleMesh& mesh, std::vector<float>& density, double quantile);
+
+/// Components of fewer than `share` of all faces or fewer than `least` faces. The largest stays.
+Index removeSmallComponents(TriangleMesh& mesh, double share = 0.001, Index least = 50);
+
+/// Makes one of vertices at the very same place, and drops faces that thereby use one twice.
+Index mergeDuplicateVertices(TriangleMesh& mesh);
+/// All but the first of faces with the same three vertices, in any order.
+Index removeDuplicateFaces(TriangleMesh& mesh);
+/// Faces that use a vertex twice, have an area below `leastArea` (world units²) or a position that
+/// is not finite.
+Index removeDegenerateFaces(TriangleMesh& mesh, double leastArea);
+/// At edges of more than two faces, the smallest faces until two remain.
+Index removeNonManifoldEdges(TriangleMesh& mesh);
+/// Gives every fan of faces at a vertex a vertex of its own. Returns how many were added.
+Index splitNonManifoldVertices(TriangleMesh& mesh);
+
+/// What cleaned() did.
+struct CleaningReport {
+    Index sparse = 0, smallParts = 0, duplicates = 0, degenerate = 0, nonManifold = 0; ///< faces
+    Index splitVertices = 0; ///< vertices added
+
+    bool operator==(const CleaningReport&) const = default;
+};
+
+struct CleaningSettings {
+    double quantile = 0;       ///< of density, 0 to 1
+    double smallShare = 0.001; ///< of all faces
+    Index smallFaces = 50;     ///< faces
+    double leastArea = 0;      ///< world units²; 1e-12 E² of the scene's extent E is usual
+};
+
+/// All of the above, in the order in which they are declared. Before decimation and once more
+/// after it (with quantile 0).
+CleaningReport clean(TriangleMesh& mesh, std::vector<float>& density,
+                     const CleaningSettings& settings);
+
+} // namespace vergence::sugar

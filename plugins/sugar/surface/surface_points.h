@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plugins/sugar/surface/density_field.h"
+#include "plugins/sugar/surface/depth_view.h"
+
+namespace vergence::sugar {
+
+/// Oriented points on level sets of the density, world units.
+struct SurfacePoints {
+    std::vector<float> position;      ///< [N, 3]
+    std::vector<float> normal;        ///< [N, 3] unit, towards the camera that saw the point
+    std::vector<std::uint8_t> colour; ///< [N, 3] sRGB
+    std::vector<std::uint8_t> level;  ///< [N] index into SurfaceSettings::levels
+
+    Index count() const { return static_cast<Index>(level.size()); }
+    void append(const SurfacePoints& more);
+    /// The points whose `isKept` [N] is not 0, in order.
+    SurfacePoints selected(const std::vector<std::uint8_t>& isKept) const;
+    /// Those of one level.
+    SurfacePoints ofLevel(std::uint8_t index) const;
+};
+
+struct SurfaceSettings {
+    Index points = 10'000'000;       ///< pixels over all cameras; a point or none of each a level
+    double scale = 1;                ///< size of the pictures drawn, over that of the cameras
+    std::vector<float> levels{0.3F}; ///< of density, above 0; at most 8
+    std::uint64_t seed = 1;
+    /// Moves points from the level set to the ridge of the density behind it. A flat sheet lies
+    /// about s·sqrt(2 ln(ρ/λ)) inside of its level set λ.
+    bool centreBias = false;
+};
+
+/// How candidates fared, for charts.
+struct SurfaceCounts {
+    Index candidates = 0; ///< pixels looked at
+    Index inside = 0;     ///< rays that began above a level (counted for each level)
+    Index missed = 0;     ///< rays that met no crossing (counted for each level)
+};
+
+/// Points where camera rays first cross levels of the density.
+///
+/// Pixels with depth are drawn without replacement. A ray is looked at over three standard
+/// deviations of its front Gaussian to both sides of the expected depth, at 21 places; a crossing
+/// is found by linear interpolation and two steps of regula falsi. The front Gaussian is that of
+/// DensityField::frontGaussian() at the expected depth, since the rasteriser keeps no identity per
+/// pixel. Source: SuGaR (2024), section 4.2.
+///
+/// Works camera by camera, each a function of settings and camera index alone: a run may stop in
+/// between and go on later with another extractor. The result does not depend on the number of
+/// threads.
+class SurfaceExtractor {
+public:
+    /// `neighbours` of the positions of the Gaussians, which stay as they are and outlive this.
+    /// Levels must be above 0, `points` and `scale` too; there must be a Gaussian and a camera.
+    SurfaceExtractor(Stream& stream, const Gaussians& gaussians, const RasterSettings& raster,
+                     NeighbourTable neighbours, SurfaceSettings settings,
+                     std::vector<Camera> cameras);
+
+    Index cameras() const { return static_cast<Index>(m_cameras.size()); }
+    /// Adds the points of one camera, level by level in the order of pixels. `stop` is polled at
+    /// least every 100 ms; where it says so, nothing is added and false comes back.
+    bool extract(Stream& stream, Index camera, SurfacePoints& append,
+                 const std::function<bool()>& stop = {});
+
+    const DensityField& field() const { return m_field; }
+    SurfaceCounts counts() const { return m_counts; } ///< of all cameras so far
+
+private:
+    const Gaussians* m_gaussians;
+    SurfaceSettings m_settings;
+    std::vector<Camera> m_cameras;
+    DensityField m_field;
+    DepthRenderer m_renderer;
+    SurfaceCounts m_counts;
+};
+
+/// Indices of `count` of the pixels with depth, ascending: drawn without replacement by random
+/// numbers that depend on seed and stream alone. All where there are no more.
+std::vector<std::uint32_t> drawnPixels(const DepthView& view, Index count, std::uint64_t seed,
+                                       std::uint64_t stream);
+
+/// The crossings of some pixels of a view. Deterministic; runs on all threads.
+SurfacePoints levelCrossings(const DensityField& field, const DepthView& view,
+                             const std::vector<std::uint32_t>& pixels,
+                             const SurfaceSettings& settings, SurfaceCounts& counts);
+
+} // namespace vergence::sugar
