@@ -4,7 +4,6 @@
 #include <numeric>
 #include <span>
 
-#include <nanoflann.hpp>
 #include <tbb/blocked_range.h>
 #include <tbb/parallel_for.h>
 
@@ -12,6 +11,7 @@
 #include "core/compute/rng.h"
 #include "plugins/sugar/io/gaussian_files.h"
 #include "plugins/sugar/io/scene_math.h"
+#include "plugins/sugar/spatial/point_tree.h"
 
 namespace vergence::sugar {
 
@@ -21,22 +21,6 @@ constexpr double kC0 = 0.28209479177387814;
 constexpr std::size_t kEnoughPoints = 10'000;
 constexpr std::size_t kNeighbours = 3;
 
-/// What the search tree asks of its points.
-struct Positions {
-    const std::vector<Vector3>& points;
-
-    std::size_t kdtree_get_point_count() const { return points.size(); }
-    double kdtree_get_pt(std::size_t i, std::size_t axis) const { return points[i][axis]; }
-    template <class Box>
-    bool kdtree_get_bbox(Box&) const
-    {
-        return false;
-    }
-};
-
-using Metric = nanoflann::L2_Simple_Adaptor<double, Positions>;
-using Tree = nanoflann::KDTreeSingleIndexAdaptor<Metric, Positions, 3>;
-
 /// The nearest others of a point, nearest first.
 struct Neighbours {
     std::size_t count = 0;
@@ -44,12 +28,11 @@ struct Neighbours {
     std::array<double, kNeighbours> squaredDistance{};
 };
 
-Neighbours neighboursOf(const Tree& tree, const Vector3& point, std::size_t self)
+Neighbours neighboursOf(const PointTree<double>& tree, const Vector3& point, std::size_t self)
 {
     std::array<std::uint32_t, kNeighbours + 1> index{};
     std::array<double, kNeighbours + 1> squared{};
-    const std::size_t found =
-        tree.knnSearch(point.data(), kNeighbours + 1, index.data(), squared.data());
+    const std::size_t found = tree.nearest(point.data(), kNeighbours + 1, index, squared);
     Neighbours result;
     for (std::size_t i = 0; i < found && result.count < kNeighbours; ++i) {
         if (index[i] == self)
@@ -65,8 +48,8 @@ std::vector<Neighbours> allNeighbours(const std::vector<Vector3>& points)
     std::vector<Neighbours> result(points.size());
     if (points.empty())
         return result;
-    const Positions positions{points};
-    const Tree tree(3, positions);
+    static_assert(sizeof(Vector3) == 3 * sizeof(double));
+    const PointTree<double> tree(std::span(points[0].data(), 3 * points.size()));
     tbb::parallel_for(tbb::blocked_range<std::size_t>(0, points.size(), 256),
                       [&](const tbb::blocked_range<std::size_t>& range) {
                           for (std::size_t i = range.begin(); i < range.end(); ++i)

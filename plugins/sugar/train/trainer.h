@@ -8,6 +8,7 @@
 #include "plugins/sugar/compute/learning/density_control.h"
 #include "plugins/sugar/compute/learning/optimiser.h"
 #include "plugins/sugar/compute/learning/photometric.h"
+#include "plugins/sugar/train/named_tensors.h"
 #include "plugins/sugar/train/schedule.h"
 #include "plugins/sugar/train/training_pictures.h"
 
@@ -66,13 +67,10 @@ public:
     std::size_t allocatedBytes() const;
 
     /// Everything a checkpoint needs beside the settings, and back.
-    struct Named {
-        std::string name;
-        Tensor tensor; ///< the rows in use
-    };
+    using Named = NamedTensor;
     std::vector<Named> tensors() const;
     void restore(Stream& stream, std::int64_t step, Index count, int degree,
-                 const std::function<std::vector<float>(const std::string&)>& read);
+                 const NamedReader& read);
 
 private:
     void afterUpdate(Stream& stream, StepReport& report);

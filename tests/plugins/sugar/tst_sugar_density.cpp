@@ -8,6 +8,7 @@
 #include "plugins/sugar/compute/learning/density_control.h"
 #include "plugins/sugar/compute/learning/density_math.h"
 #include "plugins/sugar/compute/learning/density_plan.h"
+#include "plugins/sugar/compute/z_order.h"
 #include "tests/plugins/sugar/learning_support.h"
 #include "tests/support/device_table.h"
 #include "tests/support/numbers.h"

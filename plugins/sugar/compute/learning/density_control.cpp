@@ -7,6 +7,7 @@
 
 #include "plugins/sugar/compute/learning/density_kernels.h"
 #include "plugins/sugar/compute/learning/density_plan.h"
+#include "plugins/sugar/compute/z_order.h"
 
 namespace vergence::sugar {
 

@@ -103,21 +103,4 @@ VERGENCE_HD Real filteredShare(const Real* logScale, Real filter)
     return share;
 }
 
-/// Every third bit of the result is one of the 21 low bits of `value`.
-VERGENCE_HD std::uint64_t spreadBits(std::uint64_t value)
-{
-    value &= 0x1fffff;
-    value = (value | value << 32) & 0x1f00000000ffffULL;
-    value = (value | value << 16) & 0x1f0000ff0000ffULL;
-    value = (value | value << 8) & 0x100f00f00f00f00fULL;
-    value = (value | value << 4) & 0x10c30c30c30c30c3ULL;
-    return (value | value << 2) & 0x1249249249249249ULL;
-}
-
-/// Place of a cell along the Z-order curve, 63 bits.
-VERGENCE_HD std::uint64_t mortonKey(std::uint64_t x, std::uint64_t y, std::uint64_t z)
-{
-    return spreadBits(x) | spreadBits(y) << 1 | spreadBits(z) << 2;
-}
-
 } // namespace vergence::sugar

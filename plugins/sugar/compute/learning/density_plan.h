@@ -52,8 +52,4 @@ struct RelocationPlan {
 RelocationPlan planRelocation(const DensityColumns& columns, const DensitySettings& settings,
                               std::uint64_t seed, std::int64_t step);
 
-/// Order of `positions` [N, 3] along a Z-order curve through their box, 21 bits an axis. Equal
-/// places keep their order; what is not finite comes last.
-std::vector<std::uint32_t> zOrder(const std::vector<float>& positions);
-
 } // namespace vergence::sugar
