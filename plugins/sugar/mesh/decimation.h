@@ -19,7 +19,8 @@ struct DecimationSettings {
 /// can go: a collapse must keep the surface a manifold, keep its boundary, and turn no face too
 /// far. The cost is the quadric error of planes of faces and boundary, weighted by area, plus the
 /// one of colours; a vertex goes to the place of least error. Normals are dropped, colours and
-/// groups kept; groups are not mixed. A mesh that is small enough comes back as it is. `stop` is
+/// groups kept. A mesh that is small enough comes back as it is. Vertices of non-manifold edges
+/// stay where they are; positions must be finite. `stop` is
 /// polled at least every 100 ms; the mesh so far comes back. Results repeat.
 /// Source: Surface simplification using quadric error metrics (1997).
 TriangleMesh decimated(const TriangleMesh& mesh, const DecimationSettings& settings,

@@ -9,10 +9,10 @@ namespace vergence::sugar {
 // Repairs of reconstructed meshes. All change the mesh in place, keep the order of what stays, and
 // return how many faces went; vertices that no face uses go too.
 
-/// Vertices below the quantile (0 to 1) of `density` [V] and the faces at them. 0 and an empty
-/// density do nothing; density shrinks with the mesh.
+/// Faces at vertices whose `density` [V] lies below its quantile (0 to 1). A quantile of 0 and an
+/// empty density do nothing.
 /// Source: SuGaR (2024), supplementary material on Poisson reconstruction.
-Index removeSparse(TriangleMesh& mesh, std::vector<float>& density, double quantile);
+Index removeSparse(TriangleMesh& mesh, const std::vector<float>& density, double quantile);
 
 /// Components of fewer than `share` of all faces or fewer than `least` faces. The largest stays.
 Index removeSmallComponents(TriangleMesh& mesh, double share = 0.001, Index least = 50);
@@ -44,9 +44,9 @@ struct CleaningSettings {
     double leastArea = 0;      ///< world units²; 1e-12 E² of the scene's extent E is usual
 };
 
-/// All of the above, in the order in which they are declared. Before decimation and once more
-/// after it (with quantile 0).
-CleaningReport clean(TriangleMesh& mesh, std::vector<float>& density,
+/// Duplicates, degenerate faces and non-manifold edges, after sparse vertices and before small
+/// components. For reconstructions, and with an empty density for meshes after decimation.
+CleaningReport clean(TriangleMesh& mesh, const std::vector<float>& density,
                      const CleaningSettings& settings);
 
 } // namespace vergence::sugar

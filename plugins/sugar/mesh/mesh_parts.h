@@ -11,10 +11,8 @@ namespace vergence::sugar {
 /// that is not there.
 void expectSound(const TriangleMesh& mesh);
 
-/// The faces whose `isKept` [F] is not 0 and the vertices that they use, in order. `density` [V],
-/// where not null and not empty, loses the same vertices.
-TriangleMesh keptFaces(const TriangleMesh& mesh, const std::vector<std::uint8_t>& isKept,
-                       std::vector<float>* density = nullptr);
+/// The faces whose `isKept` [F] is not 0 and the vertices that they use, in order.
+TriangleMesh keptFaces(const TriangleMesh& mesh, const std::vector<std::uint8_t>& isKept);
 
 /// Both meshes as one: faces of the first get the group 0, those of the second 1. Normals and
 /// colours are kept where both have them.

@@ -18,7 +18,7 @@ struct MeshQuality {
     Index nonManifoldEdges = 0, nonManifoldVertices = 0;
     Index windingConflicts = 0;
     double area = 0;                     ///< world units²
-    double volume = 0;                   ///< world units³; 0 where the mesh is open
+    double volume = 0;                   ///< world units³; 0 where open or not consistently wound
     std::array<double, 3> low{}, high{}; ///< bounding box
     double meanEdge = 0;                 ///< world units
     double edgeUniformity = 0;           ///< 1 − standard deviation/mean of edge lengths

@@ -43,9 +43,9 @@ MeshEdges edgesOf(const TriangleMesh& mesh);
 /// V − E + F, counting vertices in use only. 2 for a closed surface without holes through it.
 Index eulerNumber(const TriangleMesh& mesh, const MeshEdges& edges);
 
-/// Closed paths along edges of a single face, as vertices in the direction of the faces. Where
-/// paths touch, they are parted so that every edge is in one loop. Edges of inconsistently wound
-/// faces may give paths that end nowhere; those are closed by their last step.
+/// Closed paths along edges of a single face, as vertices; in the direction of the faces where
+/// these are consistently wound. Where paths touch, they are parted so that every edge is in one
+/// loop. At edges of three or more faces paths may end; what is left of them is listed as well.
 std::vector<std::vector<std::uint32_t>> boundaryLoops(const TriangleMesh& mesh,
                                                       const MeshEdges& edges);
 
@@ -55,6 +55,10 @@ struct MeshComponents {
     std::vector<Index> faces;          ///< [components]
 };
 MeshComponents componentsOf(const TriangleMesh& mesh, const MeshEdges& edges);
+
+/// Which corners of a vertex hang together through edges of two faces: for each corner the smallest
+/// one of its fan. [3F]
+std::vector<std::uint32_t> fansOf(const TriangleMesh& mesh, const MeshEdges& edges);
 
 /// Edges of more than two faces, ascending.
 std::vector<std::uint32_t> nonManifoldEdges(const MeshEdges& edges);
