@@ -25,8 +25,9 @@ public:
     const Place& place(Index block) const { return m_places[static_cast<std::size_t>(block)]; }
     /// −1 where there is none.
     Index find(const Place& place) const;
-    /// Adds blocks that are missing, in the order given, nodes unknown. Coordinates within ±2^20.
-    void add(const std::vector<Place>& places);
+    /// Adds the blocks that a box of the world meets, as far as they are missing; nodes unknown.
+    /// Throws ContractError where the box is more than 2^20 blocks from the origin.
+    void cover(const std::array<double, 3>& low, const std::array<double, 3>& high);
 
     /// [512] of a block, x fastest.
     float* values(Index block) { return &m_values[static_cast<std::size_t>(block) * kBlockNodes]; }
@@ -43,11 +44,10 @@ public:
     const std::array<double, 3>& origin() const { return m_origin; }
     /// World position of a node of a block.
     std::array<double, 3> position(const Place& place, int x, int y, int z) const;
-    /// The block that holds a world point.
-    Place placeOf(const double* point) const;
 
 private:
     static std::uint64_t keyOf(const Place& place);
+    Place placeOf(const std::array<double, 3>& point) const;
 
     std::array<double, 3> m_origin;
     double m_voxel;

@@ -43,9 +43,8 @@ public:
 
     /// The Gaussian whose centre is nearest to x ([3], finite). There must be one.
     std::uint32_t nearest(const float* x) const;
-    /// The Gaussian that a ray which ends at x most likely hit: the one of the greatest e(x) among
-    /// the neighbours of the nearest centre; the nearest where all are below 1e-12.
-    std::uint32_t frontGaussian(const float* x) const;
+    /// Of Gaussian `of` and its neighbours, the one whose centre is nearest to x ([3]).
+    std::uint32_t nearestAround(std::uint32_t of, const double* x) const;
 
     /// Density of the neighbours of Gaussian `of` at x ([3]).
     double density(std::uint32_t of, const double* x) const;

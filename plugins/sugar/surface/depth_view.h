@@ -13,17 +13,22 @@ inline constexpr float kLeastCoverage = 0.5F;
 /// The surface as one camera sees it, on the host.
 struct DepthView {
     Camera camera;
-    std::vector<float> depth;         ///< [H, W] expected camera z, world units; 0 without surface
+    std::vector<float> depth;         ///< [H, W] camera z, world units; 0 without surface
     std::vector<float> normal;        ///< [H, W, 3] unit, world axes, towards the camera; or 0
     std::vector<float> coverage;      ///< [H, W] 0 to 1
     std::vector<std::uint8_t> colour; ///< [H, W, 3] sRGB without view dependence; may be empty
 };
 
-/// Draws DepthViews of Gaussians. Depth is D/A of the rasteriser where the coverage A is above ½;
-/// the colour has the degree 0 of the harmonics only.
+/// What the depth of a pixel is: that of its front Gaussian (see FrontHit), or the mean D/A of the
+/// rasteriser, into which surfaces behind a not quite opaque one are mixed.
+enum class DepthKind { Front, Expected };
+
+/// Draws DepthViews of Gaussians. There is depth where the coverage is above ½; the colour has the
+/// degree 0 of the harmonics only.
 class DepthRenderer {
 public:
-    DepthRenderer(const std::shared_ptr<Device>& device, RasterSettings settings);
+    DepthRenderer(const std::shared_ptr<Device>& device, RasterSettings settings,
+                  DepthKind kind = DepthKind::Front);
 
     /// Polled during a pass; see Rasteriser.
     void setStop(std::function<bool()> stopRequested);
@@ -33,6 +38,7 @@ public:
 
 private:
     RasterSettings m_settings;
+    DepthKind m_kind;
     Rasteriser m_rasteriser;
 };
 

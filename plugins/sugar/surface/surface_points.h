@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "plugins/sugar/surface/density_field.h"
 #include "plugins/sugar/surface/depth_view.h"
+#include "plugins/sugar/surface/front_splats.h"
 
 namespace vergence::sugar {
 
@@ -28,25 +31,25 @@ struct SurfaceSettings {
     double scale = 1;                ///< size of the pictures drawn, over that of the cameras
     std::vector<float> levels{0.3F}; ///< of density, above 0; at most 8
     std::uint64_t seed = 1;
-    /// Moves points from the level set to the ridge of the density behind it. A flat sheet lies
-    /// about s·sqrt(2 ln(ρ/λ)) inside of its level set λ.
+    /// Moves points from the level set towards the ridge of the density behind it, as far as it is
+    /// away in a flat sheet: about s·sqrt(2 ln(ρ/λ)).
     bool centreBias = false;
 };
 
 /// How candidates fared, for charts.
 struct SurfaceCounts {
-    Index candidates = 0; ///< pixels looked at
-    Index inside = 0;     ///< rays that began above a level (counted for each level)
-    Index missed = 0;     ///< rays that met no crossing (counted for each level)
+    Index candidates = 0; ///< pixels looked at, times levels
+    Index inside = 0;     ///< of those, how many began above the level
+    Index missed = 0;     ///< and how many met no crossing
 };
 
 /// Points where camera rays first cross levels of the density.
 ///
-/// Pixels with depth are drawn without replacement. A ray is looked at over three standard
-/// deviations of its front Gaussian to both sides of the expected depth, at 21 places; a crossing
-/// is found by linear interpolation and two steps of regula falsi. The front Gaussian is that of
-/// DensityField::frontGaussian() at the expected depth, since the rasteriser keeps no identity per
-/// pixel. Source: SuGaR (2024), section 4.2.
+/// Pixels with depth are drawn without replacement. For each, the Gaussian that gives most to it is
+/// found by blending on the host, since the rasteriser keeps no identity per pixel; its neighbours
+/// make up the density. The ray is looked at over three standard deviations of that Gaussian to
+/// both sides of its densest place, at 21 places; a crossing is found by interpolation and two
+/// steps of regula falsi on the logarithm. Source: SuGaR (2024), section 4.2.
 ///
 /// Works camera by camera, each a function of settings and camera index alone: a run may stop in
 /// between and go on later with another extractor. The result does not depend on the number of
@@ -60,8 +63,9 @@ public:
                      std::vector<Camera> cameras);
 
     Index cameras() const { return static_cast<Index>(m_cameras.size()); }
-    /// Adds the points of one camera, level by level in the order of pixels. `stop` is polled at
-    /// least every 100 ms; where it says so, nothing is added and false comes back.
+    /// Adds the points of one camera in the order of pixels, those of a pixel in the order of
+    /// levels. `stop` is polled at least every 100 ms; where it says so, nothing is added and false
+    /// comes back.
     bool extract(Stream& stream, Index camera, SurfacePoints& append,
                  const std::function<bool()>& stop = {});
 
@@ -70,8 +74,10 @@ public:
 
 private:
     const Gaussians* m_gaussians;
+    RasterSettings m_raster;
     SurfaceSettings m_settings;
     std::vector<Camera> m_cameras;
+    GaussianCloud m_cloud; ///< without harmonics
     DensityField m_field;
     DepthRenderer m_renderer;
     SurfaceCounts m_counts;
@@ -82,9 +88,10 @@ private:
 std::vector<std::uint32_t> drawnPixels(const DepthView& view, Index count, std::uint64_t seed,
                                        std::uint64_t stream);
 
-/// The crossings of some pixels of a view. Deterministic; runs on all threads.
+/// The crossings of some pixels of a view, whose front Gaussians are given. Deterministic; runs on
+/// all threads.
 SurfacePoints levelCrossings(const DensityField& field, const DepthView& view,
-                             const std::vector<std::uint32_t>& pixels,
+                             std::span<const std::uint32_t> pixels, const FrontSplats& front,
                              const SurfaceSettings& settings, SurfaceCounts& counts);
 
 } // namespace vergence::sugar

@@ -36,14 +36,18 @@ public:
     std::size_t bytes() const; ///< of all voxels
 
 private:
+    struct PixelPlane;
+
     TsdfSettings m_settings;
     SceneBox m_box;
     Region m_region;
     BlockGrid m_distance;
     std::vector<float> m_weight; ///< [blocks, 512]
 
-    void allocate(const DepthView& view);
-    void fuseBlock(const DepthView& view, Index block);
+    std::vector<PixelPlane> planesOf(const DepthView& view) const;
+    void allocate(const Camera& camera, const std::vector<PixelPlane>& planes);
+    bool mayBeSeen(const Camera& camera, Index block) const;
+    void fuseBlock(const Camera& camera, const std::vector<PixelPlane>& planes, Index block);
 };
 
 } // namespace vergence::sugar

@@ -1,0 +1,97 @@
+#include <cmath>
+#include <limits>
+
+#include <QTest>
+
+#include "core/base/error.h"
+#include "plugins/sugar/mesh/mesh_cleaning.h"
+#include "plugins/sugar/surface/poisson.h"
+#include "tests/plugins/sugar/surface_support.h"
+
+using namespace vergence;
+using namespace vergence::sugar;
+using namespace vergence::sugar::test;
+
+namespace {
+
+SurfacePoints spherePoints(int count)
+{
+    SurfacePoints points;
+    for (int i = 0; i < count; ++i) {
+        const Point3 n = fibonacciPoint(i, count);
+        for (std::size_t k = 0; k < 3; ++k) {
+            points.position.push_back(static_cast<float>(n[k]));
+            points.normal.push_back(static_cast<float>(n[k]));
+            points.colour.push_back(0);
+        }
+        points.level.push_back(0);
+    }
+    return points;
+}
+
+} // namespace
+
+/// Poisson reconstruction by the program beside the libraries; skipped where it was not built.
+class TestSugarPoisson : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void init()
+    {
+        std::string reason;
+        if (!hasPoisson(&reason) && QString(QTest::currentTestFunction()) != "absenceIsTold")
+            QSKIP(reason.c_str());
+    }
+
+    void aSphereIsClosed()
+    {
+        const Reconstruction result = poissonSurface(spherePoints(20'000), {.depth = 7});
+        const MeshQuality quality = measured(result.mesh);
+        QCOMPARE(quality.eulerNumber, Index(2));
+        QVERIFY(quality.isClosed());
+        QCOMPARE(quality.components, Index(1));
+        const Radii radii(result.mesh.position);
+        const QString found =
+            QString("%1 %2 %3").arg(radii.least).arg(radii.mean).arg(radii.greatest);
+        qInfo("%s", qPrintable(found));
+        QVERIFY2(radii.least > 1 - 0.015 && radii.greatest < 1 + 0.015, qPrintable(found));
+        QVERIFY(quality.volume > 0); // wound outwards
+        QCOMPARE(result.density.size(), static_cast<std::size_t>(result.mesh.vertices()));
+        TriangleMesh kept = result.mesh;
+        clean(kept, result.density, {.quantile = 0.1});
+        QVERIFY(kept.faces() < result.mesh.faces());
+    }
+
+    void fewPointsAndStops()
+    {
+        QCOMPARE(poissonSurface(spherePoints(2), {.depth = 4}).mesh.faces(), Index(0));
+        QCOMPARE(poissonSurface({}, {.depth = 4}).mesh.faces(), Index(0));
+        int asked = 0;
+        const Reconstruction stopped =
+            poissonSurface(spherePoints(200'000), {.depth = 10}, [&] { return ++asked > 2; });
+        QCOMPARE(stopped.mesh.faces(), Index(0));
+        QCOMPARE(asked, 3);
+    }
+
+    void badInputIsRefused()
+    {
+        SurfacePoints bad = spherePoints(100);
+        bad.normal[7] = std::numeric_limits<float>::quiet_NaN();
+        QVERIFY_EXCEPTION_THROWN(poissonSurface(bad, {.depth = 5}), ContractError);
+        QVERIFY_EXCEPTION_THROWN(poissonSurface(spherePoints(100), {.depth = 0}), ContractError);
+        QVERIFY_EXCEPTION_THROWN(poissonSurface(spherePoints(100), {.scale = 1}), ContractError);
+    }
+
+    void absenceIsTold()
+    {
+        std::string reason;
+        if (hasPoisson(&reason)) {
+            QVERIFY(reason.empty());
+            return;
+        }
+        QVERIFY(!reason.empty());
+        QVERIFY_EXCEPTION_THROWN(poissonSurface(spherePoints(100), {.depth = 5}), Error);
+    }
+};
+
+QTEST_GUILESS_MAIN(TestSugarPoisson)
+#include "tst_sugar_poisson.moc"
