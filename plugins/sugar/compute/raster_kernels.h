@@ -145,7 +145,7 @@ struct StatisticsPointers {
 struct AdamConstants {
     float beta1 = 0, beta2 = 0, epsilon = 0, inverseSecondRoot = 0;
     float stepSize[6] = {}; ///< rate / (1 − beta1^t)
-    bool sparse = false;
+    bool sparse = false, keepsExtra = false;
     float largestLogScale = 0;
 };
 
@@ -157,9 +157,9 @@ struct GaussianBackwardArguments {
     const std::uint32_t* slots = nullptr;
     const SplatRecord* records = nullptr;
     StatisticsPointers statistics;     ///< null pointers where not wanted
-    GaussianPointers<float> gradients; ///< written by gaussianBackward
+    GaussianPointers<float> gradients; ///< written by gaussianBackward; null ones are not
     // For gaussianUpdate:
-    GaussianPointers<const float> extra;
+    GaussianPointers<const float> extra; ///< null ones count as 0
     GaussianPointers<float> values, moment1, moment2;
     AdamConstants adam;
     Index* skipped = nullptr; ///< [blocks] rows whose gradient was not finite

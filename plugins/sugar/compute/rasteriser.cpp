@@ -98,6 +98,7 @@ AdamConstants adamConstants(const AdamStep& adam)
         constants.stepSize[i] =
             static_cast<float>(static_cast<double>(adam.learningRate[i]) / first);
     constants.sparse = adam.sparse;
+    constants.keepsExtra = adam.keepsExtra;
     constants.largestLogScale = adam.largestLogScale;
     return constants;
 }
@@ -105,6 +106,18 @@ AdamConstants adamConstants(const AdamStep& adam)
 void expectSameLayout(const GaussianArrays& a, const GaussianArrays& b, const char* what)
 {
     expects(a.capacity() == b.capacity() && a.shRest.size() == b.shRest.size(), what);
+}
+
+/// Of gradients, whose harmonics may be missing.
+void expectGradientLayout(const GaussianArrays& values, const GaussianArrays& gradients,
+                          const char* what)
+{
+    const auto fits = [](const Tensor& a, const Tensor& b) {
+        return b.isEmpty() || a.size() == b.size();
+    };
+    expects(values.capacity() == gradients.capacity() && fits(values.shDc, gradients.shDc) &&
+                fits(values.shRest, gradients.shRest),
+            what);
 }
 
 /// Entries of tile lists that are blended between two looks at the stop callback.
@@ -410,7 +423,7 @@ void Rasteriser::backward(Stream& stream, const Gaussians& gaussians,
     if (m_impl->isStopped)
         return;
     expects(m_impl->canGoBack, "backward: render with keepForBackward first");
-    expectSameLayout(gaussians.value, gradients, "backward: gradients of another layout");
+    expectGradientLayout(gaussians.value, gradients, "backward: gradients of another layout");
     if (!m_impl->blendBackward(stream, image,
                                statistics && !statistics->absoluteGradient.isEmpty()))
         return;
@@ -433,7 +446,8 @@ Index Rasteriser::backwardAndUpdate(Stream& stream, Gaussians& gaussians,
     expectSameLayout(gaussians.value, moment1, "backwardAndUpdate: moments of another layout");
     expectSameLayout(gaussians.value, moment2, "backwardAndUpdate: moments of another layout");
     if (extra)
-        expectSameLayout(gaussians.value, *extra, "backwardAndUpdate: gradients of another layout");
+        expectGradientLayout(gaussians.value, *extra,
+                             "backwardAndUpdate: gradients of another layout");
     if (!impl.blendBackward(stream, image, statistics && !statistics->absoluteGradient.isEmpty()))
         return 0;
     const StageClock clock(impl.seconds.gaussianBackward);
@@ -460,6 +474,11 @@ Index Rasteriser::backwardAndUpdate(Stream& stream, Gaussians& gaussians,
 const Tensor& Rasteriser::visible() const
 {
     return m_impl->visibleTensor;
+}
+
+Tensor Rasteriser::visibleList() const
+{
+    return m_impl->order.as({m_impl->totals.visible}, DType::I32);
 }
 
 RasterCounts Rasteriser::counts() const

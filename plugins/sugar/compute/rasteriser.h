@@ -53,7 +53,8 @@ struct AdamStep {
     std::array<float, 6> learningRate{};
     float beta1 = 0.9F, beta2 = 0.999F, epsilon = 1e-15F;
     std::int64_t step = 1;         ///< counts from 1
-    bool sparse = false;           ///< leaves Gaussians alone that the camera did not see
+    bool sparse = false;           ///< leaves Gaussians alone that the camera did not see,
+    bool keepsExtra = false;       ///< but for those with a gradient among the `extra` ones
     float largestLogScale = 1e30F; ///< ln s is kept in [−20, this]
 };
 
@@ -89,13 +90,15 @@ public:
                                const RasterSettings& settings, bool keepForBackward = false);
 
     /// Derivative of the last render. Overwrites the first `count` rows of `gradients` (those of
-    /// unseen Gaussians become 0) and adds to `statistics` where not null.
+    /// unseen Gaussians become 0; harmonics may be left empty) and adds to `statistics` where not
+    /// null.
     void backward(Stream& stream, const Gaussians& gaussians, const RasterImageGradients& image,
                   GaussianArrays& gradients, DensityStatistics* statistics);
 
     /// The same, followed by Adam in one pass over the Gaussians: gradients are never stored.
-    /// `extra` (may be null) are gradients of regularisers that are added. Returns the number of
-    /// Gaussians whose gradient was not finite; they are left as they are.
+    /// `extra` (may be null; harmonics may be left empty) are gradients of regularisers that are
+    /// added. Returns the number of Gaussians whose gradient was not finite; they are left as they
+    /// are.
     Index backwardAndUpdate(Stream& stream, Gaussians& gaussians, const RasterImageGradients& image,
                             const GaussianArrays* extra, GaussianArrays& moment1,
                             GaussianArrays& moment2, const AdamStep& adam,
@@ -103,6 +106,8 @@ public:
 
     /// Whether Gaussian i took part in the last pass: [C] U8.
     const Tensor& visible() const;
+    /// The numbers of those Gaussians, nearest first: [visible] I32. Valid until the next pass.
+    Tensor visibleList() const;
     RasterCounts counts() const; ///< of the last pass
     RasterSeconds seconds() const;
     std::size_t allocatedBytes() const;

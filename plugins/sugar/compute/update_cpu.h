@@ -193,6 +193,8 @@ struct StoreGradients {
     {
         for (int k = 0; k < groups.count; ++k) {
             const int width = groups.group[k].width;
+            if (!pointerOf(a.gradients, k))
+                continue;
             std::memcpy(pointerOf(a.gradients, k) + first * width, pointerOf(block, k),
                         static_cast<std::size_t>(rows * width) * sizeof(float));
         }
@@ -211,7 +213,8 @@ struct UpdateGaussians {
         for (Index row = 0; row < rows; ++row) {
             const bool isFinite = finiteRow(groups, block, row);
             skipped += isFinite ? 0 : 1;
-            isUpdated[row] = isFinite && (!a.adam.sparse || a.counts[first + row] > 0);
+            isUpdated[row] = isFinite && (!a.adam.sparse || a.counts[first + row] > 0 ||
+                                          (a.adam.keepsExtra && hasExtra(a, groups, first + row)));
         }
         a.skipped[first / kBlock] = skipped;
         for (Index row = 0; row < rows;) {
@@ -230,11 +233,25 @@ private:
     {
         for (int k = 0; k < groups.count; ++k) {
             const Index width = groups.group[k].width;
+            if (!pointerOf(a.extra, k))
+                continue;
             const float* from = pointerOf(a.extra, k) + first * width;
             float* to = pointerOf(block, k);
             for (Index i = 0; i < rows * width; ++i)
                 to[i] += from[i];
         }
+    }
+
+    static bool hasExtra(const GaussianBackwardArguments& a, const Groups& groups, Index row)
+    {
+        bool any = false;
+        for (int k = 0; a.extra.position && k < groups.count; ++k) {
+            const Index width = groups.group[k].width;
+            const float* from = pointerOf(a.extra, k);
+            for (Index i = 0; from && i < width; ++i)
+                any = any || from[row * width + i] != 0;
+        }
+        return any;
     }
 
     static bool finiteRow(const Groups& groups, BlockGradients& block, Index row)

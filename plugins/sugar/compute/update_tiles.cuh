@@ -126,7 +126,7 @@ struct StoreOne {
             gradientOf<Degree>(a, i, gradient);
         for (int group = 0; group < 6; ++group) {
             const GroupSpan span = groupSpan(a.view, group);
-            for (int k = 0; k < span.width; ++k)
+            for (int k = 0; pointerOf(a.gradients, group) && k < span.width; ++k)
                 pointerOf(a.gradients, group)[i * span.width + k] = gradient.value[span.from + k];
         }
     }
@@ -142,12 +142,16 @@ struct UpdateOne {
         if (a.counts[i] > 0)
             gradientOf<Degree>(a, i, gradient);
         float poison = 0; // becomes NaN where an entry is not finite
+        bool hasExtra = false;
         for (int group = 0; group < 6; ++group) {
             const GroupSpan span = groupSpan(a.view, group);
+            const float* extra = pointerOf(a.extra, group);
             for (int k = 0; k < span.used; ++k) {
                 float& value = gradient.value[span.from + k];
-                if (a.extra.position)
-                    value += pointerOf(a.extra, group)[i * span.width + k];
+                if (extra) {
+                    value += extra[i * span.width + k];
+                    hasExtra = hasExtra || extra[i * span.width + k] != 0;
+                }
                 poison += value * 0.0F;
             }
         }
@@ -156,7 +160,7 @@ struct UpdateOne {
             atomicAdd(reinterpret_cast<unsigned long long*>(a.skipped + i / kBlock), 1ULL);
             return;
         }
-        if (a.adam.sparse && a.counts[i] == 0)
+        if (a.adam.sparse && a.counts[i] == 0 && !(a.adam.keepsExtra && hasExtra))
             return;
         for (int group = 0; group < 6; ++group)
             updateGroup(i, group, gradient);

@@ -60,8 +60,8 @@ struct AlignmentReport {
     Index samples = 0;                  ///< of the field that counted
     bool pruned = false;                ///< the step in which faint Gaussians went
     Index prunedCount = 0;
-    /// Fewer than 1,000 Gaussians were opaque enough, so the most opaque tenth was kept too: too
-    /// many opacities are low, or the poses do not fit the pictures.
+    /// Fewer than 1,000 Gaussians, and fewer than a tenth, were opaque enough, so the most opaque
+    /// tenth was kept: the poses do not fit the pictures, or opacities were reset too late.
     bool keptFaint = false;
     bool searchedNeighbours = false;
     RasterCounts counts;
@@ -82,7 +82,7 @@ public:
     Aligner(Aligner&&) noexcept;
     Aligner& operator=(Aligner&&) noexcept;
 
-    /// `cloud` of at least two Gaussians. Moments start at 0.
+    /// Moments start at 0; the filter follows the pictures unless it stays.
     void start(Stream& stream, const GaussianCloud& cloud);
     /// One step. Returns false, with nothing changed, where `stopRequested` said so meanwhile.
     bool step(Stream& stream, const std::function<bool()>& stopRequested, AlignmentReport& report);

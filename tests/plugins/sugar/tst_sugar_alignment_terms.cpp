@@ -4,9 +4,10 @@
 #include <vector>
 
 #include "core/compute/rng.h"
-#include "plugins/sugar/compute/alignment/density_field_math.h"
 #include "plugins/sugar/compute/alignment/depth_normal_math.h"
+#include "plugins/sugar/compute/alignment/depth_picture_math.h"
 #include "plugins/sugar/compute/alignment/entropy_math.h"
+#include "plugins/sugar/compute/alignment/sample_terms_math.h"
 #include "tests/support/numbers.h"
 
 using namespace vergence;
@@ -42,10 +43,17 @@ struct Image {
             depth[i] = ExpectedDepth<double>(plane(0)[i], plane(1)[i]).value;
         return depth;
     }
-    DepthNormalTerm<double> term(const Numbers& depth, const double* coverage) const
+    Numbers transmittance() const
+    {
+        Numbers rest(kPixels);
+        for (std::size_t i = 0; i < kPixels; ++i)
+            rest[i] = 1 - plane(1)[i];
+        return rest;
+    }
+    DepthNormalTerm<double> term(const Numbers& depth, const Numbers& rest) const
     {
         return {kRays, View<const double, 2>(depth.data(), kHeight, kWidth),
-                View<const double, 2>(coverage, kHeight, kWidth),
+                View<const double, 2>(rest.data(), kHeight, kWidth),
                 View<const double, 3>(plane(2), Index{3}, kHeight, kWidth)};
     }
 
@@ -60,39 +68,48 @@ struct Image {
     /// Sum over the pixels that count; coverage in the term itself is that of `fixed`.
     double loss(const Image& fixed) const
     {
-        const Numbers depth = expectedDepth();
-        const auto now = term(depth, fixed.plane(1));
+        const Numbers depth = expectedDepth(), rest = fixed.transmittance();
+        const auto now = term(depth, rest);
         double sum = 0;
         each([&](Index row, Index column) {
-            if (now.counts(row, column))
-                sum += now.value(row, column);
+            DepthNormalGradient<double> unused;
+            sum += now.evaluate(row, column, unused);
         });
         return sum;
     }
+    std::vector<DepthNormalGradient<double>> gradients() const
+    {
+        const Numbers depth = expectedDepth(), rest = transmittance();
+        const auto now = term(depth, rest);
+        std::vector<DepthNormalGradient<double>> terms(kPixels);
+        each([&](Index row, Index column) {
+            now.evaluate(row, column, terms[static_cast<std::size_t>(row * kWidth + column)]);
+        });
+        return terms;
+    }
     int counted() const
     {
-        const Numbers depth = expectedDepth();
-        const auto now = term(depth, plane(1));
         int count = 0;
-        each([&](Index row, Index column) { count += now.counts(row, column); });
+        for (const DepthNormalGradient<double>& of : gradients())
+            count += innerProduct(of.normal, of.normal) > 0;
         return count;
     }
     Numbers gradient() const
     {
-        const Numbers depth = expectedDepth();
-        const auto now = term(depth, plane(1));
-        Numbers result(all.size(), 0.0);
+        const Numbers depth = expectedDepth(), rest = transmittance();
+        const auto now = term(depth, rest);
+        const auto terms = gradients();
+        Numbers result(5 * kPixels, 0.0);
         each([&](Index row, Index column) {
             const auto i = static_cast<std::size_t>(row * kWidth + column);
             const ExpectedDepth<double> expected(plane(0)[i], plane(1)[i]);
-            const double gradDepth = now.gradDepth(row, column, 1);
+            const double gradDepth = now.gradDepth(row, column, [&](Index r, Index c) {
+                return terms[static_cast<std::size_t>(r * kWidth + c)];
+            });
             result[i] = expected.gradDepth(gradDepth);
             result[kPixels + i] = expected.gradCoverage(gradDepth);
-            double n[3] = {};
-            if (now.counts(row, column))
-                now.gradNormal(row, column, 1, n);
             for (std::size_t k = 0; k < 3; ++k)
-                result[(2 + k) * kPixels + i] = n[k];
+                result[(2 + k) * kPixels + i] = terms[i].normal[k];
         });
         return result;
     }
@@ -144,6 +161,37 @@ std::vector<FieldGaussian<double>> fieldOf(const Numbers& all, double filter)
     }
     return field;
 }
+
+enum class Term { Density, Distance, Normal };
+
+/// A term of one sample and the gradients of parent and neighbours; the parent is number 0.
+struct Sample {
+    FieldGradient<double> parent;
+    std::vector<FieldGradient<double>> own = std::vector<FieldGradient<double>>(kGaussians);
+    double value = 0;
+
+    Sample(const std::vector<FieldGaussian<double>>& field, const double* xi, Term term,
+           double target = 0)
+    {
+        const double parentNormal[3] = {field[0].normal(0), field[0].normal(1), field[0].normal(2)};
+        double x[3], gradX[3] = {};
+        fieldSample(field[0], xi, x);
+        FieldSums<double> sums;
+        for (const FieldGaussian<double>& g : field)
+            sums.add(g, {g, x}, parentNormal);
+        SampleGradient<double> gradient;
+        if (term == Term::Density)
+            value = densityTerm(field[0], xi, sums, 1.0, false, gradient, parent);
+        else if (term == Term::Distance)
+            value = distanceTerm(sums, target, 4.0, 1.0, false, gradient);
+        else
+            value = normalTerm(field[0], sums, 1.0, gradient, parent);
+        own.resize(field.size());
+        for (std::size_t i = 0; i < field.size(); ++i)
+            gradient.backward(field[i], {field[i], x}, x, parentNormal, own[i], gradX);
+        fieldSampleBackward(field[0], xi, gradX, parent);
+    }
+};
 
 /// Gradients of parent and neighbours as those of the stored numbers; the parent is number 0.
 Numbers parameterGradient(const std::vector<FieldGaussian<double>>& field,
@@ -257,8 +305,7 @@ private Q_SLOTS:
         const FieldGaussian<double> one(at, logScale, q, 700, 0);
         for (const double height : {-1.2, 0.0, 0.5}) {
             const double xi[3] = {0, 0, height};
-            FieldGradient<double> parent, own;
-            QVERIFY(densityTerm(one, xi, &one, 1, 1.0, parent, &own) < 1e-12);
+            QVERIFY(Sample({one}, xi, Term::Density).value < 1e-12);
         }
     }
 
@@ -269,19 +316,80 @@ private Q_SLOTS:
                 const double xi[3] = {kXi[0] / side, kXi[1] / side, kXi[2] * side};
                 const Numbers x = sheet();
                 const auto loss = [&](const Numbers& at) {
-                    const auto field = fieldOf(at, filter);
-                    FieldGradient<double> parent, own[kGaussians];
-                    return densityTerm(field[0], xi, field.data(), int{kGaussians}, 1.0, parent,
-                                       own);
+                    return Sample(fieldOf(at, filter), xi, Term::Density).value;
                 };
                 const auto field = fieldOf(x, filter);
-                FieldGradient<double> parent;
-                std::vector<FieldGradient<double>> own(kGaussians);
-                densityTerm(field[0], xi, field.data(), int{kGaussians}, 1.0, parent, own.data());
-                VERGENCE_AGREES(gradientDifference(loss, x, parameterGradient(field, parent, own),
-                                                   1e-6, x.size()));
+                const Sample sample(field, xi, Term::Density);
+                VERGENCE_AGREES(gradientDifference(
+                    loss, x, parameterGradient(field, sample.parent, sample.own), 1e-6, x.size()));
             }
         }
+    }
+
+    void distanceIsThatOfItsDensity()
+    {
+        FieldSums<double> sums; // 16 neighbours whose smallest scale is 0.02
+        sums.count = 16;
+        sums.smallest = 16 * 0.02;
+        sums.density = 16 * std::exp(-0.5 * 9);
+        SampleGradient<double> gradient;
+        // Three standard deviations away; tenths of an extent of 4.
+        QVERIFY(std::abs(distanceTerm(sums, 0.0, 4.0, 1.0, false, gradient) - 0.06 / 0.4) < 1e-12);
+        QVERIFY(distanceTerm(sums, 0.06, 4.0, 1.0, false, gradient) < 1e-12);
+    }
+
+    void distanceAgreesWithDifferences()
+    {
+        for (const double filter : {0.0, 0.03}) {
+            for (const double target : {0.0, 0.5}) { // farther and nearer than it should be
+                const Numbers x = sheet();
+                const auto loss = [&](const Numbers& at) {
+                    return Sample(fieldOf(at, filter), kXi, Term::Distance, target).value;
+                };
+                const auto field = fieldOf(x, filter);
+                const Sample sample(field, kXi, Term::Distance, target);
+                QVERIFY(sample.value > 1e-3);
+                VERGENCE_AGREES(gradientDifference(
+                    loss, x, parameterGradient(field, sample.parent, sample.own), 1e-6, x.size()));
+            }
+        }
+    }
+
+    /// The slope is unbounded where the density nears 1.
+    void distanceIsBoundedAtTheSurface()
+    {
+        for (const double density : {1 - 2e-4, 1 - 1e-5, 1.0, 3.0}) {
+            FieldSums<double> sums;
+            sums.count = 1;
+            sums.smallest = 0.02;
+            sums.density = density;
+            SampleGradient<double> gradient;
+            QVERIFY(std::isfinite(distanceTerm(sums, 0.1, 4.0, 1.0, false, gradient)));
+            QCOMPARE(gradient.byDensity != 0, density < 1 - 1e-4);
+            QVERIFY(std::abs(gradient.byDensity) < 0.02 / 0.014 * 10 / 4);
+        }
+        FieldSums<double> empty;
+        empty.count = 1;
+        empty.smallest = 0.02;
+        SampleGradient<double> gradient;
+        const double far = distanceTerm(empty, 0.0, 4.0, 1.0, false, gradient);
+        QVERIFY(std::abs(far - 0.02 * std::sqrt(-2 * std::log(1e-16)) / 0.4) < 1e-12);
+        QCOMPARE(gradient.byDensity, 0.0);
+        // An error of more than ten extents counts as that much, and pulls nowhere.
+        SampleGradient<double> none;
+        QCOMPARE(distanceTerm(empty, 1e3, 4.0, 1.0, false, none), 40.0);
+        QCOMPARE(none.bySmallest, 0.0);
+    }
+
+    void depthBetweenPixelsIsBilinear()
+    {
+        const double depth[6] = {1, 2, 4, 3, 5, 0.4}, rest[6] = {0, 0, 0, 0, 0, 0.6};
+        const DepthPicture<double> picture{depth, rest, 2, 3};
+        QCOMPARE(picture.at(0.5, 0.5), 1.0);
+        QCOMPARE(picture.at(1.0, 1.0), (1 + 2 + 3 + 5) / 4.0);
+        QCOMPARE(picture.at(0.75, 0.5), 1.25);
+        QCOMPARE(picture.at(-7, 9), 3.0);  // the border goes on
+        QVERIFY(picture.at(2.0, 1.0) < 0); // one of the four is hardly covered
     }
 
     /// Against the definition, its weights held at those of the start.
@@ -291,11 +399,9 @@ private Q_SLOTS:
         const auto field = fieldOf(start, 0);
         double x[3], sum = 0, weight[kGaussians];
         fieldSample(field[0], kXi, x);
-        const auto axis = [](const FieldGaussian<double>& g, int row) {
-            return g.rotation[3 * row + g.shortest];
-        };
+        const auto axis = [](const FieldGaussian<double>& g, int row) { return g.normal(row); };
         for (std::size_t i = 0; i < kGaussians; ++i)
-            sum += weight[i] = normalWeight(field[i], x);
+            sum += weight[i] = FieldWeight<double>(field[i], x).normalWeight(field[i]);
         QVERIFY(sum > 1e-3);
         const auto loss = [&](const Numbers& at) {
             const auto now = fieldOf(at, 0);
@@ -312,24 +418,19 @@ private Q_SLOTS:
             }
             return squares;
         };
-        FieldGradient<double> parent;
-        std::vector<FieldGradient<double>> own(kGaussians);
-        const double value =
-            normalTerm(field[0], x, field.data(), int{kGaussians}, 1.0, parent, own.data());
-        QVERIFY(std::abs(value - loss(start)) < 1e-14);
-        VERGENCE_AGREES(gradientDifference(loss, start, parameterGradient(field, parent, own), 1e-6,
-                                           start.size()));
+        const Sample sample(field, kXi, Term::Normal);
+        QVERIFY(std::abs(sample.value - loss(start)) < 1e-14);
+        VERGENCE_AGREES(gradientDifference(
+            loss, start, parameterGradient(field, sample.parent, sample.own), 1e-6, start.size()));
     }
 
     void equalNormalsAgreeWhateverTheirSign()
     {
         const double at[3] = {0, 0, 0.01}, logScale[3] = {-1, -1, -4};
         const double up[4] = {1, 0, 0, 0}, down[4] = {0, 1, 0, 0};
-        const FieldGaussian<double> field[2] = {{at, logScale, up, 1, 0},
-                                                {at, logScale, down, 1, 0}};
-        const double x[3] = {0.02, 0, 0.03};
-        FieldGradient<double> parent, own[2];
-        QVERIFY(normalTerm(field[0], x, field, 2, 1.0, parent, own) < 1e-12);
+        const FieldGaussian<double> a(at, logScale, up, 1, 0), b(at, logScale, down, 1, 0);
+        const double xi[3] = {0.02, 0, 0.8};
+        QVERIFY(Sample({a, b}, xi, Term::Normal).value < 1e-12);
     }
 };
 

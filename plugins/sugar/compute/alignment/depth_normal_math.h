@@ -87,20 +87,23 @@ struct DepthSurface {
             normal[i] *= inverse;
     }
 
-    /// gradDepth of the four neighbours (overwritten) from that of the normal.
-    VERGENCE_HD void backward(const Real* gradNormal, Real* gradDepth) const
+    /// ∂/∂dx and ∂/∂dy from that of the normal.
+    VERGENCE_HD void backward(const Real* gradNormal, Real* gradX, Real* gradY) const
     {
-        Real gradM[3], gradX[3], gradY[3];
+        Real gradM[3];
         const Real along = innerProduct(gradNormal, normal);
         for (int i = 0; i < 3; ++i)
             gradM[i] = (gradNormal[i] - along * normal[i]) / length;
         crossProduct(dx, gradM, gradY);
         crossProduct(gradM, dy, gradX);
-        gradDepth[kLeft] = -innerProduct(gradX, ray[kLeft]);
-        gradDepth[kRight] = innerProduct(gradX, ray[kRight]);
-        gradDepth[kAbove] = -innerProduct(gradY, ray[kAbove]);
-        gradDepth[kBelow] = innerProduct(gradY, ray[kBelow]);
     }
+};
+
+/// Derivatives of one pixel's term; all 0 where it does not count.
+template <class Real>
+struct DepthNormalGradient {
+    Real normal[3] = {};       ///< of N: −n̂, so never 0 where the pixel counts
+    Real x[3] = {}, y[3] = {}; ///< of the differences dx and dy
 };
 
 /// The term A − ⟨N, n̂⟩ of one pixel of an image, its coverage A being held fixed. A pixel counts
@@ -108,11 +111,53 @@ struct DepthSurface {
 template <class Real>
 struct DepthNormalTerm {
     PixelRays<Real> rays;
-    View<const Real, 2> depth;    ///< [H, W] expected depth
-    View<const Real, 2> coverage; ///< [H, W]
-    View<const Real, 3> normal;   ///< [3, H, W] Σ w n
+    View<const Real, 2> depth;         ///< [H, W] expected depth
+    View<const Real, 2> transmittance; ///< [H, W] 1 − A
+    View<const Real, 3> normal;        ///< [3, H, W] Σ w n
 
-    VERGENCE_HD bool counts(Index row, Index column) const
+    /// The term, 0 where it does not count.
+    VERGENCE_HD Real evaluate(Index row, Index column, DepthNormalGradient<Real>& gradient) const
+    {
+        if (!isSmooth(row, column))
+            return Real(0);
+        const Real around[kDepthNeighbours] = {depth(row, column - 1), depth(row, column + 1),
+                                               depth(row - 1, column), depth(row + 1, column)};
+        const DepthSurface<Real> surface(rays, row, column, around);
+        if (!(surface.length > Real(1e-12)))
+            return Real(0);
+        Real opposite[3];
+        for (int i = 0; i < 3; ++i) {
+            opposite[i] = -normal(i, row, column);
+            gradient.normal[i] = -surface.normal[i];
+        }
+        surface.backward(opposite, gradient.x, gradient.y);
+        return Real(1) - transmittance(row, column) + innerProduct(opposite, surface.normal);
+    }
+
+    /// ∂/∂D̂ of any pixel: each of its four neighbours has it in one of its differences.
+    /// `gradient(row, column)` gives theirs, DepthNormalGradient.
+    template <class Gradient>
+    VERGENCE_HD Real gradDepth(Index row, Index column, const Gradient& gradient) const
+    {
+        Real ray[3], sum = 0;
+        rays.at(row, column, ray);
+        if (column + 1 < depth.extent(1))
+            sum -= innerProduct(gradient(row, column + 1).x, ray);
+        if (column > 0)
+            sum += innerProduct(gradient(row, column - 1).x, ray);
+        if (row + 1 < depth.extent(0))
+            sum -= innerProduct(gradient(row + 1, column).y, ray);
+        if (row > 0)
+            sum += innerProduct(gradient(row - 1, column).y, ray);
+        return sum;
+    }
+
+private:
+    VERGENCE_HD bool isSeen(Index row, Index column) const
+    {
+        return Real(1) - transmittance(row, column) > leastCoverage<Real>();
+    }
+    VERGENCE_HD bool isSmooth(Index row, Index column) const
     {
         if (row < 1 || column < 1 || row > depth.extent(0) - 2 || column > depth.extent(1) - 2)
             return false;
@@ -120,61 +165,7 @@ struct DepthNormalTerm {
                                isSeen(row - 1, column) && isSeen(row + 1, column);
         const Real most = Real(0.1) * depth(row, column);
         return isCovered && std::abs(depth(row, column + 1) - depth(row, column - 1)) < most &&
-               std::abs(depth(row + 1, column) - depth(row - 1, column)) < most &&
-               surface(row, column).length > Real(1e-12);
-    }
-
-    /// Of a pixel that counts.
-    VERGENCE_HD Real value(Index row, Index column) const
-    {
-        Real n[3];
-        rendered(row, column, n);
-        return coverage(row, column) - innerProduct(n, surface(row, column).normal);
-    }
-
-    /// ∂/∂N of a pixel that counts, times `factor`.
-    VERGENCE_HD void gradNormal(Index row, Index column, Real factor, Real* gradient) const
-    {
-        const DepthSurface<Real> here = surface(row, column);
-        for (int i = 0; i < 3; ++i)
-            gradient[i] = -factor * here.normal[i];
-    }
-
-    /// ∂/∂D̂ of any pixel, gathered from the terms it is a neighbour of, times `factor`.
-    VERGENCE_HD Real gradDepth(Index row, Index column, Real factor) const
-    {
-        return fromTerm(row, column + 1, kLeft, factor) +
-               fromTerm(row, column - 1, kRight, factor) +
-               fromTerm(row + 1, column, kAbove, factor) +
-               fromTerm(row - 1, column, kBelow, factor);
-    }
-
-private:
-    VERGENCE_HD bool isSeen(Index row, Index column) const
-    {
-        return coverage(row, column) > leastCoverage<Real>();
-    }
-    VERGENCE_HD void rendered(Index row, Index column, Real* n) const
-    {
-        for (int i = 0; i < 3; ++i)
-            n[i] = normal(i, row, column);
-    }
-    VERGENCE_HD DepthSurface<Real> surface(Index row, Index column) const
-    {
-        const Real around[kDepthNeighbours] = {depth(row, column - 1), depth(row, column + 1),
-                                               depth(row - 1, column), depth(row + 1, column)};
-        return DepthSurface<Real>(rays, row, column, around);
-    }
-    VERGENCE_HD Real fromTerm(Index row, Index column, int neighbour, Real factor) const
-    {
-        if (!counts(row, column))
-            return Real(0);
-        Real n[3], gradient[kDepthNeighbours];
-        rendered(row, column, n);
-        for (Real& component : n)
-            component *= -factor;
-        surface(row, column).backward(n, gradient);
-        return gradient[neighbour];
+               std::abs(depth(row + 1, column) - depth(row - 1, column)) < most;
     }
 };
 
