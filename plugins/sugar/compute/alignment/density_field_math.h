@@ -9,6 +9,8 @@ namespace vergence::sugar {
 
 /// How far samples spread, in standard deviations of their parent.
 inline constexpr double kSampleSpread = 1.5;
+/// Most neighbours whose densities are summed.
+inline constexpr int kMostFieldNeighbours = 32;
 
 /// A Gaussian as the field sees it: opacity o and standard deviations s, of the filtered shape
 /// where there is a filter.
@@ -21,7 +23,6 @@ struct FieldGaussian {
     R filteredPart[3];        ///< 1 − s_raw²/s²: what a larger scale gives to the opacity
     R opacityRoom;            ///< 1 − o of the unfiltered opacity
     R pick[3];                ///< 1 for the axis of the normal: the shortest, the first of equals
-    R smallest;               ///< its scale
     R present = spread<R>(1); ///< 0 for what only fills up a row; to be set with leaveOut()
 
     FieldGaussian() = default;
@@ -50,8 +51,8 @@ struct FieldGaussian {
         pick[0] = select((scale[0] <= scale[1]) & (scale[0] <= scale[2]), one, R{});
         pick[1] = (one - pick[0]) * select(scale[1] <= scale[2], one, R{});
         pick[2] = one - pick[0] - pick[1];
-        smallest = dot3(pick, scale);
     }
+    VERGENCE_HD R smallest() const { return dot3(pick, scale); }
     /// Component `row` of the normal.
     VERGENCE_HD R normal(int row) const { return dot3(rotation + 3 * row, pick); }
     VERGENCE_HD void leaveOut(R isPresent)
@@ -156,7 +157,7 @@ struct FieldWeight {
     VERGENCE_HD R normalWeight(const FieldGaussian<R>& g) const
     {
         using S = ScalarOf<R>;
-        const R height = dot3(g.pick, y) * g.smallest, s = atLeast(g.smallest, S(1e-6));
+        const R height = dot3(g.pick, y) * g.smallest(), s = atLeast(g.smallest(), S(1e-6));
         return value * absolute(height) / (s * s);
     }
 };

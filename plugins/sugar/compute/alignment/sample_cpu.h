@@ -61,7 +61,6 @@ VERGENCE_HD FieldGaussian<float> laneOf(const FieldGaussian<Vector>& from, int l
     one.opacity = from.opacity[lane];
     one.inverseNorm = from.inverseNorm[lane];
     one.opacityRoom = from.opacityRoom[lane];
-    one.smallest = from.smallest[lane];
     return one;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/compute/kernel.h"
+#include "plugins/sugar/compute/alignment/density_field_math.h"
 #include "plugins/sugar/compute/alignment/depth_picture_math.h"
 #include "plugins/sugar/compute/raster_kernels.h"
 
@@ -8,8 +9,6 @@ namespace vergence::sugar {
 
 // Terms of the loss that samples of the density field give: drawn, evaluated, gathered.
 
-/// Most entries of a row of neighbours.
-inline constexpr int kMostFieldNeighbours = 32;
 /// Parent of a sample that does not count.
 inline constexpr std::uint32_t kNoParent = 0xffffffffU;
 

@@ -31,7 +31,7 @@ struct FieldSums {
                          const ScalarOf<R>* parentNormal)
     {
         density += weight.value;
-        smallest += g.present * g.smallest;
+        smallest += g.present * g.smallest();
         count += g.present;
         const R own = weight.normalWeight(g), signedShare = turned(g, own, parentNormal);
         share += own;
@@ -70,7 +70,7 @@ struct SampleGradient {
     {
         weight.backward(g, x, byDensity, gradient, gradX);
         const R share = FieldSums<R>::turned(g, weight.normalWeight(g), parentNormal);
-        const R bySize = bySmallest * g.present * g.smallest;
+        const R bySize = bySmallest * g.present * g.smallest();
         for (int axis = 0; axis < 3; ++axis) {
             gradient.logScale[axis] += g.pick[axis] * bySize;
             for (int row = 0; row < 3; ++row)
@@ -88,7 +88,7 @@ VERGENCE_HD S densityTerm(const FieldGaussian<S>& parent, const S* normal, const
                           FieldGradient<S>& parentGradient)
 {
     const S beta = sums.smallest / sums.count;
-    const S ratio = S(kSampleSpread) * parent.smallest * dot3(parent.pick, normal) / beta;
+    const S ratio = S(kSampleSpread) * parent.smallest() * dot3(parent.pick, normal) / beta;
     const S target = exponential(S(-0.5) * ratio * ratio), difference = sums.density - target;
     const S byDensity = difference > S(0) ? factor : difference < S(0) ? -factor : S(0);
     gradient.byDensity += byDensity;
