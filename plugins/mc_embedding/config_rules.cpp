@@ -169,6 +169,22 @@ Issues checkFolders(const C& c)
     return issues;
 }
 
+Issues checkSize(const C& c)
+{
+    Issues issues;
+    for (const std::string& model : c.models) {
+        const auto tower = towerShape(model);
+        if (c.size > 0 && tower && !fitsSize(*tower, c.size))
+            issues.push_back(ruleError(
+                "size", fmt::format("{} reads {} × {} patches of {} px: size must be {} to {} px, "
+                                    "or 0 for its own {} px.",
+                                    model, tower->grid(), tower->grid(), tower->patch,
+                                    tower->grid() * tower->patch,
+                                    (tower->grid() + 1) * tower->patch - 1, tower->imageSize)));
+    }
+    return issues;
+}
+
 /// What the later experiments ask for.
 Issues checkLater(const C& c)
 {
@@ -220,6 +236,7 @@ void addRules(SchemaBuilder<McEmbeddingConfig>& builder)
     builder.rule("later", checkLater);
     builder.rule("perturbation", checkPerturbation);
     builder.rule("folders", checkFolders);
+    builder.rule("size", checkSize);
 }
 
 } // namespace vergence::mc_embedding

@@ -102,6 +102,13 @@ void addImages(Builder& b)
         .choices({"torch", "floor"})
         .advanced()
         .help("Rounding of odd margins of CLIP's centre crop; floor is that of Transformers.");
+    b.add("size", &C::size)
+        .title("Side of the pictures")
+        .range(0, 4096)
+        .unit("px")
+        .advanced()
+        .help("Side of the preprocessed pictures; 0: that of the model. Others must give the model "
+              "as many patches: 378 is what open_clip shows siglip2_so400m instead of 384.");
     b.add("exif", &C::exif)
         .advanced()
         .help("Turn pictures as their EXIF orientation says; the original did not.");
@@ -291,8 +298,36 @@ void addEngine(Builder& b)
     b.add("batch_passes", &C::batchPasses)
         .range(0, 65535)
         .advanced()
-        .help("Passes computed at once; 0 chooses. Results do not depend on it.");
+        .help("Passes computed at once, of several trials where one has fewer; 0 chooses. Results "
+              "do not depend on it.");
+    b.add("deterministic", &C::deterministic)
+        .advanced()
+        .help("Products always take the same number of rows, so that scores do not depend, bit for "
+              "bit, on batches, interruptions and resumption. Without it the rows of short batches "
+              "are left out and CUDA takes the fastest product it finds: a little faster, the last "
+              "digits may differ from run to run.");
+    b.add("residency", &C::residency)
+        .choices({"auto", "resident", "pinned", "mapped"})
+        .advanced()
+        .help("Where the pixels are while passes run: all on the device (resident), all in host "
+              "memory and copied a chunk ahead (pinned), or in the cache file and read a chunk "
+              "ahead (mapped). auto: resident where pixels, weights and work space take at most "
+              "85 % of the free device memory, else pinned where they take at most 60 % of the "
+              "free host memory, else mapped; mapped on the CPU. Results do not depend on it.");
     b.group("cache");
+    b.add("pixel_cache", &C::pixelCache)
+        .choices({"u8", "f16", "f32"})
+        .advanced()
+        .help("What is kept of preprocessed pictures: 8 bits, which lose nothing; or normalised "
+              "values as 16-bit floats, which are rounded, or as 32-bit floats, which give the "
+              "scores of u8 from four times the memory.");
+    b.add("store_features", &C::storeFeatures)
+        .choices({"none", "fp16", "fp32"})
+        .advanced()
+        .help("Keep the features of all passes of the study's images in the run folder: tensor "
+              "`features` [trials, passes, images, dimensions] of the files in "
+              "checkpoints/chunks/<model>/none. The log says before the run how large they "
+              "become. none: only as many images as the views show.");
     b.add("cache_folder", &C::cacheFolder)
         .advanced()
         .help("Where preprocessed pictures and text features are kept; empty: the user's cache.");

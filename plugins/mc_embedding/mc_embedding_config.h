@@ -25,6 +25,7 @@ struct McEmbeddingConfig {
     int count = 500;
     std::string sampling = "stratified";
     std::string filter = "per_model", crop = "torch";
+    int size = 0; ///< side of preprocessed pictures, px; 0: that of the model
     bool exif = false;
 
     double p = 0.01;
@@ -64,6 +65,8 @@ struct McEmbeddingConfig {
     double alpha = 0.05;
 
     int batchImages = 0, batchPasses = 0;
+    bool deterministic = true;
+    std::string residency = "auto", pixelCache = "u8", storeFeatures = "none";
     std::filesystem::path cacheFolder;
     double previewSeconds = 1;
 

@@ -6,14 +6,17 @@
 #include <fmt/ranges.h>
 
 #include "core/base/clock.h"
+#include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/plugin/plugin_registry.h"
+#include "plugins/mc_embedding/io/unfinished_files.h"
 #include "plugins/mc_embedding/report/report_content.h"
 #include "plugins/mc_embedding/report/study_report.h"
 #include "plugins/mc_embedding/study/experiments/association.h"
 #include "plugins/mc_embedding/study/forecast.h"
 #include "plugins/mc_embedding/study/labels.h"
 #include "plugins/mc_embedding/study/live_report.h"
+#include "plugins/mc_embedding/study/memory_plan.h"
 #include "plugins/mc_embedding/study/study_files.h"
 #include "plugins/mc_embedding/study/summaries.h"
 
@@ -24,7 +27,8 @@ namespace {
 /// Keys that every score depends on; a run that goes on must have them as it had.
 constexpr const char* kDecisiveKeys[] = {
     "seed",      "mask_identity", "precision", "activation",  "filter", "crop",      "exif",    "p",
-    "placement", "blocks",        "sites",     "extra_sites", "kind",   "magnitude", "variance"};
+    "placement", "blocks",        "sites",     "extra_sites", "kind",   "magnitude", "variance",
+    "size",      "deterministic"};
 
 std::filesystem::path cacheFolderOf(const McEmbeddingConfig& config)
 {
@@ -53,9 +57,10 @@ McEmbeddingRun::~McEmbeddingRun() = default;
 void McEmbeddingRun::prepare(RunContext& context)
 {
     context.phase(1, 3, "listing images");
+    removeLeftovers(context.artifacts().folder());
     m_isCpu = context.device()->isCpu();
     m_plan = makePlan(m_config);
-    log("mc_embedding").info("{}", forecastSentence(workloadsOf(m_plan)));
+    tellForecast(context);
     m_state.seed = m_config.seed;
     m_state.device = context.device()->info().name;
     m_state.experiments = m_config.experiment;
@@ -82,6 +87,35 @@ void McEmbeddingRun::prepare(RunContext& context)
     }
     if (isOpen)
         m_session->open(context);
+}
+
+/// What a killed run left half written. The cache may be in use by others.
+void McEmbeddingRun::removeLeftovers(const RunFolder& folder) const
+{
+    const std::size_t removed =
+        removeUnfinished(folder.artifacts(), std::chrono::seconds(0)) +
+        removeUnfinished(folder.checkpoints() / "chunks", std::chrono::seconds(0)) +
+        removeUnfinished(cacheFolderOf(m_config), std::chrono::hours(1));
+    if (removed > 0)
+        log("mc_embedding").info("{} files that were never finished are removed.", removed);
+}
+
+/// Time, memory and disk that the study will take, before it takes them.
+void McEmbeddingRun::tellForecast(RunContext& context) const
+{
+    log("mc_embedding").info("{}", forecastSentence(workloadsOf(m_plan)));
+    log("mc_embedding").info("{}", memoryForecast(m_plan, m_config));
+    const std::size_t stored = featureStoreBytes(m_plan);
+    if (stored == 0)
+        return;
+    const std::filesystem::path& folder = context.artifacts().folder().root;
+    const double needed = static_cast<double>(stored) * 1e-9,
+                 free = static_cast<double>(freeBytes(folder)) * 1e-9;
+    log("mc_embedding").info("Features of all passes will take {:.3g} GB of disk.", needed);
+    if (needed > free)
+        context.warn("W-DISK", fmt::format("Features of all passes want {:.3g} GB, {} has {:.3g} "
+                                           "GB. Free some, or set store_features = \"none\".",
+                                           needed, folder.string(), free));
 }
 
 /// Want of class names is told before anything is measured, not when the first model is done.
@@ -136,7 +170,7 @@ bool McEmbeddingRun::openSession(RunContext& context)
         try {
             m_session = std::make_unique<ModelSession>(
                 context, ModelSession::Parts{
-                             m_config, plan, *m_source, *m_painted, m_state, m_meter,
+                             m_config, plan, *m_source, *m_painted, m_state, m_meter, m_shelf,
                              context.artifacts().folder().checkpoints() / "chunks", compute});
         } catch (const InputError& failure) {
             leaveOut(context, plan, failure.what());
@@ -221,10 +255,13 @@ std::int64_t McEmbeddingRun::totalSteps() const
         const auto tower = towerShape(plan.model);
         if (!tower || !hasWeights(plan.model) || m_state.skippedModels.contains(plan.model))
             continue;
-        const int most = plan.measurements.front().passes.back();
-        const BatchSize batch = chosenBatch(m_config, *tower, m_isCpu, most);
-        for (const MeasurementPlan& measurement : plan.measurements)
-            left += blocksOf(measurement, batch, static_cast<std::size_t>(measurement.images));
+        const BatchSize batch = chosenBatch(m_config, *tower, m_isCpu, mostPasses(plan));
+        for (const MeasurementPlan& measurement : plan.measurements) {
+            const auto count = static_cast<std::size_t>(measurement.images);
+            left += measurement.kind == MeasurementPlan::Kind::Texts
+                        ? textBlocks(measurement, count)
+                        : blocksOf(measurement, batch, count);
+        }
     }
     return m_steps + std::max<std::int64_t>(left, 1);
 }

@@ -31,6 +31,8 @@ private:
     bool isDone() const { return m_model >= m_plan.models.size(); }
     bool openSession(RunContext& context);
     bool hasWeights(const std::string& model) const;
+    void removeLeftovers(const RunFolder& folder) const;
+    void tellForecast(RunContext& context) const;
     void checkClasses(RunContext& context) const;
     StudyState completePart() const;
     void writePartialReport(ArtifactStore& artifacts) const;
@@ -47,6 +49,7 @@ private:
     StudyPlan m_plan;
     StudyState m_state;
     WorkMeter m_meter;
+    ModelShelf m_shelf; ///< before the session that borrows from it
     std::unique_ptr<ImageSource> m_source, m_painted; ///< of the study; of exp2
     std::unique_ptr<ModelSession> m_session;
     StudyViews m_views;

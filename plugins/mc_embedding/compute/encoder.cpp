@@ -122,7 +122,7 @@ struct Encoder::Impl {
 void Encoder::Impl::checkPixels(const Tensor& given, std::span<const std::uint32_t> ids) const
 {
     const Index side = tower.imageSize, count = static_cast<Index>(ids.size());
-    const bool isNormalised = given.dtype() == DType::F32;
+    const bool isNormalised = given.dtype() == DType::F32 || given.dtype() == DType::F16;
     const Shape fitting = isNormalised ? Shape{count, 3, side, side} : Shape{count, side, side, 3};
     if ((given.dtype() != DType::U8 && !isNormalised) || given.shape() != fitting || count == 0)
         throw ContractError(fmt::format("Encoder: pixels are {} {} but {} wants U8 [images, {}, "
@@ -232,6 +232,12 @@ const Tensor& Encoder::run(Stream& stream, std::span<const PassId> passes)
         own.pass.runSequences(stream, tile, own.pixels, own.prefix, features + at);
     });
     return own.features;
+}
+
+std::size_t Encoder::weightBytes() const
+{
+    const ParameterSet& all = m_impl->weights.parameters();
+    return all.values().bytes() + all.shadows().bytes();
 }
 
 std::size_t Encoder::workspaceBytes(Index images, Index passes) const

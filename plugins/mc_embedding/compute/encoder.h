@@ -13,6 +13,9 @@ namespace vergence::mc_embedding {
 
 struct EncoderOptions {
     DType compute = DType::F32; ///< of products; residual stream, norms, softmax, features are F32
+    /// Products always have the rows of a full tile, so that features do not depend on how passes
+    /// are batched; false: those of a short tile are left out.
+    bool fixedRows = true;
     bool sharesPrefix = true; ///< what comes before the first live site is computed once per image
     bool classTokenOnly = true; ///< last CLIP block for the class token alone; exact
     std::array<float, 3> mean{}, deviation{1, 1, 1}; ///< of normalised pixels, in units of 255
@@ -42,7 +45,7 @@ public:
     const Perturbation& perturbation() const;
 
     /// A chunk of images: pixels U8 [B, side, side, 3] (RGB, rows from the top) on the device, or
-    /// F32 [B, 3, side, side] normalised already, and one mask id each. Computes the deterministic
+    /// F32 or F16 [B, 3, side, side] normalised already, and one mask id each. Computes the deterministic
     /// features and whatever no mask touches.
     void begin(Stream& stream, const Tensor& pixels, std::span<const std::uint32_t> maskIds);
     /// [B, D] F32, all masks off; valid until the next begin().
@@ -53,6 +56,7 @@ public:
 
     /// Products are done for that many sequences at once; B · P should be a multiple of it.
     Index sequencesPerTile() const;
+    std::size_t weightBytes() const; ///< 16-bit copies included
     /// Bytes that a chunk of B images with P passes at a time needs beside the weights.
     std::size_t workspaceBytes(Index images, Index passes) const;
     /// Floating-point operations of begin() and of one pass, for one image; what is shared or

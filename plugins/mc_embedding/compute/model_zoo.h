@@ -38,6 +38,13 @@ const std::vector<TowerShape>& modelZoo();
 /// Nothing where the key is unknown.
 std::optional<TowerShape> towerShape(const std::string& key);
 
+/// Whether pictures of another side, px, give the tower as many patches as its own; so400m reads
+/// the same 378 px of 384 and of 378.
+inline bool fitsSize(const TowerShape& tower, int side)
+{
+    return side / tower.patch == tower.grid();
+}
+
 /// Sequences (an image in a pass) that an encoder's products take at once, a power of two; fewer
 /// cost as much.
 Index sequencesPerTile(const TowerShape& tower, bool isCpu);

@@ -1,5 +1,6 @@
 #include "plugins/mc_embedding/compute/row_kernels.h"
 
+#include "core/compute/half.h"
 #include "core/compute/ops/activation_math.h"
 #include "plugins/mc_embedding/compute/row_masks.h"
 
@@ -140,11 +141,15 @@ struct PatchRows {
             p.pixels.images > 0 ? (p.pixels.first + sequence) % p.pixels.images : sequence;
         const Index top = place / grid * patch + y, left = place % grid * patch;
         T* out = static_cast<T*>(p.y) + item * patch;
-        if (p.areNormalised) {
-            const auto* in = static_cast<const float*>(p.pixels.data) +
-                             ((image * 3 + c) * side + top) * side + left;
+        const Index normalised = ((image * 3 + c) * side + top) * side + left;
+        if (p.pixelType == DType::F32) {
+            const auto* in = static_cast<const float*>(p.pixels.data) + normalised;
             for (Index x = 0; x < patch; ++x)
                 out[x] = static_cast<T>(in[x]);
+        } else if (p.pixelType == DType::F16) {
+            const auto* in = static_cast<const Float16*>(p.pixels.data) + normalised;
+            for (Index x = 0; x < patch; ++x)
+                out[x] = static_cast<T>(static_cast<float>(in[x]));
         } else {
             const auto* in = static_cast<const std::uint8_t*>(p.pixels.data) +
                              ((image * side + top) * side + left) * 3 + c;

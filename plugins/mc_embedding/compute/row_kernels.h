@@ -115,10 +115,10 @@ inline const Kernel<void(const NormRowsArguments&)> normRows{"mc_embedding.norm_
 /// are not read.
 struct PatchRowsArguments {
     DType type = DType::F32;
-    /// U8 [images, side, side, 3], or F32 [images, 3, side, side] as the tower wants them; rowsEach
-    /// is not read
+    /// U8 [images, side, side, 3], or F32 or F16 [images, 3, side, side] normalised already;
+    /// rowsEach is not read
     RowSource pixels;
-    bool areNormalised = false;
+    DType pixelType = DType::U8;
     int side = 0, patch = 0;
     Index sequences = 0;
     float mean[3] = {}, deviation[3] = {1, 1, 1}; ///< of value / 255

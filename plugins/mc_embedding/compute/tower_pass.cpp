@@ -207,12 +207,18 @@ void TowerPass::runSequences(Stream& stream, const SequenceTile& tile, const Ten
     }
 }
 
+/// The rows of a matrix that a product takes.
+Tensor TowerPass::filled(const Tensor& matrix, Index rowsEach, const Flow& flow) const
+{
+    return m_options.fixedRows ? matrix : matrix.narrow(0, 0, flow.tile.count * rowsEach);
+}
+
 void TowerPass::product(Stream& stream, int step, Flow& flow)
 {
     if (step == steps::kEmbed)
         return embedProduct(stream, flow);
     if (m_tower.family == Family::Clip && step == steps::last(m_tower)) {
-        m_weights.projection(stream, m_last, m_feature);
+        m_weights.projection(stream, filled(m_last, 1, flow), filled(m_feature, 1, flow));
         flow.pending = ownRows(m_feature, 1);
         return;
     }
@@ -221,17 +227,20 @@ void TowerPass::product(Stream& stream, int step, Flow& flow)
     const Rows& rows = rowsOf(step);
     switch (steps::partOf(step)) {
     case steps::kQkv:
-        weights.qkv(stream, m_main.normed, isHead(block) ? m_headKv : m_qkv);
+        weights.qkv(stream, filled(m_main.normed, m_main.tokens, flow),
+                    filled(isHead(block) ? m_headKv : m_qkv, m_main.tokens, flow));
         flow.pending = ownRows(m_qkv, m_main.tokens);
         return;
     case steps::kOutput:
         return outputProduct(stream, block, flow);
     case steps::kFc1:
-        weights.fc1(stream, rows.normed, rows.hidden);
+        weights.fc1(stream, filled(rows.normed, rows.tokens, flow),
+                    filled(rows.hidden, rows.tokens, flow));
         flow.pending = ownRows(rows.hidden, rows.tokens);
         return;
     case steps::kFc2:
-        weights.fc2(stream, rows.hidden, rows.branch);
+        weights.fc2(stream, filled(rows.hidden, rows.tokens, flow),
+                    filled(rows.branch, rows.tokens, flow));
         flow.pending = ownRows(rows.branch, rows.tokens);
         return;
     }
@@ -242,7 +251,7 @@ void TowerPass::embedProduct(Stream& stream, Flow& flow)
     PatchRowsArguments args;
     args.type = m_options.compute;
     args.pixels = {flow.pixels->data(), 0, flow.tile.images, flow.tile.first};
-    args.areNormalised = flow.pixels->dtype() == DType::F32;
+    args.pixelType = flow.pixels->dtype();
     args.side = m_tower.imageSize;
     args.patch = m_tower.patch;
     args.sequences = flow.tile.count;
@@ -253,7 +262,8 @@ void TowerPass::embedProduct(Stream& stream, Flow& flow)
     const Tensor result = m_tower.family == Family::ToyLinear
                               ? reshapedStart(m_feature, {m_sequences, m_tower.feature})
                               : reshapedStart(m_main.branch, {m_patches.extent(0), m_tower.width});
-    m_weights.patches(stream, m_patches, result);
+    m_weights.patches(stream, filled(m_patches, m_tower.patches(), flow),
+                      filled(result, m_tower.patches(), flow));
     flow.pending = ownRows(result, m_tower.patches());
 }
 
@@ -270,7 +280,8 @@ void TowerPass::outputProduct(Stream& stream, int block, Flow& flow)
         gather.y = m_tail.context.data();
         maskRows(stream, gather);
     }
-    m_weights.blocks[static_cast<std::size_t>(block)].output(stream, rows.context, rows.branch);
+    m_weights.blocks[static_cast<std::size_t>(block)].output(
+        stream, filled(rows.context, rows.tokens, flow), filled(rows.branch, rows.tokens, flow));
     flow.pending = ownRows(rows.branch, rows.tokens);
 }
 

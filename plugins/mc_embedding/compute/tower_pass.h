@@ -29,10 +29,10 @@ struct PrefixState {
     Tensor pendingRows, residualRows;
 };
 
-/// Evaluates a tower for tiles of a fixed number of sequences. Products always have the tile's full
-/// number of rows, so that a row of a result is a function of its input row alone and features do
-/// not depend on the batch; nor does the memory. Nothing is allocated after construction but
-/// prefixes.
+/// Evaluates a tower for tiles of a fixed number of sequences. With options.fixedRows products
+/// always have the tile's full number of rows, so that a row of a result is a function of its input
+/// row alone and features do not depend on the batch; nor does the memory. Nothing is allocated
+/// after construction but prefixes.
 class TowerPass {
 public:
     TowerPass(Stream& stream, std::shared_ptr<Device> device, const TowerShape& tower,
@@ -93,6 +93,7 @@ private:
     Index residualRowsEach(int step) const;
     void keep(Stream& stream, const Flow& flow, const PrefixState& prefix) const;
 
+    Tensor filled(const Tensor& matrix, Index rowsEach, const Flow& flow) const;
     void product(Stream& stream, int step, Flow& flow);
     void embedProduct(Stream& stream, Flow& flow);
     void outputProduct(Stream& stream, int block, Flow& flow);

@@ -40,6 +40,7 @@ public:
                  DType compute);
 
     ParameterSet& parameters() { return m_parameters; }
+    const ParameterSet& parameters() const { return m_parameters; }
     /// Puts the weights in order for products; after they changed. `rows`, `tailRows`: of products
     /// over all tokens and over one token per sequence.
     void pack(Stream& stream, Index rows, Index tailRows);

@@ -32,7 +32,7 @@ constexpr std::size_t kPage = 4096;
 /// Bytes 0 to 199 of the file.
 struct CacheHeader {
     char magic[8];
-    std::uint32_t version, type; ///< type 0: u8
+    std::uint32_t version, type; ///< type 0: u8, 1: f16, 2: f32
     std::uint64_t count;
     std::uint32_t channels, height, width, reserved;
     std::uint64_t recordBytes, indexOffset, dataOffset;
@@ -54,6 +54,7 @@ CacheHeader headerOf(const CacheLayout& layout)
     CacheHeader header{};
     std::copy_n(kMagic, 8, header.magic);
     header.version = 1;
+    header.type = static_cast<std::uint32_t>(layout.type);
     header.count = layout.count;
     header.channels = 3;
     header.height = header.width = static_cast<std::uint32_t>(layout.side);
@@ -87,7 +88,7 @@ std::string CacheLayout::fileName() const
 
 std::size_t CacheLayout::recordBytes() const
 {
-    return static_cast<std::size_t>(side) * static_cast<std::size_t>(side) * 3;
+    return static_cast<std::size_t>(side) * static_cast<std::size_t>(side) * 3 * bytesOf(type);
 }
 
 std::size_t CacheLayout::entryOffset(std::size_t index) const
@@ -123,6 +124,7 @@ CacheLayout CacheFile::layoutOf(const fs::path& path)
     layout.set.assign(header.set, sizeof(header.set));
     layout.count = header.count;
     layout.side = static_cast<int>(header.height);
+    layout.type = static_cast<PixelType>(std::min(header.type, 2u));
     // Another version or type has another check sum than the header of this layout.
     return header.crc == headerOf(layout).crc ? layout : CacheLayout{};
 }
@@ -131,7 +133,7 @@ bool CacheFile::exists(const fs::path& path, const CacheLayout& layout)
 {
     const CacheLayout found = layoutOf(path);
     return found.count == layout.count && found.fingerprint == layout.fingerprint &&
-           found.set == layout.set && found.side == layout.side;
+           found.set == layout.set && found.side == layout.side && found.type == layout.type;
 }
 
 void CacheFile::create(const fs::path& path, const CacheLayout& layout)

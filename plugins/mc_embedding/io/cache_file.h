@@ -7,10 +7,11 @@
 #include <string>
 
 #include "core/artifact/mapped_file.h"
+#include "plugins/mc_embedding/io/pixel_type.h"
 
 namespace vergence::mc_embedding {
 
-// The file of a pixel cache: a header page, an index, and records of side × side × 3 bytes that
+// The file of a pixel cache: a header page, an index, and records of side × side × 3 values that
 // start on a page. Little-endian. Specification, section 9.8.
 
 /// What a file must say to be the one that is wanted.
@@ -19,6 +20,7 @@ struct CacheLayout {
     std::string set;         ///< SHA-256 in hex: of which pictures
     std::size_t count = 0;
     int side = 0;
+    PixelType type = PixelType::U8;
 
     std::string fileName() const;
     std::size_t recordBytes() const;

@@ -57,6 +57,7 @@ CacheLayout layoutFor(const ImageSet& set, const Making& making)
     layout.set = digest.hex();
     layout.count = set.images.size();
     layout.side = making.how.size;
+    layout.type = making.how.stored;
     std::string text = making.how.fingerprint() + "\n" + making.degradation;
     if (making.degradation.starts_with("occlude")) { // the only one that draws, by mask id
         text += fmt::format("\nseed {}", making.seed);
@@ -138,6 +139,7 @@ public:
     const std::vector<SkippedImage>& skipped() const override { return m_skipped; }
     std::size_t count() const override { return m_layout.count; }
     int side() const override { return m_layout.side; }
+    const Preprocess& preprocess() const override { return m_making.how; }
     std::span<const std::uint8_t> pixels(std::size_t index) const override
     {
         expects(index < m_layout.count, "PixelCache: a picture of the set");
@@ -277,9 +279,9 @@ void FilePixelCache::makePixels(DecodedImage& image, const std::string& bytes,
     const Image picture = decodeRgb(bytes, source, m_making.how.rotatesByExif);
     const std::uint32_t maskId = m_making.idsFromIndex ? static_cast<std::uint32_t>(image.index)
                                                        : maskIdOf(hexOf(image.entry.sha256));
-    image.bytes =
-        preprocessed(degraded(picture, m_making.degradation, m_making.seed, maskId), m_making.how)
-            .pixels;
+    image.bytes = storedPixels(
+        preprocessed(degraded(picture, m_making.degradation, m_making.seed, maskId), m_making.how),
+        m_making.how);
     image.entry.width = static_cast<std::uint32_t>(picture.width);
     image.entry.height = static_cast<std::uint32_t>(picture.height);
     image.entry.status = RecordStatus::Pixels;

@@ -19,8 +19,8 @@ struct SkippedImage {
     std::string path, reason;
 };
 
-/// Preprocessed pictures as 8-bit RGB in one memory-mapped file `<fingerprint>.mcpx`; made once per
-/// (preprocessing, image set), resumed after an interruption. Specification, sections 9.6, 9.8.
+/// Preprocessed pictures, 8-bit RGB or normalised values, in one memory-mapped file
+/// `<fingerprint>.mcpx`; made once per (preprocessing, image set), resumed after an interruption. Specification, sections 9.6, 9.8.
 class PixelCache {
 public:
     /// Opens or makes the file in `folder` for the images of the set, degraded as said. Throws
@@ -44,7 +44,8 @@ public:
 
     virtual std::size_t count() const = 0;
     virtual int side() const = 0;
-    /// [side, side, 3] of one picture; contents undefined for skipped ones.
+    virtual const Preprocess& preprocess() const = 0;
+    /// One picture as preprocess().stored says; contents undefined for skipped ones.
     virtual std::span<const std::uint8_t> pixels(std::size_t index) const = 0;
     /// Whether fill() has settled this picture: pixels are there, or it is known to be skipped.
     virtual bool isReady(std::size_t index) const = 0;

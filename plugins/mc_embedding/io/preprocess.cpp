@@ -1,15 +1,18 @@
 #include "plugins/mc_embedding/io/preprocess.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/artifact/artifact_store.h"
 #include "core/artifact/exif.h"
 #include "core/artifact/image_ops.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/compute/half.h"
 
 namespace vergence::mc_embedding {
 
@@ -54,13 +57,17 @@ Image decoded(const std::string& bytes, const std::filesystem::path& name)
 
 std::string Preprocess::fingerprint() const
 {
-    return sha256Hex(
+    std::string text =
         fmt::format("mc-embedding pixels, decoder {}, size {}, {}, crop {}, exif {}, {}",
                     kDecoderVersion, size, stretches ? "stretch" : "short side",
                     stretches    ? "none"
                     : floorsCrop ? "floor"
                                  : "torch",
-                    rotatesByExif, filter == Filter::Bicubic ? "bicubic" : "bilinear"));
+                    rotatesByExif, filter == Filter::Bicubic ? "bicubic" : "bilinear");
+    if (stored != PixelType::U8)
+        text += fmt::format(", {} by {:.9g} and {:.9g}", stored == PixelType::F16 ? "f16" : "f32",
+                            fmt::join(mean, " "), fmt::join(deviation, " "));
+    return sha256Hex(text);
 }
 
 Preprocess defaultPreprocess(const TowerShape& tower)
@@ -76,6 +83,55 @@ Preprocess defaultPreprocess(const TowerShape& tower)
         how.mean = how.deviation = {0.5f, 0.5f, 0.5f};
     }
     return how;
+}
+
+std::vector<std::uint8_t> storedPixels(const Image& image, const Preprocess& how)
+{
+    if (how.stored == PixelType::U8)
+        return image.pixels;
+    const std::size_t count = image.pixels.size() / 3, each = bytesOf(how.stored);
+    std::vector<std::uint8_t> bytes(image.pixels.size() * each);
+    for (std::size_t i = 0; i < image.pixels.size(); ++i) {
+        const std::size_t c = i % 3;
+        // As the patches of 8-bit pixels are normalised: the same bits.
+        const float value =
+            (static_cast<float>(image.pixels[i]) / 255.0f - how.mean[c]) / how.deviation[c];
+        std::uint8_t* target = bytes.data() + (c * count + i / 3) * each;
+        if (how.stored == PixelType::F16) {
+            const Float16 half(value);
+            std::memcpy(target, &half, each);
+        } else {
+            std::memcpy(target, &value, each);
+        }
+    }
+    return bytes;
+}
+
+Image pictureOf(std::span<const std::uint8_t> stored, const Preprocess& how)
+{
+    Image image = makeImage(how.size, how.size, 3);
+    const std::size_t count = image.pixels.size() / 3, each = bytesOf(how.stored);
+    expects(stored.size() == image.pixels.size() * each, "pictureOf: pixels of this preprocessing");
+    if (how.stored == PixelType::U8) {
+        image.pixels.assign(stored.begin(), stored.end());
+        return image;
+    }
+    for (std::size_t i = 0; i < image.pixels.size(); ++i) {
+        const std::size_t c = i % 3;
+        const std::uint8_t* source = stored.data() + (c * count + i / 3) * each;
+        float value = 0;
+        if (how.stored == PixelType::F16) {
+            Float16 half;
+            std::memcpy(&half, source, each);
+            value = static_cast<float>(half);
+        } else {
+            std::memcpy(&value, source, each);
+        }
+        const float level = (value * how.deviation[c] + how.mean[c]) * 255.0f;
+        image.pixels[i] =
+            static_cast<std::uint8_t>(std::lround(std::clamp(level, 0.0f, 255.0f)));
+    }
+    return image;
 }
 
 Image decodeRgb(const std::filesystem::path& path, bool rotatesByExif)

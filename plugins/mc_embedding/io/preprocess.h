@@ -1,11 +1,15 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "core/artifact/image.h"
 #include "plugins/mc_embedding/compute/model_zoo.h"
+#include "plugins/mc_embedding/io/pixel_type.h"
 
 namespace vergence::mc_embedding {
 
@@ -19,8 +23,11 @@ struct Preprocess {
     bool rotatesByExif = false;
     Filter filter = Filter::Bicubic;
     std::array<float, 3> mean{}, deviation{1, 1, 1}; ///< of value/255
+    PixelType stored = PixelType::U8;                ///< what a cache keeps
 
-    std::string fingerprint() const; ///< of everything that changes bytes, not of mean, deviation
+    /// Of everything that changes the stored bytes; mean and deviation are among it where values
+    /// are stored normalised.
+    std::string fingerprint() const;
 };
 /// What the model's publishers use; CLIP bicubic and crop, SigLIP 2 bilinear and stretch.
 Preprocess defaultPreprocess(const TowerShape& tower);
@@ -33,6 +40,9 @@ Image decodeRgb(const std::string& bytes, const std::filesystem::path& name, boo
 Image resized(const Image& image, int width, int height, Filter filter);
 /// RGB [size, size].
 Image preprocessed(const Image& image, const Preprocess& how);
+/// A preprocessed picture as how.stored says, and back; 8-bit pictures survive both ways.
+std::vector<std::uint8_t> storedPixels(const Image& image, const Preprocess& how);
+Image pictureOf(std::span<const std::uint8_t> stored, const Preprocess& how);
 
 // Degradations of section 9.7, on the decoded picture.
 Image gaussianBlurred(const Image& image, double radius); ///< as Pillow, bit for bit

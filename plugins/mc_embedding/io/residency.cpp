@@ -7,18 +7,41 @@ namespace vergence::mc_embedding {
 std::size_t pixelBytes(std::size_t images, int side, PixelType type)
 {
     expects(side > 0, "pixelBytes: a side of 1 px or more");
-    const std::size_t size = type == PixelType::U8 ? 1 : type == PixelType::F16 ? 2 : 4;
-    return images * static_cast<std::size_t>(side) * static_cast<std::size_t>(side) * 3 * size;
+    return images * static_cast<std::size_t>(side) * static_cast<std::size_t>(side) * 3 *
+           bytesOf(type);
+}
+
+const char* nameOf(Residency level)
+{
+    switch (level) {
+    case Residency::Resident:
+        return "resident";
+    case Residency::Pinned:
+        return "pinned";
+    default:
+        return "mapped";
+    }
+}
+
+std::optional<Residency> residencyNamed(const std::string& name)
+{
+    for (const Residency level : {Residency::Resident, Residency::Pinned, Residency::Mapped}) {
+        if (name == nameOf(level))
+            return level;
+    }
+    return std::nullopt;
+}
+
+bool fitsDevice(std::size_t bytes, std::size_t freeDevice)
+{
+    constexpr double kDeviceShare = 0.85;
+    return static_cast<double>(bytes) <= kDeviceShare * static_cast<double>(freeDevice);
 }
 
 Residency chooseResidency(const MemoryNeed& need, std::size_t freeDevice, std::size_t freeHost)
 {
-    // The rest of the device is for what other programs and the allocator take meanwhile; the rest
-    // of the host is for everything else that runs there.
-    constexpr double kDeviceShare = 0.85, kHostShare = 0.6;
-    const double all = static_cast<double>(need.pixels) + static_cast<double>(need.weights) +
-                       static_cast<double>(need.workspace) + static_cast<double>(need.accumulators);
-    if (all <= kDeviceShare * static_cast<double>(freeDevice))
+    constexpr double kHostShare = 0.6; // the rest is for everything else that runs there
+    if (fitsDevice(need.total(), freeDevice))
         return Residency::Resident;
     return static_cast<double>(need.pixels) <= kHostShare * static_cast<double>(freeHost)
                ? Residency::Pinned

@@ -2,6 +2,9 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
+
+#include "plugins/mc_embedding/io/pixel_type.h"
 
 namespace vergence::mc_embedding {
 
@@ -12,15 +15,24 @@ enum class Residency {
     Mapped    ///< in the file, read a chunk ahead
 };
 
-enum class PixelType { U8, F16, F32 };
+const char* nameOf(Residency level); ///< "resident", "pinned", "mapped"
+/// Nothing for "auto".
+std::optional<Residency> residencyNamed(const std::string& name);
+
 /// Bytes of `images` RGB squares.
 std::size_t pixelBytes(std::size_t images, int side, PixelType type = PixelType::U8);
 
 struct MemoryNeed {
     std::size_t pixels = 0, weights = 0, workspace = 0, accumulators = 0; ///< bytes
+
+    std::size_t total() const { return pixels + weights + workspace + accumulators; }
 };
 /// `freeDevice`, `freeHost`: bytes that may be allocated now.
 Residency chooseResidency(const MemoryNeed& need, std::size_t freeDevice, std::size_t freeHost);
+
+/// Whether so many bytes may be taken of those that are free: 85 %, the rest is for what other
+/// programs and the allocator take meanwhile.
+bool fitsDevice(std::size_t bytes, std::size_t freeDevice);
 
 /// How a study occupies the device.
 struct Occupation {

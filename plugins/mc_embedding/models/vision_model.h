@@ -24,6 +24,7 @@ struct VisionModel {
 struct VisionModelOptions {
     DType compute = DType::F32;
     std::string activation = "canonical"; ///< canonical, quick, erf, tanh
+    int imageSize = 0; ///< side of the preprocessed picture, px; 0: the model's own
     std::uint64_t demoSeed = 42;
     EncoderOptions encoder;
     std::function<bool()> isStopped; ///< asked while weights are read; the model is then of no use

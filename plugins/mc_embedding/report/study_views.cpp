@@ -21,7 +21,8 @@ constexpr int kViewResamples = 60;
 /// A list, because a slider takes a row of the window.
 constexpr std::array<double, 7> kElevations{-60, -30, 0, 20, 45, 70, 90};
 
-/// One chart stream: what it shows, and what is missing while it shows nothing.
+/// One chart stream: what it shows, and what is missing while it shows nothing; null: passes of
+/// images, see noPasses().
 struct ChartStream {
     const char *id, *title, *help, *missing;
     std::optional<Chart> (*draw)(const StudyState&, const Look&);
@@ -50,15 +51,16 @@ const std::array<ChartStream, 18>& chartStreams()
         {"pre_post", "Before, after norm", "Pre-norm against post-norm trace.",
          "Needs both spaces.", preAgainstPostChart},
         {"spectrum", "Spectrum", "Eigenvalues of clouds with the null band.",
-         "No passes were kept: experiment exp0b.", spectrumChart},
+         nullptr, spectrumChart},
         {"offdiag", "Off-diagonal mass", "Against what sampling alone gives.",
-         "No geometry was measured: experiment exp0b.", offdiagChart},
+         nullptr, offdiagChart},
         {"dimensions", "Dimensions", "Variance per dimension.", "Needs variances of an image.",
          dimensionChart},
         {"cross_model", "Agreement of models", "Rank correlation between models.",
          "Needs two models.", crossModelChart},
         {"sites", "Site profile", "Trace contributed by single sites.",
-         "Needs runs with a single live site (placement single_site).", siteProfileChart},
+         "Needs one model per block, compare_blocks, with one live site each: placement fc2_all.",
+         siteProfileChart},
         {"paired", "Clean, degraded", "The same images and masks, degraded.",
          "Needs the experiment degradation.", pairedChart},
         {"ambiguity", "Ambiguity", "Score against margin and entropy.", kLabels, ambiguityChart},
@@ -68,6 +70,15 @@ const std::array<ChartStream, 18>& chartStreams()
         {"sets", "Conformal sets", "Set size by quartile of the score.", kLabels, setSizeChart},
     }};
     return kStreams;
+}
+
+/// Why there is no cloud to show.
+const char* noPasses(const StudyState& state, const Look& look)
+{
+    const bool isThere = look.model < state.models.size();
+    if (!isThere || state.models[look.model].imagesDone == 0)
+        return "No image of this model is measured yet.";
+    return "Its passes were not kept: the run that this one took over did not keep them.";
 }
 
 Diagram sentence(const std::string& title, const std::string& text)
@@ -327,7 +338,7 @@ void StudyViews::render(RunContext& context, const StudyState& state, const std:
             chartStreams(), stream, [](const ChartStream& c) { return std::string(c.id); });
         chart = found->draw(state, look);
         title = found->title;
-        missing = found->missing;
+        missing = found->missing != nullptr ? found->missing : noPasses(state, look);
     }
     const Diagram drawing = chart ? std::move(chart->drawing) : sentence(title, missing);
     context.frames().publishDiagram(stream, drawing.toJson(), context.step());
@@ -344,7 +355,7 @@ void StudyViews::publishCloud(RunContext& context, const StudyState& state, bool
         m_projectedData = data;
     }
     if (m_projection.items.empty()) {
-        const Diagram drawing = sentence("Cloud", "No passes were kept yet: experiment exp0b.");
+        const Diagram drawing = sentence("Cloud", noPasses(state, lookFor(state)));
         context.frames().publishDiagram(stream, drawing.toJson(), context.step());
         return;
     }

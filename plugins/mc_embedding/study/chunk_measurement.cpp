@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -74,6 +75,10 @@ ChunkMeasurement::ChunkMeasurement(Stream& stream, Encoder& encoder, const Tenso
     m_result.eigenvaluesPost.assign(spectra, kUnknown);
     m_result.clouds.assign(
         m_images.clouds.size() * k * static_cast<std::size_t>(m_plan.passes.back()) * d, 0);
+    if (m_plan.storedFeatures) {
+        m_result.storedFeatures = m_plan.storedFeatures;
+        m_result.features.assign(k * static_cast<std::size_t>(m_plan.passes.back()) * b * d, 0);
+    }
     m_firstPasses.assign(k, 0);
 }
 
@@ -87,7 +92,8 @@ std::size_t ChunkMeasurement::scoreAt(std::size_t passIndex, std::size_t image) 
 
 bool ChunkMeasurement::keepsTrial() const
 {
-    return m_needsShapes || m_trial < m_plan.geometryTrials || !m_images.clouds.empty();
+    return m_needsShapes || m_trial < m_plan.geometryTrials || !m_images.clouds.empty() ||
+           m_plan.storedFeatures;
 }
 
 bool ChunkMeasurement::adopt(const ChunkResult& earlier)
@@ -96,9 +102,10 @@ bool ChunkMeasurement::adopt(const ChunkResult& earlier)
     const bool isWhole = reached == wanted;
     const bool needsPasses = m_needsShapes || m_plan.geometryTrials > 0;
     const bool lacksClouds =
-        m_plan.needsClouds && !m_images.clouds.empty() &&
-        (!isWhole || earlier.trials != m_plan.trials || earlier.cloudImages != m_images.clouds);
-    if (lacksClouds || reached > wanted || earlier.images != m_result.images ||
+        m_plan.needsClouds && !std::ranges::includes(earlier.cloudImages, m_images.clouds);
+    const bool lacksFeatures =
+        m_plan.storedFeatures && earlier.storedFeatures != m_plan.storedFeatures;
+    if (lacksClouds || lacksFeatures || reached > wanted || earlier.images != m_result.images ||
         earlier.dimensions != m_result.dimensions || (!isWhole && needsPasses) ||
         (m_needsVariances && earlier.variances.empty()) ||
         earlier.geometryTrials < std::min(m_plan.geometryTrials, earlier.trials))
@@ -131,18 +138,40 @@ bool ChunkMeasurement::adopt(const ChunkResult& earlier)
     }
     copyRows(earlier.moments, 0, m_result.moments, 0, 4 * b * d);
     adoptGeometry(earlier, m_result, trials);
-    // Clouds are for the eye: those of other trials or passes are not worth measuring again.
-    m_result.cloudImages.clear();
-    m_result.clouds.clear();
-    if (isWhole && earlier.trials == m_plan.trials) {
-        m_result.cloudImages = earlier.cloudImages;
-        m_result.clouds = earlier.clouds;
-    }
-    m_images.clouds.clear();
+    adoptPasses(earlier, trials);
     std::fill_n(m_firstPasses.begin(), trials, reached);
     while (!isDone() && firstPass(m_trial) == wanted)
         ++m_trial;
     return true;
+}
+
+/// The passes of images that an earlier chunk kept; what it lacks is not worth measuring again.
+void ChunkMeasurement::adoptPasses(const ChunkResult& earlier, std::size_t trials)
+{
+    const std::size_t d = m_result.dimensions;
+    const auto reached = static_cast<std::size_t>(earlier.passes.back()),
+               wanted = static_cast<std::size_t>(m_plan.passes.back());
+    const auto copyTrials = [&](const std::vector<float>& from, std::size_t fromRow,
+                                std::vector<float>& to, std::size_t toRow, std::size_t size) {
+        for (std::size_t k = 0; k < trials; ++k)
+            std::copy_n(
+                from.begin() + static_cast<std::ptrdiff_t>((fromRow + k) * reached * size),
+                reached * size,
+                to.begin() + static_cast<std::ptrdiff_t>((toRow + k) * wanted * size));
+    };
+    if (m_plan.storedFeatures)
+        copyTrials(earlier.features, 0, m_result.features, 0, m_result.images * d);
+    std::vector<std::size_t> both;
+    std::ranges::set_intersection(m_images.clouds, earlier.cloudImages, std::back_inserter(both));
+    m_images.clouds = m_result.cloudImages = both;
+    const auto own = static_cast<std::size_t>(m_plan.trials),
+               theirs = static_cast<std::size_t>(earlier.trials);
+    m_result.clouds.assign(both.size() * own * wanted * d, 0);
+    for (std::size_t c = 0; c < both.size(); ++c) {
+        const auto at = static_cast<std::size_t>(
+            std::ranges::find(earlier.cloudImages, both[c]) - earlier.cloudImages.begin());
+        copyTrials(earlier.clouds, at * theirs, m_result.clouds, c * own, d);
+    }
 }
 
 std::int64_t ChunkMeasurement::passesLeft() const
@@ -173,19 +202,38 @@ void ChunkMeasurement::beginTrial(Stream& stream)
 int ChunkMeasurement::runBlock(Stream& stream, int most)
 {
     expects(!isDone() && most > 0, "runBlock: nothing to run");
+    const std::vector<PassId> ids = nextPasses(most);
+    const Tensor& features = m_encoder.run(stream, ids);
+    const auto count = static_cast<Index>(ids.size());
+    for (Index at = 0; at < count;)
+        at += takePasses(stream, features.narrow(0, at, count - at));
+    return static_cast<int>(count);
+}
+
+/// At most so many passes from here on, of one trial after the other.
+std::vector<PassId> ChunkMeasurement::nextPasses(int most) const
+{
+    std::vector<PassId> ids;
+    for (int k = m_trial; k < m_plan.trials; ++k) {
+        int t = k == m_trial && m_isTrialBegun ? m_pass : firstPass(k);
+        for (; t < m_plan.passes.back() && static_cast<int>(ids.size()) < most; ++t)
+            ids.push_back({static_cast<std::uint16_t>(k), static_cast<std::uint16_t>(t)});
+    }
+    return ids;
+}
+
+/// Adds features [passes, B, D] as far as to the next pass count of the list; returns how many.
+Index ChunkMeasurement::takePasses(Stream& stream, const Tensor& features)
+{
     if (!m_isTrialBegun)
         beginTrial(stream);
     const auto next = std::upper_bound(m_plan.passes.begin(), m_plan.passes.end(), m_pass);
-    const int count = std::min(most, *next - m_pass);
-    std::vector<PassId> ids;
-    for (int i = 0; i < count; ++i)
-        ids.push_back(
-            {static_cast<std::uint16_t>(m_trial), static_cast<std::uint16_t>(m_pass + i)});
-    const Tensor& features = m_encoder.run(stream, ids);
-    m_moments.add(stream, features);
+    const Index count = std::min(features.extent(0), Index{*next - m_pass});
+    const Tensor taken = features.narrow(0, 0, count);
+    m_moments.add(stream, taken);
     if (keepsTrial())
-        keepPasses(stream, features);
-    m_pass += count;
+        keepPasses(stream, taken);
+    m_pass += static_cast<int>(count);
     if (m_pass == *next)
         takeScores(stream, static_cast<std::size_t>(next - m_plan.passes.begin()));
     if (m_pass == m_plan.passes.back())
@@ -273,14 +321,20 @@ void ChunkMeasurement::endTrial()
         for (std::size_t i = 0; i < m_result.images; ++i)
             putGeometry(m_result, m_trial, i, cloudOf(i, m_plan.passes.back()));
     }
+    // What an earlier chunk did of this trial is there already.
+    const auto first = static_cast<std::size_t>(firstPass(m_trial)),
+               trial = static_cast<std::size_t>(m_trial);
+    if (m_plan.storedFeatures) {
+        const std::size_t size = m_result.images * d;
+        std::copy(m_passes.begin() + static_cast<std::ptrdiff_t>(first * size), m_passes.end(),
+                  m_result.features.begin() +
+                      static_cast<std::ptrdiff_t>((trial * passes + first) * size));
+    }
     for (std::size_t c = 0; c < m_images.clouds.size(); ++c) {
-        for (std::size_t t = 0; t < passes; ++t) {
+        for (std::size_t t = first; t < passes; ++t) {
             const std::size_t from = (t * m_result.images + m_images.clouds[c]) * d;
             const std::size_t to =
-                ((c * static_cast<std::size_t>(m_plan.trials) + static_cast<std::size_t>(m_trial)) *
-                     passes +
-                 t) *
-                d;
+                ((c * static_cast<std::size_t>(m_plan.trials) + trial) * passes + t) * d;
             std::copy_n(m_passes.begin() + static_cast<std::ptrdiff_t>(from), d,
                         m_result.clouds.begin() + static_cast<std::ptrdiff_t>(to));
         }

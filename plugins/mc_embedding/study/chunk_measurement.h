@@ -34,7 +34,7 @@ public:
     /// are enough to go on. Before the first block. False where nothing of it is of use.
     bool adopt(const ChunkResult& earlier);
     bool isDone() const { return m_trial >= m_plan.trials; }
-    /// At most `most` passes of one trial; returns how many.
+    /// At most `most` passes, of several trials where one has fewer left; returns how many.
     int runBlock(Stream& stream, int most);
     std::int64_t passesLeft() const;
     ChunkResult result() const { return m_result; }
@@ -46,6 +46,9 @@ public:
     void load(Stream& stream, const std::vector<HostTensor>& tensors, const nlohmann::json& state);
 
 private:
+    std::vector<PassId> nextPasses(int most) const;
+    Index takePasses(Stream& stream, const Tensor& features);
+    void adoptPasses(const ChunkResult& earlier, std::size_t trials);
     void beginTrial(Stream& stream);
     void keepPasses(Stream& stream, const Tensor& features);
     void takeScores(Stream& stream, std::size_t passIndex);

@@ -9,6 +9,7 @@
 #include "core/artifact/digest.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/compute/half.h"
 
 namespace vergence::mc_embedding {
 
@@ -32,6 +33,28 @@ std::vector<T> valuesOf(const SafetensorsFile& file, const std::string& name, st
     if (values.size() != count)
         throw InputError(fmt::format("{} of {} has {} entries instead of {}.", name, source,
                                      values.size(), count));
+    return {values.begin(), values.end()};
+}
+
+HostTensor rounded(std::string name, std::vector<Index> shape, const std::vector<float>& values,
+                   DType type)
+{
+    if (type == DType::F32)
+        return HostTensor::from<float>(std::move(name), std::move(shape), values);
+    std::vector<Float16> halves;
+    halves.reserve(values.size());
+    for (const float value : values)
+        halves.emplace_back(value);
+    return HostTensor::from<Float16>(std::move(name), std::move(shape), halves);
+}
+
+std::vector<float> widened(const HostTensor& tensor)
+{
+    if (tensor.dtype == DType::F32) {
+        const auto values = tensor.as<float>();
+        return {values.begin(), values.end()};
+    }
+    const auto values = tensor.as<Float16>();
     return {values.begin(), values.end()};
 }
 
@@ -81,6 +104,8 @@ std::vector<HostTensor> ChunkResult::tensors() const
         list.push_back(HostTensor::from<float>("clouds",
                                                {toIndex(cloudImages.size()), k, passes.back(), d},
                                                std::span(std::as_const(clouds))));
+    if (storedFeatures)
+        list.push_back(rounded("features", {k, passes.back(), b, d}, features, *storedFeatures));
     return list;
 }
 
@@ -139,6 +164,13 @@ ChunkResult ChunkResult::from(const SafetensorsFile& file, const std::string& so
                                         result.cloudImages.size() * k *
                                             static_cast<std::size_t>(result.passes.back()) * d,
                                         source);
+    if (const HostTensor* stored = file.find("features")) {
+        result.storedFeatures = stored->dtype;
+        result.features = widened(*stored);
+        if (result.features.size() != k * static_cast<std::size_t>(result.passes.back()) * b * d)
+            throw InputError(fmt::format("features of {} has {} entries.", source,
+                                         result.features.size()));
+    }
     return result;
 }
 

@@ -28,6 +28,8 @@ struct ChunkResult {
     std::vector<double> eigenvaluesPre, eigenvaluesPost; ///< [K', B, 10]
     std::vector<std::size_t> cloudImages;                ///< in the chunk
     std::vector<float> clouds;                           ///< [cloudImages, K, T, D]
+    std::optional<DType> storedFeatures;                 ///< F16 or F32, as the file has them
+    std::vector<float> features; ///< [K, T, B, D] of all images where they are stored; else empty
 
     std::size_t passIndex(int t) const; ///< of passes; their count where it is not there
     std::vector<HostTensor> tensors() const;

@@ -31,9 +31,9 @@ double totalFlop(const std::vector<Workload>& workloads)
 const std::vector<DeviceProfile>& deviceProfiles()
 {
     static const std::vector<DeviceProfile> profiles = {
-        {"RTX 5000 Ada, 16 GB", 170e12, 0.53},
-        {"RTX 5000 Ada, 32 GB", 261e12, 0.55},
-        {"H200", 989e12, 0.57},
+        {"RTX 5000 Ada, 16 GB", 170e12, 0.53, 16'000'000'000},
+        {"RTX 5000 Ada, 32 GB", 261e12, 0.55, 32'000'000'000},
+        {"H200", 989e12, 0.57, 141'000'000'000},
         {"2 CPU cores", 0.1e12, 1},
     };
     return profiles;

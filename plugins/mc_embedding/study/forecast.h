@@ -25,6 +25,7 @@ struct DeviceProfile {
     std::string name;
     double peak = 0;    ///< dense FLOP/s
     double share = 0.5; ///< of the peak that the engine is designed to reach on a large encoder
+    std::size_t memory = 0; ///< bytes of a GPU; 0: a CPU
 };
 const std::vector<DeviceProfile>& deviceProfiles();
 

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "plugins/mc_embedding/io/residency.h"
 
 namespace vergence::mc_embedding {
 
@@ -152,17 +153,41 @@ std::vector<std::string> ImageSource::keys() const
 Tensor ImageSource::pixels(Stream& stream, const std::shared_ptr<Device>& device, std::size_t first,
                            std::size_t count) const
 {
+    std::vector<std::uint8_t> bytes(count * pixelBytes());
+    copyPixels(first, count, bytes.data());
+    const auto [type, shape] = pixelLayout(count);
+    const Tensor pixels = Tensor::empty(device, shape, type);
+    stream.copy(pixels.data(), bytes.data(), bytes.size());
+    return pixels;
+}
+
+std::size_t ImageSource::pixelBytes() const
+{
+    expects(m_current != nullptr, "pixelBytes: open a cache first");
+    return mc_embedding::pixelBytes(1, m_current->side(), m_current->preprocess().stored);
+}
+
+void ImageSource::copyPixels(std::size_t first, std::size_t count, std::uint8_t* target) const
+{
     expects(m_current != nullptr && first + count <= m_places.size(),
             "pixels: open a cache first, and ask for images of the study");
-    const auto side = static_cast<std::size_t>(m_current->side());
-    std::vector<std::uint8_t> bytes(count * side * side * 3);
-    for (std::size_t i = 0; i < count; ++i) {
-        const auto picture = m_current->pixels(m_places[first + i]);
-        std::memcpy(bytes.data() + i * side * side * 3, picture.data(), side * side * 3);
+    const std::size_t each = pixelBytes();
+    for (std::size_t i = 0; i < count; ++i)
+        std::memcpy(target + i * each, m_current->pixels(m_places[first + i]).data(), each);
+}
+
+std::pair<DType, Shape> ImageSource::pixelLayout(std::size_t count) const
+{
+    const auto n = static_cast<Index>(count);
+    const Index side = m_current->side();
+    switch (m_current->preprocess().stored) {
+    case PixelType::F16:
+        return {DType::F16, {n, 3, side, side}};
+    case PixelType::F32:
+        return {DType::F32, {n, 3, side, side}};
+    default:
+        return {DType::U8, {n, side, side, 3}};
     }
-    const auto extent = static_cast<Index>(side);
-    return Tensor::fromHost<std::uint8_t>(stream, device,
-                                          {static_cast<Index>(count), extent, extent, 3}, bytes);
 }
 
 std::vector<std::uint32_t> ImageSource::maskIds(std::size_t first, std::size_t count) const
@@ -175,14 +200,9 @@ std::vector<std::uint32_t> ImageSource::maskIds(std::size_t first, std::size_t c
 
 Image ImageSource::thumbnail(std::size_t index) const
 {
-    Image image;
     if (m_clean == nullptr || index >= m_places.size())
-        return image;
-    image.width = image.height = m_clean->side();
-    image.channels = 3;
-    const auto pixels = m_clean->pixels(m_places[index]);
-    image.pixels.assign(pixels.begin(), pixels.end());
-    return image;
+        return {};
+    return pictureOf(m_clean->pixels(m_places[index]), m_clean->preprocess());
 }
 
 } // namespace vergence::mc_embedding

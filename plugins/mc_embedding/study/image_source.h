@@ -38,9 +38,15 @@ public:
     /// One line per image: what its masks and pixels depend on.
     std::vector<std::string> keys() const;
 
-    /// Of the current preprocessing: U8 [count, side, side, 3] on the device.
+    /// Of the current preprocessing: U8 [count, side, side, 3] on the device, or F16 or F32
+    /// [count, 3, side, side] where the cache keeps normalised values.
     Tensor pixels(Stream& stream, const std::shared_ptr<Device>& device, std::size_t first,
                   std::size_t count) const;
+    std::size_t pixelBytes() const; ///< of one picture
+    /// The same pixels one after the other in host memory.
+    void copyPixels(std::size_t first, std::size_t count, std::uint8_t* target) const;
+    /// Type and shape of pixels() of so many pictures.
+    std::pair<DType, Shape> pixelLayout(std::size_t count) const;
     std::vector<std::uint32_t> maskIds(std::size_t first, std::size_t count) const;
     /// The preprocessed picture without degradation; empty before the first open().
     Image thumbnail(std::size_t index) const;

@@ -27,6 +27,7 @@ MeasurementPlan wayOf(const ModelPlan& plan, const std::string& experiment, cons
     way.scores = {"trace_pre"};
     way.geometryTrials = 0;
     way.keepsClouds = way.needsClouds = false;
+    way.storedFeatures.reset();
     return way;
 }
 

@@ -10,12 +10,10 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
-#include "plugins/mc_embedding/study/ambiguity.h"
 #include "plugins/mc_embedding/study/assembly.h"
 #include "plugins/mc_embedding/study/experiments/leverage.h"
-#include "plugins/mc_embedding/study/experiments/semantic_space.h"
-#include "plugins/mc_embedding/study/experiments/text_uncertainty.h"
 #include "plugins/mc_embedding/study/live_report.h"
+#include "plugins/mc_embedding/study/memory_plan.h"
 #include "plugins/mc_embedding/study/score_kinds.h"
 
 namespace vergence::mc_embedding {
@@ -37,7 +35,8 @@ bool satisfies(const ChunkResult& chunk, const MeasurementPlan& plan)
 {
     const bool lacksClouds =
         plan.needsClouds && chunk.cloudImages.empty(); // another run had no use for them
-    if (lacksClouds || chunk.trials != plan.trials || chunk.passes != plan.passes ||
+    const bool lacksFeatures = plan.storedFeatures && chunk.storedFeatures != plan.storedFeatures;
+    if (lacksClouds || lacksFeatures || chunk.trials != plan.trials || chunk.passes != plan.passes ||
         chunk.geometryTrials != plan.geometryTrials ||
         (wantsWeightedScores(plan) && chunk.variances.empty()))
         return false;
@@ -57,9 +56,9 @@ ModelSession::ModelSession(RunContext& context, Parts parts)
     if (context.stopRequested())
         return;
     describe(context);
-    const Encoder& encoder = *m_vision.encoder;
+    const Encoder& encoder = *m_vision->encoder;
     m_batch = chosenBatch(m_p.config, encoder.tower(), context.device()->isCpu(),
-                          m_p.plan.measurements.front().passes.back());
+                          mostPasses(m_p.plan));
 }
 
 void ModelSession::loadModel(RunContext& context)
@@ -68,21 +67,38 @@ void ModelSession::loadModel(RunContext& context)
     VisionModelOptions options;
     options.compute = m_p.compute;
     options.activation = m_p.plan.variant.activation;
+    options.imageSize = c.size;
     options.demoSeed = c.seed;
     options.encoder.compute = m_p.compute;
+    options.encoder.fixedRows = c.deterministic;
     options.isStopped = [&context] { return context.stopRequested(); };
-    m_vision = loadVisionModel(context.stream(), context.device(), m_p.plan.model,
-                               c.folderOf(m_p.plan.model), options);
+    const std::string key = fmt::format("{} {} {}", m_p.plan.model, m_p.plan.variant.activation,
+                                        precisionText(m_p.compute));
+    const TowerShape tower = *towerShape(m_p.plan.model);
+    const bool isCpu = context.device()->isCpu();
+    m_vision = m_p.shelf.take(*context.device(), key,
+                              weightBytes(tower, m_p.compute, isCpu) +
+                                  workspaceBytes(tower, m_p.compute, {}, isCpu),
+                              [&] {
+                                  return loadVisionModel(context.stream(), context.device(),
+                                                         m_p.plan.model,
+                                                         c.folderOf(m_p.plan.model), options);
+                              });
+    if (context.stopRequested()) {
+        m_p.shelf.forget(key);
+        return;
+    }
+    m_vision->preprocess.stored = pixelTypeOf(c);
     if (c.filter != "per_model")
-        m_vision.preprocess.filter = c.filter == "bicubic" ? Filter::Bicubic : Filter::Bilinear;
-    m_vision.preprocess.floorsCrop = c.crop == "floor";
-    m_vision.preprocess.rotatesByExif = c.exif;
+        m_vision->preprocess.filter = c.filter == "bicubic" ? Filter::Bicubic : Filter::Bilinear;
+    m_vision->preprocess.floorsCrop = c.crop == "floor";
+    m_vision->preprocess.rotatesByExif = c.exif;
     perturb(m_p.plan.variant);
 }
 
 void ModelSession::perturb(const Variant& variant)
 {
-    Encoder& encoder = *m_vision.encoder;
+    Encoder& encoder = *m_vision->encoder;
     encoder.setPerturbation(liveSites(encoder.tower(), variant.placement),
                             perturbationOf(m_p.config, variant));
 }
@@ -98,19 +114,19 @@ void ModelSession::describe(RunContext& context)
     if (found == models.end())
         models.emplace_back();
     ModelStudy fresh;
-    const Preprocess& how = m_vision.preprocess;
+    const Preprocess& how = m_vision->preprocess;
     fresh.label = m_p.plan.label;
-    fresh.tower = m_vision.encoder->tower();
+    fresh.tower = m_vision->encoder->tower();
     fresh.placement = m_p.plan.variant.placement.preset;
-    fresh.sites = m_vision.encoder->sites();
+    fresh.sites = m_vision->encoder->sites();
     fresh.p = m_p.plan.variant.p;
     fresh.variance = m_p.config.variance;
     fresh.alpha = m_p.config.alpha;
     fresh.activation = m_p.plan.variant.activation;
     fresh.precision = precisionText(m_p.compute);
-    fresh.weightsSha256 = m_vision.weightsSha256;
-    fresh.weightsSource = m_vision.source;
-    fresh.warnings = m_vision.notes;
+    fresh.weightsSha256 = m_vision->weightsSha256;
+    fresh.weightsSource = m_vision->source;
+    fresh.warnings = m_vision->notes;
     fresh.experiments = m_p.plan.experiments;
     fresh.preprocess = {{"size", std::to_string(how.size)},
                         {"geometry", how.stretches ? "stretch" : "short side, centre crop"},
@@ -125,7 +141,7 @@ void ModelSession::describe(RunContext& context)
                  {{"live", study().sites.size()}, {"elements_per_pass", elements}});
     log("mc_embedding")
         .info("{}: {}, {} live sites with {} values a pass, {:.3g} GFLOP a pass.", m_p.plan.label,
-              m_vision.source, study().sites.size(), elements, m_vision.encoder->passFlop() * 1e-9);
+              m_vision->source, study().sites.size(), elements, m_vision->encoder->passFlop() * 1e-9);
 }
 
 ModelStudy& ModelSession::study()
@@ -143,14 +159,14 @@ double ModelSession::flopOf(const MeasurementPlan& plan, std::size_t count) cons
 {
     const double passes =
         plan.kind == Kind::Texts ? 0.0 : static_cast<double>(plan.trials) * plan.passes.back();
-    return static_cast<double>(count) * passes * m_vision.encoder->tower().flop();
+    return static_cast<double>(count) * passes * m_vision->encoder->tower().flop();
 }
 
 std::map<std::string, std::string> ModelSession::facts() const
 {
     const std::string& label = m_p.plan.label;
-    return {{"weights of " + label, m_vision.weightsSha256},
-            {"preprocessing of " + label, m_vision.preprocess.fingerprint()},
+    return {{"weights of " + label, m_vision->weightsSha256},
+            {"preprocessing of " + label, m_vision->preprocess.fingerprint()},
             {"precision of " + label, precisionText(m_p.compute)}};
 }
 
@@ -161,7 +177,7 @@ std::string ModelSession::fingerprint() const
     const McEmbeddingConfig& c = m_p.config;
     const Variant& variant = current().variant;
     std::string sites;
-    for (const Site& site : m_vision.encoder->sites()) {
+    for (const Site& site : m_vision->encoder->sites()) {
         const auto rate = variant.rates.find(site.number);
         sites += rate == variant.rates.end()
                      ? fmt::format("{} ", site.number)
@@ -169,13 +185,14 @@ std::string ModelSession::fingerprint() const
     }
     if (isTexts())
         sites = fmt::format("text {} {}", m_text->identity(), c.clean);
-    const TowerShape& tower = m_vision.encoder->tower();
+    const TowerShape& tower = m_vision->encoder->tower();
     return sha256Hex(fmt::format(
         "mc-embedding/1 model={} activation={} weights={} preprocess={} degradation={} seed={} "
-        "kind={} p={:.17g} magnitude={:.17g} sites={} precision={} variance={} device={}",
-        tower.key, static_cast<int>(tower.activation), m_vision.weightsSha256,
-        m_vision.preprocess.fingerprint(), current().degradation, c.seed, variant.kind, variant.p,
-        c.magnitude, sites, precisionText(m_p.compute), c.variance, m_device));
+        "kind={} p={:.17g} magnitude={:.17g} sites={} precision={} variance={} device={}{}",
+        tower.key, static_cast<int>(tower.activation), m_vision->weightsSha256,
+        m_vision->preprocess.fingerprint(), current().degradation, c.seed, variant.kind, variant.p,
+        c.magnitude, sites, precisionText(m_p.compute), c.variance, m_device,
+        c.deterministic ? "" : " not deterministic"));
 }
 
 bool ModelSession::open(RunContext& context)
@@ -186,16 +203,57 @@ bool ModelSession::open(RunContext& context)
         return openTexts(context);
     if (current().kind == Kind::Synthetic)
         paint(context);
-    if (!source().open(context, m_vision.preprocess, current().degradation))
+    if (!source().open(context, m_vision->preprocess, current().degradation))
         return false;
     m_p.state.images = m_p.source.images();
     perturb(current().variant);
     probeSites(context);
+    openFeed(context, chosenLevel(context));
     if (isClean())
         prepareStudy(study(), current(), images());
     openStore(source().keys());
     m_isReady = true;
     return true;
+}
+
+/// Where the pixels of the current measurement go, and a line in the log that says why.
+Residency ModelSession::chosenLevel(RunContext& context) const
+{
+    const Encoder& encoder = *m_vision->encoder;
+    const std::shared_ptr<Device> device = context.device();
+    const MemoryNeed need{images() * source().pixelBytes(), encoder.weightBytes(),
+                          encoder.workspaceBytes(m_batch.images, m_batch.passes),
+                          accumulatorBytes(encoder.tower(), m_batch)};
+    // Weights and the buffers of a tile are there already.
+    const std::size_t held = encoder.weightBytes() + encoder.workspaceBytes(0, 0);
+    const std::size_t free = freeBytesOf(*device) + held;
+    const bool isAuto = m_p.config.residency == "auto";
+    Residency level = device->isCpu() ? Residency::Mapped
+                                      : chooseResidency(need, free, freeHostBytes());
+    level = residencyNamed(m_p.config.residency).value_or(level);
+    log("mc_embedding")
+        .info("{}: {}; {:.3g} GB are free on {}: {}{}.", m_p.plan.label, needText(need),
+              static_cast<double>(free) * 1e-9, device->info().name, nameOf(level),
+              isAuto ? "" : " as configured");
+    context.note("residency/" + m_p.plan.label, nameOf(level));
+    return level;
+}
+
+/// The pixels on their way, one level further from the device where they do not fit.
+void ModelSession::openFeed(RunContext& context, Residency level)
+{
+    m_feed.reset();
+    try {
+        m_feed = std::make_unique<PixelFeed>(context.stream(), context.device(), source(), images(),
+                                             level);
+    } catch (const DeviceError& failure) {
+        if (failure.exitCode() != ExitCode::OutOfMemory || level != Residency::Resident)
+            throw;
+        context.warn("W-MEMORY", fmt::format("The pixels of {} do not fit into the memory of the "
+                                             "device and stay in that of the host.",
+                                             m_p.plan.label));
+        openFeed(context, Residency::Pinned);
+    }
 }
 
 /// The pictures of exp2: painted once, with some of the study's own as natural ones.
@@ -207,74 +265,9 @@ void ModelSession::paint(RunContext& context)
     if (isPainted)
         context.warn("W-EXP2", "exp2 has no natural pictures: the study's own are painted too. Its "
                                "order is that of solid, gradient and noise.");
-    const int side = isPainted ? m_vision.encoder->tower().imageSize : 224;
+    const int side = isPainted ? m_vision->encoder->tower().imageSize : 224;
     m_p.painted.paintSynthetic(static_cast<std::size_t>(m_p.config.exp2Each), side,
                                isPainted ? ImageSet{} : m_p.source.images());
-}
-
-/// Prompts and text tower of exp10; the measurement is left out where there is no tower.
-bool ModelSession::openTexts(RunContext& context)
-{
-    if (context.stopRequested())
-        return false;
-    TextScores scores;
-    for (const StyledPrompt& prompt : textUncertaintyPrompts(images(), m_p.config.seed)) {
-        scores.prompts.push_back(prompt.text);
-        scores.styles.push_back(prompt.style);
-    }
-    try {
-        m_text = textModel(context);
-        const PassId probe[] = {{0, 0}};
-        m_text->encodeMasked(context.stream(), {scores.prompts.front()}, m_p.config.clean,
-                             textDropout(), probe);
-        m_text->isStopped = {}; // a context is not kept; blocks of passes are short
-    } catch (const InputError& failure) {
-        skipMeasurement(context, "exp10", failure.what());
-        return true;
-    }
-    if (context.stopRequested()) {
-        m_text.reset();
-        return false;
-    }
-    scores.trace = Matrix(static_cast<std::size_t>(current().trials), images(),
-                          std::numeric_limits<double>::quiet_NaN());
-    openStore(scores.prompts);
-    study().texts = std::move(scores);
-    m_isReady = true;
-    return true;
-}
-
-Perturbation ModelSession::textDropout() const
-{
-    Perturbation dropout;
-    dropout.p = current().variant.p;
-    dropout.seed = m_p.config.seed;
-    return dropout;
-}
-
-ModelSession::Outcome ModelSession::stepTexts(RunContext& context)
-{
-    if (!m_textChunk) {
-        if (takeStored(context))
-            return isDone() ? Outcome::Done : Outcome::Continue;
-        const std::size_t count = std::min(kTextsAtOnce, images() - m_first);
-        const auto& all = study().texts->prompts;
-        const auto begin = all.begin() + static_cast<std::ptrdiff_t>(m_first);
-        m_textChunk = std::make_unique<TextMeasurement>(
-            *m_text,
-            TextMeasurement::Prompts{
-                m_first, {begin, begin + static_cast<std::ptrdiff_t>(count)}, m_p.config.clean},
-            textDropout(), current(), m_p.config.variance == "biased");
-    }
-    if (context.stopRequested())
-        return Outcome::Interrupted;
-    m_textChunk->runBlock(context.stream());
-    if (m_textChunk->isDone()) {
-        const ChunkResult result = m_textChunk->result();
-        m_textChunk.reset();
-        completeChunk(context, result, true);
-    }
-    return isDone() ? Outcome::Done : Outcome::Continue;
 }
 
 void ModelSession::skipMeasurement(RunContext& context, const std::string& experiment,
@@ -293,7 +286,7 @@ void ModelSession::probeSites(RunContext& context)
 {
     const Variant& variant = current().variant;
     const bool masks = variant.p > 0 || variant.kind == "gaussian" || variant.kind == "scale";
-    const auto& sites = m_vision.encoder->sites();
+    const auto& sites = m_vision->encoder->sites();
     const bool isKnown = std::all_of(sites.begin(), sites.end(), [&](const Site& site) {
         return m_probed.contains(site.number);
     });
@@ -302,15 +295,15 @@ void ModelSession::probeSites(RunContext& context)
     for (const Site& site : sites)
         m_probed.insert(site.number);
     const Tensor first = source().pixels(context.stream(), context.device(), 0, 1);
-    const std::vector<Site> dead = deadSites(context.stream(), *m_vision.encoder, first);
+    const std::vector<Site> dead = deadSites(context.stream(), *m_vision->encoder, first);
     if (dead.empty())
         return;
     std::vector<std::string> names;
     for (const Site& site : dead)
-        names.push_back(siteName(site.number, m_vision.encoder->tower()));
+        names.push_back(siteName(site.number, m_vision->encoder->tower()));
     throw NumericsError(fmt::format("Masks change nothing at {} of {} sites of {}: {}. This is a "
                                     "fault of the model or its weights, not a finding.",
-                                    dead.size(), m_vision.encoder->sites().size(), m_p.plan.label,
+                                    dead.size(), m_vision->encoder->sites().size(), m_p.plan.label,
                                     fmt::join(names, ", ")));
 }
 
@@ -332,7 +325,7 @@ std::vector<std::size_t> ModelSession::cloudsOf(std::size_t first, std::size_t c
     if (!current().keepsClouds)
         return kept;
     const double bytes = 8.0 * current().trials * current().passes.back() *
-                         static_cast<double>(m_vision.encoder->tower().feature);
+                         static_cast<double>(m_vision->encoder->tower().feature);
     const double share = std::min(1.0, kCloudBytes / (bytes * static_cast<double>(images())));
     for (std::size_t i = 0; i < count; ++i) {
         const double at = static_cast<double>(first + i);
@@ -344,9 +337,9 @@ std::vector<std::size_t> ModelSession::cloudsOf(std::size_t first, std::size_t c
 
 void ModelSession::startChunk(RunContext& context, std::size_t count)
 {
-    const Tensor pixels = source().pixels(context.stream(), context.device(), m_first, count);
+    const Tensor pixels = m_feed->take(context.stream(), m_first, count);
     m_chunk = std::make_unique<ChunkMeasurement>(
-        context.stream(), *m_vision.encoder, pixels,
+        context.stream(), *m_vision->encoder, pixels,
         ChunkMeasurement::Images{m_first, source().maskIds(m_first, count),
                                  cloudsOf(m_first, count)},
         current(), m_p.config.variance == "biased");
@@ -416,27 +409,32 @@ bool ModelSession::runBlock(RunContext& context)
     context.stream().synchronize();
     const double seconds = steadySeconds() - start;
     const double passImages = static_cast<double>(passes) * static_cast<double>(m_chunkImages);
-    m_p.meter.add(passImages * m_vision.encoder->tower().flop(), passImages, seconds);
+    m_p.meter.add(passImages * m_vision->encoder->tower().flop(), passImages, seconds);
     study().seconds += seconds;
-    study().flop += passImages * m_vision.encoder->passFlop();
+    study().flop += passImages * m_vision->encoder->passFlop();
     return true;
 }
 
-/// Half the passes, then half the images. Results do not depend on it.
+/// Other models go first; then half the passes, half the images, pixels further from the device.
+/// Results do not depend on it.
 void ModelSession::shrinkBatch(RunContext& context, const std::string& reason)
 {
     m_chunk.reset();
-    if (m_batch.passes > 1)
-        m_batch.passes /= 2;
-    else if (m_batch.images > 1)
-        m_batch.images /= 2;
-    else
+    if (m_p.shelf.clearIdle())
+        return;
+    const auto next = lighter({static_cast<std::size_t>(m_batch.images),
+                               static_cast<std::size_t>(m_batch.passes), m_feed->level()});
+    if (!next)
         throw DeviceError(fmt::format("{} does not fit into the memory of the device: {}",
                                       m_p.plan.label, reason),
                           ExitCode::OutOfMemory);
-    context.warn("W-MEMORY", fmt::format("{} goes on with {} images and {} passes at once for "
-                                         "want of memory.",
-                                         m_p.plan.label, m_batch.images, m_batch.passes));
+    m_batch = {static_cast<int>(next->images), static_cast<int>(next->passes)};
+    if (next->residency != m_feed->level())
+        openFeed(context, next->residency);
+    context.warn("W-MEMORY", fmt::format("{} goes on with {} images and {} passes at once, pixels "
+                                         "{}, for want of memory.",
+                                         m_p.plan.label, m_batch.images, m_batch.passes,
+                                         nameOf(m_feed->level())));
 }
 
 void ModelSession::completeChunk(RunContext& context, const ChunkResult& result, bool isNew)
@@ -483,21 +481,10 @@ void ModelSession::completeMeasurement(RunContext& context)
                 linearLeverage(study().deterministic, study().deterministic).secondsPerImage;
     }
     reportTables(context, m_p.state);
+    m_feed.reset();
     ++m_measurement;
     m_first = 0;
     m_isReady = false;
-}
-
-/// The text side of exp5 and exp8. False where a stop left something out.
-bool ModelSession::readPrompts(RunContext& context)
-{
-    const bool readsOwn = m_p.config.runs("exp8");
-    if (m_p.plan.judges && !study().ambiguity)
-        judge(context);
-    if (readsOwn && !study().prompts)
-        takePrompts(context);
-    const bool hasAll = (!m_p.plan.judges || study().ambiguity) && (!readsOwn || study().prompts);
-    return hasAll || !context.stopRequested();
 }
 
 std::vector<std::string> ModelSession::syntheticGroups() const
@@ -508,70 +495,6 @@ std::vector<std::string> ModelSession::syntheticGroups() const
             groups.push_back(image.label);
     }
     return groups;
-}
-
-/// The prompts of exp8 without masks.
-void ModelSession::takePrompts(RunContext& context)
-{
-    const auto& own = m_p.config.exp8Prompts;
-    try {
-        const auto text = textModel(context);
-        PromptFeatures taken{own.empty() ? semanticPrompts() : own, {}, text->logitScale()};
-        taken.features = text->encode(context.stream(), taken.prompts, m_p.config.clean);
-        if (context.stopRequested())
-            return;
-        study().prompts = std::move(taken);
-    } catch (const InputError& failure) {
-        const std::string sentence =
-            fmt::format("{} has no part in exp8: {}", m_p.plan.label, failure.what());
-        study().warnings.push_back(sentence);
-        context.warn("W-exp8/" + m_p.plan.label, sentence);
-    }
-}
-
-/// The text side for exp5: features made elsewhere, the model's own tower, or the demo's.
-std::unique_ptr<TextModel> ModelSession::textModel(RunContext& context) const
-{
-    const std::string& key = m_p.plan.model;
-    const std::filesystem::path& made = m_p.config.textFeatures;
-    if (!made.empty()) {
-        const std::filesystem::path npy = made / (key + ".npy");
-        return importedTextModel(std::filesystem::exists(npy) ? npy
-                                                              : made / (key + ".safetensors"));
-    }
-    const std::filesystem::path folder = m_p.config.folderOf(key);
-    if (folder.empty())
-        return demoTextModel(key, static_cast<std::size_t>(m_vision.encoder->tower().feature),
-                             m_p.config.seed, context.device());
-    return loadTextModel(context.stream(), context.device(), key, folder,
-                         m_p.source.cacheFolder() / "text",
-                         [&context] { return context.stopRequested(); });
-}
-
-/// Zero-shot judgement by the features without masks. Want of class names or of a text tower is no
-/// reason to lose what was measured.
-void ModelSession::judge(RunContext& context)
-{
-    try {
-        ImageSet set = m_p.source.images();
-        set.images.resize(images());
-        const ClassMap map =
-            m_p.config.classMap.empty() ? ClassMap{} : readClassMap(m_p.config.classMap);
-        const StudyClasses classes = studyClasses(set, map);
-        const auto text = textModel(context);
-        Ambiguity judged = computeAmbiguity(context.stream(), *text, study().deterministic, classes,
-                                            {m_p.config.templates, m_p.config.clean});
-        if (context.stopRequested())
-            return;
-        study().ambiguity = std::move(judged);
-        for (const auto& notes : {classes.notes, text->notes()})
-            study().warnings.insert(study().warnings.end(), notes.begin(), notes.end());
-    } catch (const InputError& failure) {
-        const std::string sentence =
-            fmt::format("{} has no part in exp5: {}", m_p.plan.label, failure.what());
-        study().warnings.push_back(sentence);
-        context.warn("W-EXP5/" + m_p.plan.label, sentence);
-    }
 }
 
 void ModelSession::skipTo(RunContext& context, std::size_t measurement, std::size_t first)
@@ -606,19 +529,6 @@ std::int64_t ModelSession::blocksLeft() const
     return blocks;
 }
 
-std::int64_t ModelSession::textBlocksLeft(const MeasurementPlan& plan, bool isCurrent) const
-{
-    const auto all = static_cast<std::size_t>(plan.images);
-    std::size_t left = all - (isCurrent ? std::min(all, m_first) : 0);
-    std::int64_t blocks = 0;
-    if (isCurrent && m_textChunk) {
-        blocks = m_textChunk->blocksLeft();
-        left -= std::min(left, kTextsAtOnce);
-    }
-    const BatchSize batch{static_cast<int>(kTextsAtOnce), kTextPassesAtOnce};
-    return blocks + blocksOf(plan, batch, left);
-}
-
 void ModelSession::save(Stream& stream, std::vector<HostTensor>& tensors,
                         nlohmann::json& state) const
 {
@@ -630,6 +540,7 @@ void ModelSession::save(Stream& stream, std::vector<HostTensor>& tensors,
     if (m_chunk && !m_chunk->isDone()) {
         state["chunk_images"] = m_chunkImages;
         state["scores"] = current().scores;
+        state["stored_features"] = m_p.config.storeFeatures;
         m_chunk->save(stream, tensors, state["chunk"]);
     }
 }
@@ -648,7 +559,9 @@ void ModelSession::load(RunContext& context, const std::vector<HostTensor>& tens
     const bool isSame = layout.at("trials") == current().trials &&
                         layout.at("passes") == current().passes &&
                         layout.at("geometry_trials") == current().geometryTrials &&
-                        state.at("scores") == current().scores && m_first + count <= images();
+                        state.at("scores") == current().scores &&
+                        state.value("stored_features", "none") == m_p.config.storeFeatures &&
+                        m_first + count <= images();
     if (!isSame)
         return;
     startChunk(context, count);

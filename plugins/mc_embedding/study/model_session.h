@@ -11,6 +11,8 @@
 #include "plugins/mc_embedding/models/vision_model.h"
 #include "plugins/mc_embedding/study/chunk_measurement.h"
 #include "plugins/mc_embedding/study/image_source.h"
+#include "plugins/mc_embedding/study/model_shelf.h"
+#include "plugins/mc_embedding/study/pixel_feed.h"
 #include "plugins/mc_embedding/study/study_state.h"
 #include "plugins/mc_embedding/study/text_measurement.h"
 #include "plugins/mc_embedding/study/work_meter.h"
@@ -27,6 +29,7 @@ public:
         ImageSource& painted; ///< for exp2
         StudyState& state;    ///< gets the model's study, unless it has one of this label
         WorkMeter& meter;
+        ModelShelf& shelf; ///< of encoders
         std::filesystem::path chunks; ///< folder for the files of finished chunks
         DType compute = DType::F32;
     };
@@ -86,6 +89,8 @@ private:
                          const std::string& reason);
     std::string fingerprint() const;
     std::vector<std::size_t> cloudsOf(std::size_t first, std::size_t count) const;
+    Residency chosenLevel(RunContext& context) const;
+    void openFeed(RunContext& context, Residency level);
     void startChunk(RunContext& context, std::size_t count);
     bool takeStored(RunContext& context);
     void beginChunk(RunContext& context);
@@ -101,8 +106,9 @@ private:
 
     Parts m_p;
     std::string m_device; ///< what bits depend on
-    VisionModel m_vision;
+    std::shared_ptr<VisionModel> m_vision;
     std::size_t m_study = 0; ///< in the state
+    std::unique_ptr<PixelFeed> m_feed;
     std::unique_ptr<ChunkStore> m_store;
     std::unique_ptr<ChunkMeasurement> m_chunk;
     std::unique_ptr<TextModel> m_text; ///< of exp10

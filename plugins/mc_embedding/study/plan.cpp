@@ -68,6 +68,8 @@ MeasurementPlan cleanMeasurement(const McEmbeddingConfig& config, const Variant&
     plan.needsClouds = runsAny(config, {"exp8", "exp9", "mean_convergence"});
     if (config.runs("exp0b"))
         plan.geometryTrials = std::min(config.geometryTrials, config.trials);
+    if (config.storeFeatures != "none")
+        plan.storedFeatures = config.storeFeatures == "fp16" ? DType::F16 : DType::F32;
     return plan;
 }
 
@@ -96,6 +98,7 @@ ModelPlan sharedPlan(const McEmbeddingConfig& config, const std::string& model,
             copy.scores = {"trace_pre"};
             copy.geometryTrials = 0;
             copy.keepsClouds = copy.needsClouds = false;
+            copy.storedFeatures.reset();
             plan.measurements.push_back(copy);
         }
     }
@@ -118,7 +121,7 @@ ModelPlan ambiguityPlan(const McEmbeddingConfig& config, const std::string& mode
     measurement.trials = config.exp5Trials;
     measurement.geometryTrials = 0;
     measurement.passes = {config.passes.back()};
-    measurement.keepsClouds = measurement.needsClouds = false;
+    measurement.needsClouds = false;
     plan.measurements.push_back(measurement);
     return plan;
 }
@@ -157,6 +160,19 @@ StudyPlan makePlan(const McEmbeddingConfig& config)
     return plan;
 }
 
+int mostPasses(const ModelPlan& plan)
+{
+    const MeasurementPlan& first = plan.measurements.front();
+    return std::max(1, first.trials) * first.passes.back();
+}
+
+PixelType pixelTypeOf(const McEmbeddingConfig& config)
+{
+    return config.pixelCache == "f16"   ? PixelType::F16
+           : config.pixelCache == "f32" ? PixelType::F32
+                                        : PixelType::U8;
+}
+
 BatchSize chosenBatch(const McEmbeddingConfig& config, const TowerShape& tower, bool isCpu,
                       int mostPasses)
 {
@@ -181,16 +197,11 @@ BatchSize chosenBatch(const McEmbeddingConfig& config, const TowerShape& tower, 
 
 std::int64_t blocksOf(const MeasurementPlan& plan, const BatchSize& batch, std::size_t images)
 {
-    std::int64_t perTrial = 0;
-    int reached = 0;
-    for (const int t : plan.passes) {
-        perTrial += (t - reached + batch.passes - 1) / batch.passes;
-        reached = t;
-    }
+    const std::int64_t passes = std::int64_t{plan.trials} * plan.passes.back();
     const auto chunk = static_cast<std::size_t>(batch.images);
     // A chunk without passes is a step too.
     return static_cast<std::int64_t>((images + chunk - 1) / chunk) *
-           std::max<std::int64_t>(plan.trials * perTrial, 1);
+           std::max<std::int64_t>((passes + batch.passes - 1) / batch.passes, 1);
 }
 
 } // namespace vergence::mc_embedding

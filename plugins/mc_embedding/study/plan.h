@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "plugins/mc_embedding/io/pixel_type.h"
 #include "plugins/mc_embedding/study/variants.h"
 
 namespace vergence::mc_embedding {
@@ -30,6 +32,7 @@ struct MeasurementPlan {
     int geometryTrials = 0;          ///< whole shape of the cloud in the first so many trials
     bool keepsClouds = false;        ///< all passes of some images, for the views
     bool needsClouds = false;        ///< an experiment reads them
+    std::optional<DType> storedFeatures; ///< F16 or F32: features of all passes are kept
 
     /// Of image towers; texts count for nothing.
     double passImages() const
@@ -67,6 +70,9 @@ void addLaterMeasurements(const McEmbeddingConfig& config, ModelPlan& plan);
 struct BatchSize {
     int images = 1, passes = 1;
 };
+/// Passes of all trials of the first measurement.
+int mostPasses(const ModelPlan& plan);
+PixelType pixelTypeOf(const McEmbeddingConfig& config);
 BatchSize chosenBatch(const McEmbeddingConfig& config, const TowerShape& tower, bool isCpu,
                       int mostPasses);
 /// Blocks that so many images of a measurement take.

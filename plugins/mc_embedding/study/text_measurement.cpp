@@ -72,10 +72,24 @@ void TextMeasurement::endTrial()
     ++m_trial;
 }
 
+namespace {
+
+std::int64_t blocksOfTrial(int passes)
+{
+    return (passes + kTextPassesAtOnce - 1) / kTextPassesAtOnce;
+}
+
+} // namespace
+
 std::int64_t TextMeasurement::blocksLeft() const
 {
-    const int perTrial = (m_passes + kTextPassesAtOnce - 1) / kTextPassesAtOnce;
-    return std::int64_t{m_trials - m_trial} * perTrial - m_pass / kTextPassesAtOnce;
+    return (m_trials - m_trial) * blocksOfTrial(m_passes) - m_pass / kTextPassesAtOnce;
+}
+
+std::int64_t textBlocks(const MeasurementPlan& plan, std::size_t prompts)
+{
+    return static_cast<std::int64_t>((prompts + kTextsAtOnce - 1) / kTextsAtOnce) * plan.trials *
+           blocksOfTrial(plan.passes.back());
 }
 
 } // namespace vergence::mc_embedding

@@ -13,6 +13,9 @@ namespace vergence::mc_embedding {
 inline constexpr std::size_t kTextsAtOnce = 16;
 inline constexpr int kTextPassesAtOnce = 3;
 
+/// Blocks of passes that so many prompts take.
+std::int64_t textBlocks(const MeasurementPlan& plan, std::size_t prompts);
+
 /// Measures one chunk of prompts under masks on the text tower, Exp 10: the trace of their
 /// features, unbiased or biased, at the largest T.
 class TextMeasurement {

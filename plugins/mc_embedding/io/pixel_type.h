@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstddef>
+
+namespace vergence::mc_embedding {
+
+/// How preprocessed pictures are kept: the 8-bit result, which is lossless, or normalised values
+/// (section 9.6).
+enum class PixelType {
+    U8,  ///< [side, side, 3], as the resampler leaves them
+    F16, ///< [3, side, side], normalised and rounded
+    F32  ///< [3, side, side], normalised: the very numbers that the patches of U8 become
+};
+
+constexpr std::size_t bytesOf(PixelType type)
+{
+    return type == PixelType::U8 ? 1 : type == PixelType::F16 ? 2 : 4;
+}
+
+} // namespace vergence::mc_embedding
