@@ -145,6 +145,13 @@ void FramePump::keepFirst(const std::string& id)
     }
 }
 
+bool FramePump::hasPictures() const
+{
+    const std::vector<StreamDecl> streams = allStreams();
+    return std::any_of(streams.begin(), streams.end(),
+                       [](const StreamDecl& stream) { return isPicture(stream.kind); });
+}
+
 bool FramePump::compareWithStart()
 {
     if (m_first.empty())

@@ -25,6 +25,8 @@ public:
     void setPluginStreams(std::vector<StreamDecl> streams);
     /// The view is shown or hidden; while hidden nothing is fetched.
     void setVisible(bool visible);
+    /// Whether any stream is a picture, which can be compared with that of the start.
+    bool hasPictures() const;
     /// Offers the first frame of each visible picture beside its newest one and switches to
     /// comparing them; false where no first frame was seen.
     bool compareWithStart();

@@ -83,7 +83,8 @@ void RunView::takeState(RunState state)
     const bool hasJustEnded =
         m_sawLive && (state == RunState::Completed || state == RunState::Stopped);
     if (hasJustEnded)
-        m_success->showResult(successSentence(*run, m_session.client().metrics(), m_metrics));
+        m_success->showResult(successSentence(*run, m_session.client().metrics(), m_metrics),
+                              m_pump->hasPictures());
     m_shownCause = causeOf(*run);
     if (const auto card = cardForRun(*run, lastLogLines())) {
         clearCards();

@@ -51,8 +51,9 @@ SuccessBar::SuccessBar(QWidget* parent) : QFrame(parent)
         button->setObjectName(name);
         row->addWidget(button);
         connect(button, &QPushButton::clicked, this, signal);
+        return button;
     };
-    add(tr("Compare with start"), "successCompare", &SuccessBar::compareRequested);
+    m_compare = add(tr("Compare with start"), "successCompare", &SuccessBar::compareRequested);
     add(tr("Export…"), "successExport", &SuccessBar::exportRequested);
     add(tr("Change a setting and run again"), "successAgain", &SuccessBar::againRequested);
     auto* close = new QToolButton(this);
@@ -64,8 +65,9 @@ SuccessBar::SuccessBar(QWidget* parent) : QFrame(parent)
     hide();
 }
 
-void SuccessBar::showResult(const QString& sentence)
+void SuccessBar::showResult(const QString& sentence, bool hasPictures)
 {
+    m_compare->setVisible(hasPictures);
     m_sentence->setText(sentence);
     setAccessibleName(sentence);
     show();

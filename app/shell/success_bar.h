@@ -16,7 +16,8 @@ class SuccessBar : public QFrame {
     Q_OBJECT
 public:
     explicit SuccessBar(QWidget* parent = nullptr);
-    void showResult(const QString& sentence);
+    /// `hasPictures`: whether there is anything to compare with the start.
+    void showResult(const QString& sentence, bool hasPictures);
 
 Q_SIGNALS:
     void compareRequested();
@@ -25,6 +26,7 @@ Q_SIGNALS:
 
 private:
     QLabel* m_sentence;
+    QPushButton* m_compare;
 };
 
 /// The sentence of a finished run: duration, and its loss (or else its headline series) from the

@@ -26,9 +26,9 @@ namespace {
 
 /// Keys that every score depends on; a run that goes on must have them as it had.
 constexpr const char* kDecisiveKeys[] = {
-    "seed",      "mask_identity", "precision", "activation",  "filter", "crop",      "exif",    "p",
-    "placement", "blocks",        "sites",     "extra_sites", "kind",   "magnitude", "variance",
-    "size",      "deterministic"};
+    "seed",     "mask_identity", "precision",    "activation", "filter",      "crop", "exif",
+    "p",        "placement",     "blocks",       "sites",      "extra_sites", "kind", "magnitude",
+    "variance", "size",          "deterministic"};
 
 std::filesystem::path cacheFolderOf(const McEmbeddingConfig& config)
 {

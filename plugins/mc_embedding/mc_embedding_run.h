@@ -49,7 +49,7 @@ private:
     StudyPlan m_plan;
     StudyState m_state;
     WorkMeter m_meter;
-    ModelShelf m_shelf; ///< before the session that borrows from it
+    ModelShelf m_shelf;                               ///< before the session that borrows from it
     std::unique_ptr<ImageSource> m_source, m_painted; ///< of the study; of exp2
     std::unique_ptr<ModelSession> m_session;
     StudyViews m_views;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -19,6 +20,7 @@ namespace vergence::test {
 struct RunOutcome {
     ExitCode code = ExitCode::Success;
     RunState state = RunState::Draft;
+    std::int64_t steps = 0;
     std::vector<nlohmann::json> messages;
 
     /// All sentences of warnings and failures.
@@ -38,12 +40,17 @@ class RunBench {
 public:
     using MakeRun = std::function<std::unique_ptr<Run>(const Config&)>;
 
-    RunBench(std::filesystem::path folder, ConfigSchema schema, MakeRun makeRun)
+    /// `small`: assignments that every run begins with.
+    RunBench(std::filesystem::path folder, ConfigSchema schema, MakeRun makeRun,
+             std::vector<std::string> small = {})
         : m_folder(std::move(folder)),
           m_schema(std::move(schema)),
-          m_makeRun(std::move(makeRun))
+          m_makeRun(std::move(makeRun)),
+          m_small(std::move(small))
     {
     }
+
+    const std::filesystem::path& folder() const { return m_folder; }
 
     RunFolder newFolder() const
     {
@@ -58,7 +65,22 @@ public:
         return builder.build();
     }
 
-    /// `threads` 0: all; `onPoll` may make requests.
+    /// The small run with more assignments; throws InputError where these contradict each other.
+    Config configOf(const std::vector<std::string>& more = {}) const
+    {
+        std::vector<std::string> all = m_small;
+        all.insert(all.end(), more.begin(), more.end());
+        ConfigBuilder::Result result = build(all);
+        std::string issues;
+        for (const ConfigIssue& issue : result.issues)
+            issues += issue.text() + "\n";
+        if (!result.config)
+            throw InputError(issues);
+        std::fputs(issues.c_str(), stderr);
+        return std::move(*result.config);
+    }
+
+    /// `onPoll` may make requests.
     RunOutcome run(const RunFolder& folder, const Config& config, bool resumes = false,
                    const std::function<void(RunController&)>& onPoll = {}) const
     {
@@ -68,7 +90,8 @@ public:
         settings.resumes = resumes;
         settings.checkpointSeconds = 0;
         settings.checkpointSteps = checkpointSteps;
-        RunController controller(m_makeRun(config), config, makeCpuDevice(threads), settings);
+        RunController controller(m_makeRun(config), config,
+                                 device ? device : makeCpuDevice(threads), settings);
         controller.start();
         RunOutcome outcome;
         const auto hear = [&] {
@@ -84,16 +107,19 @@ public:
         hear();
         outcome.code = controller.exitCode();
         outcome.state = controller.state();
+        outcome.steps = controller.step();
         return outcome;
     }
 
     std::int64_t checkpointSteps = 0;
-    int threads = 0;
+    int threads = 0;                ///< of the CPU; 0: all
+    std::shared_ptr<Device> device; ///< where runs go; null: the CPU
 
 private:
     std::filesystem::path m_folder;
     ConfigSchema m_schema;
     MakeRun m_makeRun;
+    std::vector<std::string> m_small;
     mutable int m_count = 0;
 };
 

@@ -45,8 +45,8 @@ public:
     const Perturbation& perturbation() const;
 
     /// A chunk of images: pixels U8 [B, side, side, 3] (RGB, rows from the top) on the device, or
-    /// F32 or F16 [B, 3, side, side] normalised already, and one mask id each. Computes the deterministic
-    /// features and whatever no mask touches.
+    /// F32 or F16 [B, 3, side, side] normalised already, and one mask id each. Computes the
+    /// deterministic features and whatever no mask touches.
     void begin(Stream& stream, const Tensor& pixels, std::span<const std::uint32_t> maskIds);
     /// [B, D] F32, all masks off; valid until the next begin().
     const Tensor& deterministic() const;

@@ -128,8 +128,7 @@ Image pictureOf(std::span<const std::uint8_t> stored, const Preprocess& how)
             std::memcpy(&value, source, each);
         }
         const float level = (value * how.deviation[c] + how.mean[c]) * 255.0f;
-        image.pixels[i] =
-            static_cast<std::uint8_t>(std::lround(std::clamp(level, 0.0f, 255.0f)));
+        image.pixels[i] = static_cast<std::uint8_t>(std::lround(std::clamp(level, 0.0f, 255.0f)));
     }
     return image;
 }

@@ -148,10 +148,10 @@ VisionModel loadVisionModel(Stream& stream, std::shared_ptr<Device> device, cons
         throw InputError(fmt::format("{} has random weights only; leave its folder empty.", key));
     if (options.imageSize > 0) {
         if (!fitsSize(*tower, options.imageSize))
-            throw InputError(fmt::format("{} has {} × {} patches of {} px; pictures of {} px do not "
-                                         "give as many.",
-                                         key, tower->grid(), tower->grid(), tower->patch,
-                                         options.imageSize));
+            throw InputError(
+                fmt::format("{} has {} × {} patches of {} px; pictures of {} px do not "
+                            "give as many.",
+                            key, tower->grid(), tower->grid(), tower->patch, options.imageSize));
         tower->imageSize = options.imageSize;
     }
     VisionModel model;

@@ -154,10 +154,9 @@ void ChunkMeasurement::adoptPasses(const ChunkResult& earlier, std::size_t trial
     const auto copyTrials = [&](const std::vector<float>& from, std::size_t fromRow,
                                 std::vector<float>& to, std::size_t toRow, std::size_t size) {
         for (std::size_t k = 0; k < trials; ++k)
-            std::copy_n(
-                from.begin() + static_cast<std::ptrdiff_t>((fromRow + k) * reached * size),
-                reached * size,
-                to.begin() + static_cast<std::ptrdiff_t>((toRow + k) * wanted * size));
+            std::copy_n(from.begin() + static_cast<std::ptrdiff_t>((fromRow + k) * reached * size),
+                        reached * size,
+                        to.begin() + static_cast<std::ptrdiff_t>((toRow + k) * wanted * size));
     };
     if (m_plan.storedFeatures)
         copyTrials(earlier.features, 0, m_result.features, 0, m_result.images * d);
@@ -168,8 +167,8 @@ void ChunkMeasurement::adoptPasses(const ChunkResult& earlier, std::size_t trial
                theirs = static_cast<std::size_t>(earlier.trials);
     m_result.clouds.assign(both.size() * own * wanted * d, 0);
     for (std::size_t c = 0; c < both.size(); ++c) {
-        const auto at = static_cast<std::size_t>(
-            std::ranges::find(earlier.cloudImages, both[c]) - earlier.cloudImages.begin());
+        const auto at = static_cast<std::size_t>(std::ranges::find(earlier.cloudImages, both[c]) -
+                                                 earlier.cloudImages.begin());
         copyTrials(earlier.clouds, at * theirs, m_result.clouds, c * own, d);
     }
 }

@@ -168,8 +168,8 @@ ChunkResult ChunkResult::from(const SafetensorsFile& file, const std::string& so
         result.storedFeatures = stored->dtype;
         result.features = widened(*stored);
         if (result.features.size() != k * static_cast<std::size_t>(result.passes.back()) * b * d)
-            throw InputError(fmt::format("features of {} has {} entries.", source,
-                                         result.features.size()));
+            throw InputError(
+                fmt::format("features of {} has {} entries.", source, result.features.size()));
     }
     return result;
 }

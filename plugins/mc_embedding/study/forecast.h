@@ -23,8 +23,8 @@ double totalFlop(const std::vector<Workload>& workloads);
 /// What a processor reaches in products of 16 bits with sums of 32 (section 11.2).
 struct DeviceProfile {
     std::string name;
-    double peak = 0;    ///< dense FLOP/s
-    double share = 0.5; ///< of the peak that the engine is designed to reach on a large encoder
+    double peak = 0;        ///< dense FLOP/s
+    double share = 0.5;     ///< of the peak that the engine is designed to reach on a large encoder
     std::size_t memory = 0; ///< bytes of a GPU; 0: a CPU
 };
 const std::vector<DeviceProfile>& deviceProfiles();

@@ -91,7 +91,9 @@ std::string memoryForecast(const StudyPlan& plan, const McEmbeddingConfig& confi
     constexpr std::size_t kHost = 64'000'000'000; // beside such a card
     std::map<std::string, MemoryNeed> needs;
     for (const ModelPlan& model : plan.models) {
-        ModelMemory memory{.tower = *towerShape(model.model), .pixels = pixelTypeOf(config)};
+        ModelMemory memory;
+        memory.tower = *towerShape(model.model);
+        memory.pixels = pixelTypeOf(config);
         if (config.size > 0)
             memory.tower.imageSize = config.size;
         for (const MeasurementPlan& measurement : model.measurements) {

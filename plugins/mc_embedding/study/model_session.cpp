@@ -36,8 +36,8 @@ bool satisfies(const ChunkResult& chunk, const MeasurementPlan& plan)
     const bool lacksClouds =
         plan.needsClouds && chunk.cloudImages.empty(); // another run had no use for them
     const bool lacksFeatures = plan.storedFeatures && chunk.storedFeatures != plan.storedFeatures;
-    if (lacksClouds || lacksFeatures || chunk.trials != plan.trials || chunk.passes != plan.passes ||
-        chunk.geometryTrials != plan.geometryTrials ||
+    if (lacksClouds || lacksFeatures || chunk.trials != plan.trials ||
+        chunk.passes != plan.passes || chunk.geometryTrials != plan.geometryTrials ||
         (wantsWeightedScores(plan) && chunk.variances.empty()))
         return false;
     return std::all_of(plan.scores.begin(), plan.scores.end(), [&](const std::string& name) {
@@ -57,8 +57,8 @@ ModelSession::ModelSession(RunContext& context, Parts parts)
         return;
     describe(context);
     const Encoder& encoder = *m_vision->encoder;
-    m_batch = chosenBatch(m_p.config, encoder.tower(), context.device()->isCpu(),
-                          mostPasses(m_p.plan));
+    m_batch =
+        chosenBatch(m_p.config, encoder.tower(), context.device()->isCpu(), mostPasses(m_p.plan));
 }
 
 void ModelSession::loadModel(RunContext& context)
@@ -76,14 +76,13 @@ void ModelSession::loadModel(RunContext& context)
                                         precisionText(m_p.compute));
     const TowerShape tower = *towerShape(m_p.plan.model);
     const bool isCpu = context.device()->isCpu();
-    m_vision = m_p.shelf.take(*context.device(), key,
-                              weightBytes(tower, m_p.compute, isCpu) +
-                                  workspaceBytes(tower, m_p.compute, {}, isCpu),
-                              [&] {
-                                  return loadVisionModel(context.stream(), context.device(),
-                                                         m_p.plan.model,
-                                                         c.folderOf(m_p.plan.model), options);
-                              });
+    m_vision = m_p.shelf.take(
+        *context.device(), key,
+        weightBytes(tower, m_p.compute, isCpu) + workspaceBytes(tower, m_p.compute, {}, isCpu),
+        [&] {
+            return loadVisionModel(context.stream(), context.device(), m_p.plan.model,
+                                   c.folderOf(m_p.plan.model), options);
+        });
     if (context.stopRequested()) {
         m_p.shelf.forget(key);
         return;
@@ -141,7 +140,8 @@ void ModelSession::describe(RunContext& context)
                  {{"live", study().sites.size()}, {"elements_per_pass", elements}});
     log("mc_embedding")
         .info("{}: {}, {} live sites with {} values a pass, {:.3g} GFLOP a pass.", m_p.plan.label,
-              m_vision->source, study().sites.size(), elements, m_vision->encoder->passFlop() * 1e-9);
+              m_vision->source, study().sites.size(), elements,
+              m_vision->encoder->passFlop() * 1e-9);
 }
 
 ModelStudy& ModelSession::study()
@@ -228,8 +228,8 @@ Residency ModelSession::chosenLevel(RunContext& context) const
     const std::size_t held = encoder.weightBytes() + encoder.workspaceBytes(0, 0);
     const std::size_t free = freeBytesOf(*device) + held;
     const bool isAuto = m_p.config.residency == "auto";
-    Residency level = device->isCpu() ? Residency::Mapped
-                                      : chooseResidency(need, free, freeHostBytes());
+    Residency level =
+        device->isCpu() ? Residency::Mapped : chooseResidency(need, free, freeHostBytes());
     level = residencyNamed(m_p.config.residency).value_or(level);
     log("mc_embedding")
         .info("{}: {}; {:.3g} GB are free on {}: {}{}.", m_p.plan.label, needText(need),

@@ -29,7 +29,7 @@ public:
         ImageSource& painted; ///< for exp2
         StudyState& state;    ///< gets the model's study, unless it has one of this label
         WorkMeter& meter;
-        ModelShelf& shelf; ///< of encoders
+        ModelShelf& shelf;            ///< of encoders
         std::filesystem::path chunks; ///< folder for the files of finished chunks
         DType compute = DType::F32;
     };

@@ -67,8 +67,7 @@ Tensor PixelFeed::take(Stream& stream, std::size_t first, std::size_t count)
     return slot.narrow(0, 0, extent);
 }
 
-void PixelFeed::fill(Stream& stream, const Tensor& slot, std::size_t first,
-                     std::size_t count) const
+void PixelFeed::fill(Stream& stream, const Tensor& slot, std::size_t first, std::size_t count) const
 {
     const std::size_t bytes = count * m_source.pixelBytes();
     if (m_level == Residency::Pinned) {

@@ -27,11 +27,11 @@ struct MeasurementPlan {
     std::string experiment, way;    ///< of a Way: "exp1", "0.02"
     std::vector<double> groupRates; ///< of exp11
     int images = 0, trials = 0;
-    std::vector<int> passes;         ///< ascending
-    std::vector<std::string> scores; ///< names of scoreKinds()
-    int geometryTrials = 0;          ///< whole shape of the cloud in the first so many trials
-    bool keepsClouds = false;        ///< all passes of some images, for the views
-    bool needsClouds = false;        ///< an experiment reads them
+    std::vector<int> passes;             ///< ascending
+    std::vector<std::string> scores;     ///< names of scoreKinds()
+    int geometryTrials = 0;              ///< whole shape of the cloud in the first so many trials
+    bool keepsClouds = false;            ///< all passes of some images, for the views
+    bool needsClouds = false;            ///< an experiment reads them
     std::optional<DType> storedFeatures; ///< F16 or F32: features of all passes are kept
 
     /// Of image towers; texts count for nothing.

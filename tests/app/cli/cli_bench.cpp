@@ -30,6 +30,18 @@ Outcome CliBench::vergence(const QStringList& arguments, const QByteArray& input
     return runCommand(arguments, home(), input);
 }
 
+Outcome CliBench::patiently(const QStringList& arguments)
+{
+    constexpr int kLongest = 500'000; // ms
+    const auto process = start(arguments);
+    Outcome outcome;
+    if (process->waitForFinished(kLongest) && process->exitStatus() == QProcess::NormalExit)
+        outcome.code = process->exitCode();
+    outcome.out = QString::fromUtf8(process->readAllStandardOutput());
+    outcome.err = QString::fromUtf8(process->readAllStandardError());
+    return outcome;
+}
+
 Outcome CliBench::demoRun(const QStringList& more)
 {
     return vergence(QStringList{"run", "heat", "--preset", "demo", "--device", "cpu"} + more);

@@ -20,6 +20,8 @@ protected:
     /// A fresh home; before each test.
     void makeHome();
     Outcome vergence(const QStringList& arguments, const QByteArray& input = {});
+    /// The same with the patience that a lab's demo wants, more than other commands may take.
+    Outcome patiently(const QStringList& arguments);
     /// The demo of the heat plugin on the CPU.
     Outcome demoRun(const QStringList& more = {});
     std::unique_ptr<QProcess> start(const QStringList& arguments);

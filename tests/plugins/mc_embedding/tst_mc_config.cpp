@@ -196,13 +196,41 @@ private Q_SLOTS:
         QVERIFY(variants[3].placement.finalProjection && !variants[0].placement.finalProjection);
     }
 
-    void blocksEndAtTheListedPasses()
+    void blocksReachOverPassCountsAndTrials()
     {
         MeasurementPlan plan;
         plan.trials = 2;
         plan.passes = {4, 16};
-        QCOMPARE(blocksOf(plan, {4, 8}, 8), std::int64_t(2 * 2 * (1 + 2)));
-        QCOMPARE(blocksOf(plan, {4, 3}, 5), std::int64_t(2 * 2 * (2 + 4)));
+        QCOMPARE(blocksOf(plan, {4, 8}, 8), std::int64_t(2 * 4));
+        QCOMPARE(blocksOf(plan, {4, 3}, 5), std::int64_t(2 * 11));
+        plan.trials = 0; // features alone
+        QCOMPARE(blocksOf(plan, {4, 3}, 5), std::int64_t(2));
+    }
+
+    void sizesMustGiveTheModelsPatches_data()
+    {
+        QTest::addColumn<QString>("model");
+        QTest::addColumn<int>("size");
+        QTest::addColumn<bool>("fits");
+        QTest::newRow("own") << "siglip2_so400m" << 384 << true;
+        QTest::newRow("that of open_clip") << "siglip2_so400m" << 378 << true;
+        QTest::newRow("a patch less") << "siglip2_so400m" << 377 << false;
+        QTest::newRow("a patch more") << "siglip2_so400m" << 392 << false;
+        QTest::newRow("tiny") << "tiny_clip" << 39 << true;
+        QTest::newRow("toy") << "toy_linear" << 64 << false;
+    }
+    void sizesMustGiveTheModelsPatches()
+    {
+        QFETCH(QString, model);
+        QFETCH(int, size);
+        QFETCH(bool, fits);
+        QCOMPARE(fitsSize(*towerShape(model.toStdString()), size), fits);
+        const auto result = built({"models=[\"" + model.toStdString() + "\"]", "folder=/",
+                                   "size=" + std::to_string(size)});
+        const bool isTold =
+            std::any_of(result.issues.begin(), result.issues.end(),
+                        [](const ConfigIssue& issue) { return issue.key == "size"; });
+        QCOMPARE(isTold, !fits);
     }
 };
 

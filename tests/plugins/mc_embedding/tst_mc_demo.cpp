@@ -29,18 +29,6 @@ class TestMcDemo : public test::CliBench {
     std::filesystem::path m_run;
     StudyState m_study;
 
-    /// Longer than other commands may take.
-    test::Outcome patiently(const QStringList& arguments)
-    {
-        const auto process = start(arguments);
-        test::Outcome outcome;
-        if (process->waitForFinished(400'000) && process->exitStatus() == QProcess::NormalExit)
-            outcome.code = process->exitCode();
-        outcome.out = QString::fromUtf8(process->readAllStandardOutput());
-        outcome.err = QString::fromUtf8(process->readAllStandardError());
-        return outcome;
-    }
-
 private Q_SLOTS:
     void initTestCase()
     {

@@ -223,6 +223,8 @@ private Q_SLOTS:
                 continue;
             }
             QVERIFY2(ending.code == 0, (story + ending.problems).c_str());
+            for (const auto& entry : fs::recursive_directory_iterator(run / "artifacts/study"))
+                QVERIFY2(entry.path().extension() != ".part", entry.path().c_str());
             const std::string difference = differenceOf(expected, studyFiles(run));
             QVERIFY2(difference.empty(), (difference + "differ; " + story).c_str());
         }

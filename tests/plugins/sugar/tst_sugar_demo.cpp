@@ -16,17 +16,6 @@ using namespace vergence;
 class TestSugarDemo : public test::CliBench {
     Q_OBJECT
 
-    test::Outcome patiently(const QStringList& arguments)
-    {
-        const auto process = start(arguments);
-        test::Outcome outcome;
-        if (process->waitForFinished(500'000) && process->exitStatus() == QProcess::NormalExit)
-            outcome.code = process->exitCode();
-        outcome.out = QString::fromUtf8(process->readAllStandardOutput());
-        outcome.err = QString::fromUtf8(process->readAllStandardError());
-        return outcome;
-    }
-
     RunFolder folderOf(const QString& name) const { return RunFolder{path(name).toStdString()}; }
 
     nlohmann::json lastTest(const QString& name) const

@@ -35,17 +35,10 @@ class TestSugarRun : public QObject {
     QTemporaryDir m_temporary;
     test::RunBench m_bench{
         m_temporary.path().toStdString(), sugarSchema(),
-        [](const Config& config) { return std::make_unique<SugarRun>(readSugarConfig(config)); }};
+        [](const Config& config) { return std::make_unique<SugarRun>(readSugarConfig(config)); },
+        kTiny};
 
-    Config configOf(const std::vector<std::string>& more = {})
-    {
-        std::vector<std::string> all = kTiny;
-        all.insert(all.end(), more.begin(), more.end());
-        auto result = m_bench.build(all);
-        for (const auto& issue : result.issues)
-            qInfo("%s", issue.text().c_str());
-        return std::move(*result.config);
-    }
+    Config configOf(const std::vector<std::string>& more = {}) { return m_bench.configOf(more); }
 
     std::filesystem::path folderPath(const std::string& name) const
     {
