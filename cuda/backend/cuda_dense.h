@@ -1,9 +1,11 @@
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
 
+#include "core/compute/dense/product_policy.h"
 #include "core/compute/dense/unfolded_conv.h"
 #include "core/compute/dense/workspace.h"
 #include "cuda/backend/lt_products.h"
@@ -14,7 +16,7 @@ class CudnnConvolutions;
 
 /// Products of an NVIDIA GPU: cuBLASLt, and cuDNN where it is installed and has a plan; other
 /// convolutions are unfolded products. Both libraries are found at run time.
-class CudaDenseMath final : public DenseMath, public ProductBackend {
+class CudaDenseMath final : public DenseMath, public ProductBackend, public ProductChoice {
 public:
     /// Throws DeviceError (exit code 7) where cuBLASLt is missing. The device is current.
     explicit CudaDenseMath(Device& device);
@@ -30,6 +32,7 @@ public:
                               const Tensor& gradW, const Tensor* gradBias, bool accumulate,
                               const Conv2dOptions& options) override;
 
+    void setPolicy(const ProductPolicy& policy) override { m_policy = policy; }
     void product(Stream& stream, const MatmulProblem& problem) override;
     std::shared_ptr<void> workspace(Stream& stream, std::size_t bytes) override;
 
@@ -55,6 +58,7 @@ private:
     Device& m_device;
     LtProducts m_products;
     std::unique_ptr<CudnnConvolutions> m_convolutions; ///< null where cuDNN is missing
+    std::atomic<ProductPolicy> m_policy{ProductPolicy{}};
     std::mutex m_mutex;
     std::map<void*, std::unique_ptr<StreamMemory>> m_streams;
 };

@@ -26,6 +26,14 @@ cudaDataType_t cudaType(DType type)
     }
 }
 
+cublasComputeType_t computeType(const LtProduct& p)
+{
+    if (p.type == DType::F64)
+        return CUBLAS_COMPUTE_64F;
+    return p.type == DType::F32 && p.policy.usesTf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                     : CUBLAS_COMPUTE_32F;
+}
+
 /// The largest power of two, at most 256, that divides an address and the distance of its batches.
 std::uint32_t alignmentOf(const void* pointer, Index batchStride, DType type)
 {
@@ -66,7 +74,8 @@ PlanKey keyOf(const LtProduct& p)
                   static_cast<std::int64_t>(p.type),
                   static_cast<std::int64_t>(p.resultType),
                   flag(p.transposeA, 0) | flag(p.transposeB, 1) | flag(p.beta != 0, 2) |
-                      flag(p.c && p.c != p.d, 3) | flag(p.bias != nullptr, 4),
+                      flag(p.c && p.c != p.d, 3) | flag(p.bias != nullptr, 4) |
+                      flag(p.policy.usesTf32, 5) | flag(p.policy.isTimed, 6),
                   static_cast<std::int64_t>(p.epilogue),
                   static_cast<std::int64_t>(at.a) << 32 | at.b,
                   static_cast<std::int64_t>(at.c) << 32 | at.d,
@@ -114,10 +123,9 @@ public:
     Operation(const CublasLt& lt, const LtProduct& p) : m_lt(lt)
     {
         const bool isDouble = p.type == DType::F64;
-        lt.check(lt.createOperation(&m_operation,
-                                    isDouble ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
-                                    isDouble ? CUDA_R_64F : CUDA_R_32F),
-                 "Describing a matrix product");
+        lt.check(
+            lt.createOperation(&m_operation, computeType(p), isDouble ? CUDA_R_64F : CUDA_R_32F),
+            "Describing a matrix product");
         try {
             // Row-major y = op(a) op(b) is column-major yᵀ = op(b)ᵀ op(a)ᵀ: b comes first.
             set(CUBLASLT_MATMUL_DESC_TRANSA, p.transposeB ? CUBLAS_OP_T : CUBLAS_OP_N);
@@ -255,7 +263,7 @@ void LtProducts::choose(Stream& stream, const LtProduct& p, Plan& plan, void* wo
     if (found.empty())
         return;
     plan.algorithm = found.front().algo;
-    if (found.size() == 1 || isRecording(stream))
+    if (found.size() == 1 || !p.policy.isTimed || isRecording(stream))
         return;
     // Results go elsewhere meanwhile: y may be read by this very product.
     const std::size_t bytes = resultElements(p) * sizeOf(p.resultType);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/compute/dense/plan_cache.h"
+#include "core/compute/dense/product_policy.h"
 #include "core/compute/dense/workspace.h"
 #include "core/compute/stream.h"
 #include "core/compute/tensor.h"
@@ -15,6 +16,7 @@ namespace vergence {
 /// d = epilogue(alpha · op(a) · op(b) + beta · c + bias), row-major, for `batches` matrices at
 /// equal distances. Strides in elements.
 struct LtProduct {
+    ProductPolicy policy;
     Index m = 0, n = 0, k = 0, batches = 1;
     DType type = DType::F32;       ///< of a and b
     DType resultType = DType::F32; ///< of c, d and bias
@@ -32,8 +34,8 @@ struct LtProduct {
 
 /// Products by cuBLASLt. The algorithm of a shape is the fastest of the eight that the library
 /// thinks of first, timed once; it stays the first one where none is clearly faster, and where the
-/// shape is first met while a launch graph is recorded. Algorithms that add with atomics are not
-/// used. Thread-safe.
+/// shape is first met while a launch graph is recorded or the policy is not to time. Algorithms
+/// that add with atomics are not used. Thread-safe.
 class LtProducts {
 public:
     LtProducts(Device& device, std::unique_ptr<CublasLt> lt);

@@ -8,6 +8,8 @@
 #include "core/base/clock.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
+#include "core/compute/dense.h"
+#include "core/compute/dense/product_policy.h"
 #include "core/plugin/plugin_registry.h"
 #include "plugins/mc_embedding/io/unfinished_files.h"
 #include "plugins/mc_embedding/report/report_content.h"
@@ -59,6 +61,7 @@ void McEmbeddingRun::prepare(RunContext& context)
     context.phase(1, 3, "listing images");
     removeLeftovers(context.artifacts().folder());
     m_isCpu = context.device()->isCpu();
+    chooseProducts(context);
     m_plan = makePlan(m_config);
     tellForecast(context);
     m_state.seed = m_config.seed;
@@ -98,6 +101,17 @@ void McEmbeddingRun::removeLeftovers(const RunFolder& folder) const
         removeUnfinished(cacheFolderOf(m_config), std::chrono::hours(1));
     if (removed > 0)
         log("mc_embedding").info("{} files that were never finished are removed.", removed);
+}
+
+/// Where the device leaves a choice: rounded operands, and the same algorithm in every process.
+void McEmbeddingRun::chooseProducts(RunContext& context)
+{
+    auto* choice = dynamic_cast<ProductChoice*>(&context.device()->dense());
+    m_usesTf32 = choice != nullptr && m_config.precision == "tf32";
+    if (choice != nullptr)
+        choice->setPolicy({.usesTf32 = m_usesTf32, .isTimed = !m_config.deterministic});
+    else if (m_config.precision == "tf32")
+        context.warn("W-TF32", "This device has no tf32; products are computed in fp32.");
 }
 
 /// Time, memory and disk that the study will take, before it takes them.
@@ -169,9 +183,10 @@ bool McEmbeddingRun::openSession(RunContext& context)
             m_wide.contains(plan.label) ? DType::BF16 : computeType(m_config, m_isCpu);
         try {
             m_session = std::make_unique<ModelSession>(
-                context, ModelSession::Parts{
-                             m_config, plan, *m_source, *m_painted, m_state, m_meter, m_shelf,
-                             context.artifacts().folder().checkpoints() / "chunks", compute});
+                context,
+                ModelSession::Parts{m_config, plan, *m_source, *m_painted, m_state, m_meter,
+                                    m_shelf, context.artifacts().folder().checkpoints() / "chunks",
+                                    compute, m_usesTf32});
         } catch (const InputError& failure) {
             leaveOut(context, plan, failure.what());
             continue;

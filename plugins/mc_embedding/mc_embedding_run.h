@@ -32,6 +32,7 @@ private:
     bool openSession(RunContext& context);
     bool hasWeights(const std::string& model) const;
     void removeLeftovers(const RunFolder& folder) const;
+    void chooseProducts(RunContext& context);
     void tellForecast(RunContext& context) const;
     void checkClasses(RunContext& context) const;
     StudyState completePart() const;
@@ -59,7 +60,7 @@ private:
     std::map<std::string, std::string> m_modelFacts, m_earlierFacts;
     std::size_t m_shownModels = 0;
     double m_publishedAt = 0, m_reportedAt = 0;
-    bool m_isCpu = true;
+    bool m_isCpu = true, m_usesTf32 = false;
 };
 
 } // namespace vergence::mc_embedding

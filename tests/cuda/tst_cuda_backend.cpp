@@ -1,11 +1,15 @@
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <numeric>
 
 #include <QTest>
 
 #include "core/base/error.h"
+#include "core/compute/dense.h"
+#include "core/compute/dense/product_policy.h"
 #include "core/compute/kernel.h"
+#include "core/compute/rng.h"
 #include "core/compute/tensor.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/thrown.h"
@@ -48,6 +52,36 @@ private Q_SLOTS:
         QFETCH(QString, file);
         std::string reason;
         QVERIFY2(loadKernelModule(file.toStdString(), &reason), reason.c_str());
+    }
+
+    /// Operands of 10 bits: the products of 64 numbers of [−1, 1) differ in the fourth digit.
+    void tf32RoundsOperandsAndNothingElse()
+    {
+        VERGENCE_CUDA_DEVICE(device);
+        auto* choice = dynamic_cast<ProductChoice*>(&device->dense());
+        QVERIFY(choice != nullptr);
+        const auto stream = device->createStream();
+        constexpr Index kSize = 64;
+        std::vector<float> values(static_cast<std::size_t>(kSize * kSize));
+        for (std::size_t i = 0; i < values.size(); ++i)
+            values[i] = 2 * Rng(3).uniform(i) - 1;
+        const Tensor a = Tensor::fromHost<float>(*stream, device, {kSize, kSize}, values);
+        const auto product = [&](const ProductPolicy& policy) {
+            choice->setPolicy(policy);
+            const Tensor y = Tensor::empty(device, {kSize, kSize});
+            device->dense().matmul(*stream, a, a, y);
+            return y.toHost<float>(*stream);
+        };
+        const auto full = product({}), rounded = product({.usesTf32 = true});
+        const auto again = product({.usesTf32 = false, .isTimed = false});
+        choice->setPolicy({});
+        double most = 0, mostAgain = 0;
+        for (std::size_t i = 0; i < full.size(); ++i) {
+            most = std::max(most, std::abs(double(full[i]) - double(rounded[i])));
+            mostAgain = std::max(mostAgain, std::abs(double(full[i]) - double(again[i])));
+        }
+        QVERIFY2(most > 1e-4 && most < 2e-2, qPrintable(QString::number(most)));
+        QVERIFY2(mostAgain < 1e-5, qPrintable(QString::number(mostAgain)));
     }
 
     void returnedBlocksAreHandedOutAgain()

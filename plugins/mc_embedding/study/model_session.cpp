@@ -22,11 +22,12 @@ namespace {
 
 constexpr double kCloudBytes = 64e6; // of kept passes per model, as doubles on the host
 
-std::string precisionText(DType compute)
+std::string precisionText(const ModelSession::Parts& parts)
 {
-    const char* products = compute == DType::F16    ? "fp16"
-                           : compute == DType::BF16 ? "bf16"
-                                                    : "fp32";
+    const char* products = parts.compute == DType::F16    ? "fp16"
+                           : parts.compute == DType::BF16 ? "bf16"
+                           : parts.usesTf32               ? "tf32"
+                                                          : "fp32";
     return fmt::format("{}/fp32/fp64", products);
 }
 
@@ -72,8 +73,8 @@ void ModelSession::loadModel(RunContext& context)
     options.encoder.compute = m_p.compute;
     options.encoder.fixedRows = c.deterministic;
     options.isStopped = [&context] { return context.stopRequested(); };
-    const std::string key = fmt::format("{} {} {}", m_p.plan.model, m_p.plan.variant.activation,
-                                        precisionText(m_p.compute));
+    const std::string key =
+        fmt::format("{} {} {}", m_p.plan.model, m_p.plan.variant.activation, precisionText(m_p));
     const TowerShape tower = *towerShape(m_p.plan.model);
     const bool isCpu = context.device()->isCpu();
     m_vision = m_p.shelf.take(
@@ -122,7 +123,7 @@ void ModelSession::describe(RunContext& context)
     fresh.variance = m_p.config.variance;
     fresh.alpha = m_p.config.alpha;
     fresh.activation = m_p.plan.variant.activation;
-    fresh.precision = precisionText(m_p.compute);
+    fresh.precision = precisionText(m_p);
     fresh.weightsSha256 = m_vision->weightsSha256;
     fresh.weightsSource = m_vision->source;
     fresh.warnings = m_vision->notes;
@@ -167,7 +168,7 @@ std::map<std::string, std::string> ModelSession::facts() const
     const std::string& label = m_p.plan.label;
     return {{"weights of " + label, m_vision->weightsSha256},
             {"preprocessing of " + label, m_vision->preprocess.fingerprint()},
-            {"precision of " + label, precisionText(m_p.compute)}};
+            {"precision of " + label, precisionText(m_p)}};
 }
 
 /// Of everything that a score depends on, images apart. Trials, passes and batch sizes are not
@@ -191,7 +192,7 @@ std::string ModelSession::fingerprint() const
         "kind={} p={:.17g} magnitude={:.17g} sites={} precision={} variance={} device={}{}",
         tower.key, static_cast<int>(tower.activation), m_vision->weightsSha256,
         m_vision->preprocess.fingerprint(), current().degradation, c.seed, variant.kind, variant.p,
-        c.magnitude, sites, precisionText(m_p.compute), c.variance, m_device,
+        c.magnitude, sites, precisionText(m_p), c.variance, m_device,
         c.deterministic ? "" : " not deterministic"));
 }
 

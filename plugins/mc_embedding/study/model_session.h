@@ -32,6 +32,7 @@ public:
         ModelShelf& shelf;            ///< of encoders
         std::filesystem::path chunks; ///< folder for the files of finished chunks
         DType compute = DType::F32;
+        bool usesTf32 = false; ///< for products of F32
     };
     /// Reads weights. Throws InputError where there are none of this model. Of no use where a stop
     /// was requested meanwhile.

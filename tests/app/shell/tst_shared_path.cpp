@@ -130,6 +130,7 @@ private Q_SLOTS:
         QVERIFY(bench.shows(250));
         for (const int grey : {10, 20, 30, 40})
             QVERIFY(bench.shows(grey));
+        QVERIFY(bench.pump->hasPictures());
         QVERIFY(bench.pump->compareWithStart());
         QTest::qWait(0);
         const auto start = bench.panel->frameWithPixels("start:eye_view");

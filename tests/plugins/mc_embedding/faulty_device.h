@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/compute/dense.h"
+#include "core/compute/dense/product_policy.h"
 #include "core/compute/half.h"
 #include "core/compute/stream.h"
 
@@ -19,13 +20,15 @@ struct Faults {
     bool overflowsF16 = false;              ///< products of F16 begin with an infinity
     bool overflowsBf16 = false;
     std::atomic<std::int64_t> rows{0}; ///< of all products so far
+    ProductPolicy policy;              ///< as the run has set it
 };
 
 /// Products of the CPU, some of them too large for their type.
-class FaultyDense final : public DenseMath {
+class FaultyDense final : public DenseMath, public ProductChoice {
 public:
     FaultyDense(DenseMath& dense, Faults& faults) : m_dense(dense), m_faults(faults) {}
 
+    void setPolicy(const ProductPolicy& policy) override { m_faults.policy = policy; }
     void matmul(Stream& stream, const Tensor& a, const Tensor& b, const Tensor& y,
                 const MatmulOptions& options) override
     {

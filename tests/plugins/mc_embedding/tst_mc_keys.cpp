@@ -226,6 +226,41 @@ private Q_SLOTS:
             QVERIFY(std::abs(usual[i] - other[i]) < 1e-4 * usual[i]);
     }
 
+    void productsAreThoseThatWereAskedFor_data()
+    {
+        QTest::addColumn<QString>("assignment");
+        QTest::addColumn<bool>("usesTf32");
+        QTest::addColumn<bool>("isTimed");
+        QTest::addColumn<QString>("precision");
+        QTest::newRow("as it is") << "precision=auto" << false << false << "fp32/fp32/fp64";
+        QTest::newRow("tf32") << "precision=tf32" << true << false << "tf32/fp32/fp64";
+        QTest::newRow("fast") << "deterministic=false" << false << true << "fp32/fp32/fp64";
+    }
+    void productsAreThoseThatWereAskedFor()
+    {
+        QFETCH(QString, assignment);
+        QFETCH(bool, usesTf32);
+        QFETCH(bool, isTimed);
+        QFETCH(QString, precision);
+        test::Faults faults;
+        m_bench.device = std::make_shared<test::FaultyDevice>(faults);
+        const StudyState study = studyOf({assignment.toStdString(), "trials=1", "passes=[4]"});
+        m_bench.device.reset();
+        QCOMPARE(faults.policy.usesTf32, usesTf32);
+        QCOMPARE(faults.policy.isTimed, isTimed);
+        QCOMPARE(study.models.front().precision, precision.toStdString());
+    }
+
+    void deviceWithoutTf32SaysSo()
+    {
+        const RunFolder folder = m_bench.newFolder();
+        const RunOutcome outcome =
+            m_bench.run(folder, m_bench.configOf({"precision=tf32", "trials=1", "passes=[4]"}));
+        QVERIFY2(outcome.problems().find("has no tf32") != std::string::npos,
+                 outcome.problems().c_str());
+        QCOMPARE(readStudy(folder.root).models.front().precision, std::string("fp32/fp32/fp64"));
+    }
+
     void otherRowsDoNotGoOn()
     {
         const RunFolder folder = m_bench.newFolder();
