@@ -2,6 +2,7 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <numbers>
 #include <numeric>
 
 #include <QByteArray>
@@ -13,6 +14,7 @@
 #include "core/compute/rng.h"
 #include "plugins/mc_embedding/study/experiments/assignment.h"
 #include "plugins/mc_embedding/study/experiments/association.h"
+#include "plugins/mc_embedding/study/experiments/tracking_demo.h"
 #include "tests/support/scratch.h"
 #include "tests/support/thrown.h"
 
@@ -162,6 +164,41 @@ private Q_SLOTS:
         QCOMPARE(result.baseline.detections, std::size_t{1});
         QCOMPARE(result.baseline.accuracy, 1.0);
         QCOMPARE(associationStudy({}).baseline.detections, std::size_t{0});
+    }
+
+    /// Wide clouds mislead: appearance alone is not enough, and knowing where it is wide helps.
+    void demoIsNeitherSolvedNorHopeless()
+    {
+        constexpr std::size_t kObjects = 20, kDimensions = 48, kPasses = 24;
+        const Rng random(9);
+        std::uint64_t drawn = 0;
+        const auto normal = [&] { // Box, Muller, 1958
+            const double radius = std::sqrt(-2 * std::log(1 - double(random.uniform(drawn++))));
+            return radius * std::cos(2 * std::numbers::pi * double(random.uniform(drawn++)));
+        };
+        std::vector<PassCloud> clouds;
+        std::vector<double> uncertainty;
+        for (std::size_t i = 0; i < kObjects; ++i) {
+            const double spread = i % 2 == 0 ? 0.1 : 0.5;
+            PassCloud cloud{Matrix(kPasses, kDimensions), {}};
+            for (std::size_t d = 0; d < kDimensions; ++d)
+                cloud.deterministic.push_back(normal());
+            for (std::size_t t = 0; t < kPasses; ++t) {
+                for (std::size_t d = 0; d < kDimensions; ++d)
+                    cloud.passes(t, d) = cloud.deterministic[d] + spread * normal();
+            }
+            clouds.push_back(std::move(cloud));
+            uncertainty.push_back(spread * spread);
+        }
+        const auto result = associationStudy(demoTrackingFrames(clouds, uncertainty, {}, 30, 42));
+        qInfo("baseline %.3f, adaptive %.3f, oracle %.3f", result.baseline.accuracy,
+              result.adaptive.accuracy, result.oracle.accuracy);
+        QCOMPARE(result.baseline.detections, std::size_t(30 * kObjects));
+        QVERIFY(result.baseline.accuracy > 0.3 && result.baseline.accuracy < 0.95);
+        QVERIFY(result.baseline.switches > 0);
+        QVERIFY(result.adaptive.accuracy > result.baseline.accuracy + 0.02);
+        QVERIFY(result.oracle.accuracy > result.baseline.accuracy + 0.02);
+        QVERIFY(!result.hasLaplace);
     }
 
     void framesAreReadFromJson()

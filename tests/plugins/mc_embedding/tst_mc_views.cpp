@@ -110,6 +110,31 @@ private Q_SLOTS:
                 std::string::npos);
     }
 
+    void withoutPassesViewsSayWhy_data()
+    {
+        QTest::addColumn<QString>("stream");
+        for (const char* stream : {"spectrum", "offdiag", "cloud", "cloud_3d"})
+            QTest::newRow(stream) << QString(stream);
+    }
+    void withoutPassesViewsSayWhy()
+    {
+        QFETCH(QString, stream);
+        const auto text = [&](const StudyState& state) {
+            m_views->publish(*m_context, state);
+            return textsOf(m_context->frames().newest(stream.toStdString()));
+        };
+        StudyState state = test::makeStudy();
+        state.models.resize(1);
+        state.models.front().clouds.clear();
+        state.models.front().scores.erase("offdiag_l1_ratio");
+        state.models.front().scores.erase("offdiag_fro_ratio");
+        const std::string taken = text(state);
+        QVERIFY2(taken.find("took over") != std::string::npos, taken.c_str());
+        QVERIFY2(taken.find("exp0b") == std::string::npos, taken.c_str());
+        const std::string early = text(StudyState());
+        QVERIFY2(early.find("No image of this model") != std::string::npos, early.c_str());
+    }
+
     void aControlRedrawsOnlyWhatItChanges()
     {
         const StudyState state = test::makeStudy();

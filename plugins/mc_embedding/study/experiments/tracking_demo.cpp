@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::uint32_t kOwner = 0x54524143; // apart from the draws of images
 constexpr double kStride = 0.05, kNoise = 0.15;
+constexpr double kChange = 8; // of the appearance, in deviations of a pass
 
 struct Place {
     double x = 0, y = 0;
@@ -65,8 +66,9 @@ std::vector<TrackingFrame> demoTrackingFrames(std::span<const PassCloud> clouds,
         for (std::size_t j = 0; j < count; ++j) {
             const Matrix& passes = clouds[j].passes;
             const std::size_t row = f % passes.rows;
-            const std::span<const double> look(&passes.values[row * passes.columns],
-                                               passes.columns);
+            std::vector<double> look = clouds[j].deterministic;
+            for (std::size_t d = 0; d < look.size(); ++d)
+                look[d] += kChange * (passes(row, d) - look[d]);
             for (std::size_t i = 0; i < count; ++i) {
                 frame.motion(i, j) = std::hypot(tracks[i].x - seen[j].x, tracks[i].y - seen[j].y);
                 frame.appearance(i, j) = 1 - cosine(clouds[i].deterministic, look);
