@@ -16,7 +16,9 @@ std::shared_ptr<VisionModel> ModelShelf::take(const Device& device, const std::s
         m_models.splice(m_models.end(), m_models, found);
         return found->model;
     }
-    while (!fitsDevice(bytes, freeBytesOf(device)) && dropOldest()) {
+    // What is given up is free for us, though a device may keep it in reserve.
+    const std::size_t used = device.memory().usedByUs, free = freeBytesOf(device);
+    while (!fitsDevice(bytes, free + used - device.memory().usedByUs) && dropOldest()) {
     }
     std::shared_ptr<VisionModel> model;
     try {

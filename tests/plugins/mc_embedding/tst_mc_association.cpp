@@ -169,7 +169,7 @@ private Q_SLOTS:
     /// Wide clouds mislead: appearance alone is not enough, and knowing where it is wide helps.
     void demoIsNeitherSolvedNorHopeless()
     {
-        constexpr std::size_t kObjects = 20, kDimensions = 48, kPasses = 24;
+        constexpr std::size_t kObjects = 20, kDimensions = 12, kPasses = 24;
         const Rng random(9);
         std::uint64_t drawn = 0;
         const auto normal = [&] { // Box, Muller, 1958
@@ -179,7 +179,7 @@ private Q_SLOTS:
         std::vector<PassCloud> clouds;
         std::vector<double> uncertainty;
         for (std::size_t i = 0; i < kObjects; ++i) {
-            const double spread = i % 2 == 0 ? 0.1 : 0.5;
+            const double spread = i % 2 == 0 ? 0.1 : 1.0;
             PassCloud cloud{Matrix(kPasses, kDimensions), {}};
             for (std::size_t d = 0; d < kDimensions; ++d)
                 cloud.deterministic.push_back(normal());
