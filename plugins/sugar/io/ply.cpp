@@ -16,32 +16,6 @@ namespace {
 
 constexpr const char* kRemedy = "Export the file again.";
 
-std::optional<PlyType> typeNamed(std::string_view name)
-{
-    constexpr std::array<std::pair<std::string_view, PlyType>, 16> kNames{
-        {{"char", PlyType::Int8},
-         {"int8", PlyType::Int8},
-         {"uchar", PlyType::UInt8},
-         {"uint8", PlyType::UInt8},
-         {"short", PlyType::Int16},
-         {"int16", PlyType::Int16},
-         {"ushort", PlyType::UInt16},
-         {"uint16", PlyType::UInt16},
-         {"int", PlyType::Int32},
-         {"int32", PlyType::Int32},
-         {"uint", PlyType::UInt32},
-         {"uint32", PlyType::UInt32},
-         {"float", PlyType::Float},
-         {"float32", PlyType::Float},
-         {"double", PlyType::Double},
-         {"float64", PlyType::Double}}};
-    for (const auto& [known, type] : kNames) {
-        if (known == name)
-            return type;
-    }
-    return std::nullopt;
-}
-
 template <class T>
 double numberAt(const std::byte* bytes, bool isSwapped)
 {
@@ -52,29 +26,6 @@ double numberAt(const std::byte* bytes, bool isSwapped)
     T value;
     std::memcpy(&value, raw.data(), sizeof(T));
     return static_cast<double>(value);
-}
-
-double numberAt(const std::byte* bytes, PlyType type, bool isSwapped)
-{
-    switch (type) {
-    case PlyType::Int8:
-        return numberAt<std::int8_t>(bytes, isSwapped);
-    case PlyType::UInt8:
-        return numberAt<std::uint8_t>(bytes, isSwapped);
-    case PlyType::Int16:
-        return numberAt<std::int16_t>(bytes, isSwapped);
-    case PlyType::UInt16:
-        return numberAt<std::uint16_t>(bytes, isSwapped);
-    case PlyType::Int32:
-        return numberAt<std::int32_t>(bytes, isSwapped);
-    case PlyType::UInt32:
-        return numberAt<std::uint32_t>(bytes, isSwapped);
-    case PlyType::Float:
-        return numberAt<float>(bytes, isSwapped);
-    case PlyType::Double:
-        return numberAt<double>(bytes, isSwapped);
-    }
-    return 0;
 }
 
 std::size_t rowBytes(const std::vector<PlyProperty>& properties)
@@ -109,6 +60,55 @@ std::size_t sizeOf(PlyType type)
         return 4;
     case PlyType::Double:
         return 8;
+    }
+    return 0;
+}
+
+std::optional<PlyType> plyTypeNamed(std::string_view name)
+{
+    constexpr std::array<std::pair<std::string_view, PlyType>, 16> kNames{
+        {{"char", PlyType::Int8},
+         {"int8", PlyType::Int8},
+         {"uchar", PlyType::UInt8},
+         {"uint8", PlyType::UInt8},
+         {"short", PlyType::Int16},
+         {"int16", PlyType::Int16},
+         {"ushort", PlyType::UInt16},
+         {"uint16", PlyType::UInt16},
+         {"int", PlyType::Int32},
+         {"int32", PlyType::Int32},
+         {"uint", PlyType::UInt32},
+         {"uint32", PlyType::UInt32},
+         {"float", PlyType::Float},
+         {"float32", PlyType::Float},
+         {"double", PlyType::Double},
+         {"float64", PlyType::Double}}};
+    for (const auto& [known, type] : kNames) {
+        if (known == name)
+            return type;
+    }
+    return std::nullopt;
+}
+
+double plyNumber(const std::byte* bytes, PlyType type, bool isSwapped)
+{
+    switch (type) {
+    case PlyType::Int8:
+        return numberAt<std::int8_t>(bytes, isSwapped);
+    case PlyType::UInt8:
+        return numberAt<std::uint8_t>(bytes, isSwapped);
+    case PlyType::Int16:
+        return numberAt<std::int16_t>(bytes, isSwapped);
+    case PlyType::UInt16:
+        return numberAt<std::uint16_t>(bytes, isSwapped);
+    case PlyType::Int32:
+        return numberAt<std::int32_t>(bytes, isSwapped);
+    case PlyType::UInt32:
+        return numberAt<std::uint32_t>(bytes, isSwapped);
+    case PlyType::Float:
+        return numberAt<float>(bytes, isSwapped);
+    case PlyType::Double:
+        return numberAt<double>(bytes, isSwapped);
     }
     return 0;
 }
@@ -173,7 +173,7 @@ void PlyVertices::readElements(std::string_view header)
                 elements.back().hasList = true;
                 continue;
             }
-            const auto type = typeNamed(name);
+            const auto type = plyTypeNamed(name);
             if (!type)
                 fields.fail(fmt::format("\"{}\" is no type of a property", name));
             elements.back().properties.push_back({fields.word("the name of a property"), *type});
@@ -275,7 +275,7 @@ void PlyVertices::readBinary(
     const std::byte* at = m_bytes.data() + m_data;
     for (std::size_t row = 0; row < m_count; ++row) {
         for (std::size_t i = 0; i < values.size(); ++i) {
-            values[i] = numberAt(at, m_properties[i].type, isSwapped);
+            values[i] = plyNumber(at, m_properties[i].type, isSwapped);
             at += sizeOf(m_properties[i].type);
         }
         use(row, values);

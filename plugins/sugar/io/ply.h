@@ -14,6 +14,10 @@ namespace vergence::sugar {
 enum class PlyEncoding { Ascii, LittleEndian, BigEndian };
 enum class PlyType { Int8, UInt8, Int16, UInt16, Int32, UInt32, Float, Double };
 std::size_t sizeOf(PlyType type);
+/// "float", "uchar", "int32" and their like; nothing for other words.
+std::optional<PlyType> plyTypeNamed(std::string_view name);
+/// The number at `bytes`, which hold sizeOf(type) of them; `isSwapped` where they are big endian.
+double plyNumber(const std::byte* bytes, PlyType type, bool isSwapped);
 
 struct PlyProperty {
     std::string name;

@@ -83,11 +83,12 @@ struct PlacementOptions {
     bool flipGuard = false;
 };
 
-/// The derivative of placeGaussians(), given the gradients of positions, scales and quaternions:
-/// overwrites gradients of vertices, in-plane scales and turns. `scratch` holds [F, 3, 3] F32 and
-/// is made where it does not. Repeats bit for bit for any number of threads.
+/// The derivative of placeGaussians(), given what it `placed` and the gradients of positions,
+/// scales and quaternions: overwrites gradients of vertices, in-plane scales and turns. `scratch`
+/// becomes [F, 3, 3] F32. Repeats bit for bit for any number of threads.
 void placeGaussiansBackward(Stream& stream, const Binding& binding, const BoundArrays& parameters,
-                            const GaussianArrays& given, BoundArrays& gradients, Tensor& scratch,
+                            const Gaussians& placed, const GaussianArrays& given,
+                            BoundArrays& gradients, Tensor& scratch,
                             const PlacementOptions& options = {});
 
 /// w · mean over pairs of triangles at an edge of 1 − ⟨n, n'⟩, whose gradient is added to that of

@@ -23,7 +23,9 @@ TriangleMesh withLargestComponent(const TriangleMesh& mesh);
 TriangleMesh withoutSmallComponents(const TriangleMesh& mesh, Index leastTriangles);
 
 /// Closes open borders of at most `edges` edges with triangles between the border's own vertices,
-/// the smallest area first found; borders that touch themselves stay open.
+/// those of the least area together. Takes edges³ steps a border.
+/// Source: Filling gaps in the boundary of a polyhedron (1995), section 3, without the merging of
+/// borders.
 TriangleMesh withFilledHoles(const TriangleMesh& mesh, Index edges);
 
 /// Steps of λ then μ towards the mean of the neighbours: a low-pass filter that does not shrink.

@@ -29,6 +29,7 @@ struct RefinerSettings {
     double dssim = 0.2;           ///< weight of 1 − SSIM in the photometric loss
     int degree = 3;               ///< of the harmonics
     std::int64_t degreeEvery = 0; ///< another band; 0: 1,000 steps, or a seventh of a short run
+    double opacity = 0.1;         ///< at the start
     bool fixedOpacity = false;    ///< 0.9999, not learnt
     bool flipGuard = false;       ///< see PlacementOptions
     std::uint64_t seed = 1;
@@ -105,7 +106,7 @@ private:
     BoundArrays m_value, m_gradient, m_moment1, m_moment2;
     Gaussians m_gaussians;          ///< shares opacity and harmonics with m_value
     GaussianArrays m_gradGaussians; ///< shares them with m_gradient
-    Tensor m_gradColour, m_scratch, m_skipped;
+    Tensor m_gradColour, m_scratch;
     std::int64_t m_step = 0;
 };
 

@@ -26,9 +26,10 @@ struct BakeView {
 };
 
 /// Paints a mesh from pictures: each texel gathers Σ w c / Σ w over the views that see it, with
-/// w = max(0, ⟨n, v⟩)² / z² faded towards the border of the view. Visible is what lies within
-/// 0.5 % + 10⁻⁴ extent of the mesh's own depth. One view of one part of the texture at a time, so
-/// that a run can stop in between; results do not depend on threads.
+/// w = max(0, ⟨n, v⟩)² / z² faded towards the border of the view. Hidden is what lies more than
+/// 0.5 % + 10⁻⁴ extent behind the mesh's own depth in a pixel that the colour is taken from. One
+/// view of one part of the texture at a time, so that a run can stop in between; results do not
+/// depend on threads.
 class TextureBaker {
 public:
     /// `view(i)` is called for 0 ≤ i < views in rising order, once for each part and sweep. The
@@ -44,8 +45,9 @@ public:
     bool isDone() const { return stepsDone() == steps(); }
     /// Gathers from the next view.
     void step();
-    /// The painted mesh, once done. Texels of a triangle that no view saw take the nearest seen
-    /// texel of theirs; triangles without any take the area-weighted mean of their neighbours.
+    /// The painted mesh, once done. Texels that no view saw take the colour of seen ones beside
+    /// them in the same triangle, further ones the mean of the triangle; triangles without any the
+    /// area-weighted mean of their neighbours. To be called once.
     TexturedMesh finish();
 
     /// Share of triangles' texels that some view saw; of what is done.
