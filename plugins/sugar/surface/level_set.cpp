@@ -16,8 +16,9 @@ namespace {
 
 using Vector3 = std::array<double, 3>;
 
-constexpr Index kBatch = 128;    ///< blocks between looks at the stop
-constexpr double kBehind = 0.25; ///< voxels below a surface point's plane that count as inside
+constexpr Index kBatch = 128;      ///< blocks between looks at the stop
+constexpr double kBehind = 0.25;   ///< voxels below the surface points that count as inside
+constexpr std::size_t kVoters = 8; ///< surface points that say on which side a place is
 constexpr double kLeastInside = 1e-6;
 
 /// The surface points, and on which side of them a place is.
@@ -26,21 +27,23 @@ public:
     explicit Sides(const SurfacePoints& points) : m_points(points), m_tree(points.position) {}
 
     struct Nearest {
-        double height; ///< above the plane of the nearest point
-        double distance;
+        double height;   ///< above the planes of the nearest points, their mean
+        double distance; ///< to the nearest
     };
     Nearest nearest(const Vector3& x) const
     {
         const float at[3] = {static_cast<float>(x[0]), static_cast<float>(x[1]),
                              static_cast<float>(x[2])};
-        std::array<std::uint32_t, 1> index{};
-        std::array<double, 1> squared{};
-        m_tree.nearest(at, 1, index, squared);
-        const std::size_t from = 3 * static_cast<std::size_t>(index[0]);
-        double height = 0;
-        for (std::size_t k = 0; k < 3; ++k)
-            height += (x[k] - m_points.position[from + k]) * m_points.normal[from + k];
-        return {height, std::sqrt(squared[0])};
+        std::array<std::uint32_t, kVoters> index{};
+        std::array<double, kVoters> squared{};
+        const std::size_t found = m_tree.nearest(at, kVoters, index, squared);
+        double sum = 0;
+        for (std::size_t i = 0; i < found; ++i) {
+            const std::size_t from = 3 * static_cast<std::size_t>(index[i]);
+            for (std::size_t k = 0; k < 3; ++k)
+                sum += (x[k] - m_points.position[from + k]) * m_points.normal[from + k];
+        }
+        return {sum / static_cast<double>(found), std::sqrt(squared[0])};
     }
 
 private:

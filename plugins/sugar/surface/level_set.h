@@ -12,15 +12,15 @@ struct LevelSetSettings {
     double voxel = 0.02; ///< edge, world units
     double level = 0.3;  ///< of density
     /// Nodes farther than this from every surface point are unknown, voxels.
-    double band = 4;
+    double band = 3;
 };
 
 /// The outer side of the level set d(x) = level, in blocks near surface points of that level. A
-/// node is inside where the density is above the level or where it lies behind its nearest surface
-/// point, so that a sheet of Gaussians gives one surface and not two. Where an edge crosses the
-/// level, the vertex is found by regula falsi on the density itself. Empty without points or where
-/// `stop` said so. Points must be finite. Runs on all threads; the result does not depend on their
-/// number.
+/// node is inside where the density is above the level, or where it lies behind the surface points
+/// that are nearest to it: so a sheet of Gaussians gives one surface and not two. Where an edge
+/// crosses the level, the vertex is found by regula falsi on the density itself. Empty without
+/// points or where `stop` said so. Points must be finite. Runs on all threads; the result does not
+/// depend on their number.
 /// Source: SuGaR (2024), section 4.2; marching in marching.h.
 Reconstruction levelSetSurface(const DensityField& field, const SurfacePoints& points,
                                const LevelSetSettings& settings,

@@ -201,6 +201,87 @@ private Q_SLOTS:
         QCOMPARE(exponentialOfNegative(-1e8F), exponentialOfNegative(-87.0F));
     }
 
+    void theFrontIsWhatGivesMost()
+    {
+        // Along the axis of a camera: a faint splat before a strong one, and one behind both.
+        GaussianCloud cloud;
+        const auto add = [&](double z, double opacity) {
+            for (const double x : {0.0, 0.0, z})
+                cloud.position.push_back(static_cast<float>(x));
+            cloud.logScale.insert(cloud.logScale.end(), 3, std::log(0.1F));
+            cloud.rotation.insert(cloud.rotation.end(), {1, 0, 0, 0});
+            cloud.opacity.push_back(static_cast<float>(std::log(opacity / (1 - opacity))));
+            cloud.shDc.insert(cloud.shDc.end(), 3, 0);
+        };
+        Camera camera;
+        camera.fx = camera.fy = 100;
+        camera.cx = camera.cy = 32.5;
+        camera.width = camera.height = 64;
+        const std::uint32_t middle = 32 * 64 + 32;
+        add(6, 0.95);
+        add(4, 0.3);
+        add(5, 0.9);
+        const FrontSplats three(cloud, camera, {.shDegree = 0});
+        QCOMPARE(three.at(middle)->gaussian, 2U); // 0.3, 0.63, 0.0665
+        QVERIFY(std::abs(three.at(middle)->depth - 5) < 1e-5F);
+        QVERIFY(!three.at(0));
+        add(3, 0.8);
+        QCOMPARE(FrontSplats(cloud, camera, {.shDegree = 0}).at(middle)->gaussian, 3U);
+        QVERIFY(!FrontSplats({}, camera, {.shDegree = 0}).at(middle));
+    }
+
+    void theFrontOfAFlatGaussianIsItsPlane()
+    {
+        GaussianCloud cloud;
+        cloud.position = {0.05F, -0.02F, 5};
+        cloud.logScale = {std::log(0.3F), std::log(0.3F), std::log(1e-4F)};
+        cloud.rotation = {0.9F, 0.2F, -0.3F, 0.1F};
+        cloud.opacity = {3};
+        cloud.shDc = {0, 0, 0};
+        const FieldGaussian<double> g = fieldOf(cloud)[0];
+        Camera camera;
+        camera.fx = 90;
+        camera.fy = 110;
+        camera.cx = 30;
+        camera.cy = 35;
+        camera.width = camera.height = 64;
+        const FrontSplats front(cloud, camera, {.shDegree = 0});
+        int hits = 0;
+        for (std::uint32_t pixel = 0; pixel < 64 * 64; ++pixel) {
+            const auto hit = front.at(pixel);
+            if (!hit)
+                continue;
+            ++hits;
+            const double ray[3] = {(pixel % 64 + 0.5 - 30) / 90, (pixel / 64 + 0.5 - 35) / 110, 1};
+            double toPlane = 0, slope = 0;
+            for (int k = 0; k < 3; ++k) {
+                toPlane += g.rotation[3 * k + 2] * g.position[k];
+                slope += g.rotation[3 * k + 2] * ray[k];
+            }
+            QVERIFY(std::abs(hit->depth - toPlane / slope) < 1e-4);
+        }
+        QVERIFY(hits > 100);
+    }
+
+    void theFrontIgnoresWhatShinesThrough()
+    {
+        SphereScene scene(4000);
+        const Camera camera = ringCameras(1, 3, 1, 96, 110)[0];
+        double error[2] = {};
+        for (const DepthKind kind : {DepthKind::Front, DepthKind::Expected}) {
+            DepthRenderer renderer(scene.device, {.shDegree = 0}, kind);
+            const DepthView view = renderer.render(*scene.stream, scene.gaussians, camera);
+            for (std::size_t i = 0; i < view.depth.size(); ++i) {
+                const SurfaceHit hit = sphereHit(camera, static_cast<double>(i % 96) + 0.5,
+                                                 static_cast<double>(i / 96) + 0.5);
+                if (view.depth[i] > 0 && hit.depth > 0)
+                    error[kind == DepthKind::Expected] += std::abs(view.depth[i] - hit.depth);
+            }
+        }
+        QVERIFY2(error[0] < 0.6 * error[1],
+                 qPrintable(QString("%1 %2").arg(error[0]).arg(error[1])));
+    }
+
     void ringCamerasFindTheLevelSets_data()
     {
         QTest::addColumn<int>("row");
