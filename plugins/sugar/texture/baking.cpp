@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -11,130 +10,19 @@
 
 #include "core/base/error.h"
 #include "plugins/sugar/mesh/mesh_parts.h"
-#include "plugins/sugar/mesh/mesh_vector.h"
-#include "plugins/sugar/texture/depth_buffer.h"
 #include "plugins/sugar/texture/texel_fill.h"
 #include "plugins/sugar/texture/texel_owners.h"
+#include "plugins/sugar/texture/texel_view.h"
 
 namespace vergence::sugar {
 
 namespace {
 
-constexpr double kDepthShare = 0.005, kDepthExtent = 1e-4;
+constexpr double kDepthExtent = 1e-4;      ///< of the extent, for depths that differ
 constexpr std::size_t kBytesPerTexel = 40; ///< owner twice, sums, mean
 
 /// Σ w c and Σ w of a texel.
 using Sum = std::array<float, 4>;
-
-Point3 turned(const Camera& camera, const Point3& p)
-{
-    const auto& r = camera.rotation;
-    return {r[0] * p.x + r[1] * p.y + r[2] * p.z, r[3] * p.x + r[4] * p.y + r[5] * p.z,
-            r[6] * p.x + r[7] * p.y + r[8] * p.z};
-}
-
-/// Texel centres of a triangle as a camera has them: t = origin + column · alongX + row · alongY.
-struct TexelPlane {
-    Point3 origin, alongX, alongY, normal;
-    double distance; ///< ⟨n, c − p⟩ of the camera's centre, above 0 where the front is seen
-
-    TexelPlane(const TriangleMesh& mesh, std::size_t f, const TexelTriangle& triangle,
-               const Camera& camera)
-    {
-        const Point3 d{camera.translation[0], camera.translation[1], camera.translation[2]};
-        Point3 corner[3];
-        for (std::size_t k = 0; k < 3; ++k)
-            corner[k] = turned(camera, vertexOf(mesh, mesh.triangle[3 * f + k])) + d;
-        const Point3 side1 = corner[1] - corner[0], side2 = corner[2] - corner[0];
-        const double x1 = triangle.x[1] - triangle.x[0], y1 = triangle.y[1] - triangle.y[0],
-                     x2 = triangle.x[2] - triangle.x[0], y2 = triangle.y[2] - triangle.y[0];
-        const double inverse = 1 / triangle.area;
-        alongX = inverse * (y2 * side1 - y1 * side2);
-        alongY = inverse * (x1 * side2 - x2 * side1);
-        origin = corner[0] + (0.5 - triangle.x[0]) * alongX + (0.5 - triangle.y[0]) * alongY;
-        normal = unit(cross(side1, side2));
-        distance = -dot(normal, corner[0]);
-    }
-
-    Point3 at(int row, int column) const
-    {
-        return origin + static_cast<double>(column) * alongX + static_cast<double>(row) * alongY;
-    }
-    /// Camera z of the plane at the centre of a pixel; infinite where the pixel looks past it.
-    double depthAt(const Camera& camera, int row, int column) const
-    {
-        const Point3 ray{(column + 0.5 - camera.cx) / camera.fx,
-                         (row + 0.5 - camera.cy) / camera.fy, 1};
-        const double towards = -dot(normal, ray);
-        return towards > 0 ? distance / towards : std::numeric_limits<double>::infinity();
-    }
-};
-
-/// The four pixels that a bilinear lookup reads, and how much of the further ones.
-struct Footprint {
-    int left, right, top, bottom;
-    float toRight, toBottom;
-
-    Footprint(const Camera& camera, double u, double v)
-    {
-        const double x = std::clamp(u - 0.5, 0.0, camera.width - 1.0),
-                     y = std::clamp(v - 0.5, 0.0, camera.height - 1.0);
-        left = static_cast<int>(x);
-        top = static_cast<int>(y);
-        right = std::min(left + 1, camera.width - 1);
-        bottom = std::min(top + 1, camera.height - 1);
-        toRight = static_cast<float>(x - left);
-        toBottom = static_cast<float>(y - top);
-    }
-};
-
-/// Colour 0 to 1.
-std::array<float, 3> colourAt(const Image& image, const Footprint& at)
-{
-    const float a = at.toRight, b = at.toBottom;
-    const std::uint8_t *upper = image.row(at.top), *lower = image.row(at.bottom);
-    std::array<float, 3> colour{};
-    for (int k = 0; k < 3; ++k) {
-        const float above = (1 - a) * upper[3 * at.left + k] + a * upper[3 * at.right + k],
-                    below = (1 - a) * lower[3 * at.left + k] + a * lower[3 * at.right + k];
-        colour[static_cast<std::size_t>(k)] = ((1 - b) * above + b * below) / 255;
-    }
-    return colour;
-}
-
-/// Depth of the mesh in a view, against which triangles are held. A triangle is compared where
-/// the pixels are, in its own plane, so that slanted ones lose nothing to the size of pixels.
-struct DepthTest {
-    const std::vector<float>& depth;
-    const Camera& camera;
-    double spareExtent;
-
-    double spare(double z) const { return kDepthShare * z + spareExtent; }
-    double at(int row, int column) const
-    {
-        return static_cast<double>(
-            depth[static_cast<std::size_t>(row) * static_cast<std::size_t>(camera.width) +
-                  static_cast<std::size_t>(column)]);
-    }
-    /// Whether something lies before the plane in a pixel that the lookup reads.
-    bool isHidden(const TexelPlane& plane, const Footprint& read) const
-    {
-        for (const int row : {read.top, read.bottom}) {
-            for (const int column : {read.left, read.right}) {
-                const double nearest = at(row, column);
-                if (plane.depthAt(camera, row, column) > nearest + spare(nearest))
-                    return true;
-            }
-        }
-        return false;
-    }
-    /// Whether the plane stands out of the surface that the pixel sees.
-    bool standsOut(const TexelPlane& plane, int row, int column) const
-    {
-        const double z = plane.depthAt(camera, row, column);
-        return z + spare(z) < at(row, column);
-    }
-};
 
 } // namespace
 

@@ -9,7 +9,6 @@
 #include <tbb/parallel_for.h>
 
 #include "core/base/error.h"
-#include "plugins/sugar/mesh/mesh_vector.h"
 
 namespace vergence::sugar {
 
@@ -28,15 +27,6 @@ struct ScreenTriangle {
     double top() const { return std::min({corner[0].v, corner[1].v, corner[2].v}); }
     double bottom() const { return std::max({corner[0].v, corner[1].v, corner[2].v}); }
 };
-
-Point3 seenFrom(const Camera& camera, const Point3& p)
-{
-    const auto& r = camera.rotation;
-    const auto& d = camera.translation;
-    return {r[0] * p.x + r[1] * p.y + r[2] * p.z + d[0],
-            r[3] * p.x + r[4] * p.y + r[5] * p.z + d[1],
-            r[6] * p.x + r[7] * p.y + r[8] * p.z + d[2]};
-}
 
 ScreenPoint projected(const Camera& camera, const Point3& t)
 {
@@ -148,6 +138,15 @@ struct Bands {
 };
 
 } // namespace
+
+Point3 seenFrom(const Camera& camera, const Point3& p)
+{
+    const auto& r = camera.rotation;
+    const auto& d = camera.translation;
+    return {r[0] * p.x + r[1] * p.y + r[2] * p.z + d[0],
+            r[3] * p.x + r[4] * p.y + r[5] * p.z + d[1],
+            r[6] * p.x + r[7] * p.y + r[8] * p.z + d[2]};
+}
 
 std::vector<float> meshDepth(const TriangleMesh& mesh, const Camera& camera, double near)
 {

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <set>
 
+#include <tbb/global_control.h>
+
 #include "core/base/error.h"
 #include "core/compute/rng.h"
 #include "plugins/sugar/texture/baking.h"
@@ -399,6 +401,20 @@ private Q_SLOTS:
             baker.step();
         QVERIFY(baker.seenShare() > 0.3 && baker.seenShare() < 1);
         QVERIFY(baker.finish().texture.pixels == baked(mesh, views, settings, 8).texture.pixels);
+    }
+
+    void threadsMakeTheSameTexture()
+    {
+        const TriangleMesh mesh = sphereMesh(12);
+        const Camera camera = lookingAt({3, 1, 1}, {0, 0, 0}, {0, 0, 1}, 100, 120, 90);
+        BakeView view{camera, makeImage(120, 90, 3)};
+        for (std::size_t i = 0; i < view.image.pixels.size(); ++i)
+            view.image.pixels[i] = static_cast<std::uint8_t>(i * i % 251);
+        const auto pixels = [&](std::size_t threads) {
+            const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
+            return baked(mesh, {view}).texture.pixels;
+        };
+        QVERIFY(pixels(1) == pixels(4));
     }
 
     void sparesOfTheTextureAreFilled()
