@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <vector>
 
 #include "plugins/sugar/texture/depth_buffer.h"
@@ -36,13 +35,12 @@ struct TexelPlane {
     {
         return origin + static_cast<double>(column) * alongX + static_cast<double>(row) * alongY;
     }
-    /// Camera z of the plane at the centre of a pixel; infinite where the pixel looks past it.
-    double depthAt(const Camera& camera, int row, int column) const
+    /// Camera z of the plane at the centre of a pixel is distance / slope; the pixel looks past it
+    /// where the slope is not above 0.
+    double slopeAt(const Camera& camera, int row, int column) const
     {
-        const Point3 ray{(column + 0.5 - camera.cx) / camera.fx,
-                         (row + 0.5 - camera.cy) / camera.fy, 1};
-        const double towards = -dot(normal, ray);
-        return towards > 0 ? distance / towards : std::numeric_limits<double>::infinity();
+        return -(normal.x * (column + 0.5 - camera.cx) / camera.fx +
+                 normal.y * (row + 0.5 - camera.cy) / camera.fy + normal.z);
     }
 };
 
@@ -98,7 +96,8 @@ struct DepthTest {
         for (const int row : {read.top, read.bottom}) {
             for (const int column : {read.left, read.right}) {
                 const double nearest = at(row, column);
-                if (plane.depthAt(camera, row, column) > nearest + spare(nearest))
+                if (plane.distance >
+                    plane.slopeAt(camera, row, column) * (nearest + spare(nearest)))
                     return true;
             }
         }
@@ -107,8 +106,8 @@ struct DepthTest {
     /// Whether the plane stands out of the surface that the pixel sees.
     bool standsOut(const TexelPlane& plane, int row, int column) const
     {
-        const double z = plane.depthAt(camera, row, column);
-        return z + spare(z) < at(row, column);
+        const double z = plane.distance / plane.slopeAt(camera, row, column);
+        return z > 0 && z + spare(z) < at(row, column);
     }
 };
 

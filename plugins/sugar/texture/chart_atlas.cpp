@@ -1,0 +1,315 @@
+#include "plugins/sugar/texture/chart_atlas.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include <fmt/format.h>
+
+#include "core/base/error.h"
+#include "plugins/sugar/mesh/mesh_parts.h"
+#include "plugins/sugar/mesh/mesh_topology.h"
+#include "plugins/sugar/mesh/mesh_vector.h"
+#include "plugins/sugar/texture/skyline.h"
+#include "plugins/sugar/texture/texel_owners.h"
+
+namespace vergence::sugar {
+
+namespace {
+
+using Flat = std::array<double, 2>;
+
+/// Triangles of one piece, and their corners in its plane.
+struct Chart {
+    std::vector<std::uint32_t> faces;
+    std::vector<std::array<Flat, 3>> corners; ///< of each face, world units; the least is (0, 0)
+    Flat size{};
+};
+
+Flat turned(const Flat& p, double angle)
+{
+    const double c = std::cos(angle), s = std::sin(angle);
+    return {c * p[0] + s * p[1], c * p[1] - s * p[0]};
+}
+
+/// The box around a piece that is turned by an angle.
+struct Bounds {
+    Flat low{HUGE_VAL, HUGE_VAL}, high{-HUGE_VAL, -HUGE_VAL};
+
+    Bounds(const Chart& chart, double angle)
+    {
+        const Flat x = turned({1, 0}, -angle), y = turned({0, 1}, -angle);
+        for (const auto& corners : chart.corners) {
+            for (const Flat& p : corners) {
+                const Flat q{x[0] * p[0] + x[1] * p[1], y[0] * p[0] + y[1] * p[1]};
+                for (std::size_t axis = 0; axis < 2; ++axis) {
+                    low[axis] = std::min(low[axis], q[axis]);
+                    high[axis] = std::max(high[axis], q[axis]);
+                }
+            }
+        }
+    }
+    Flat size() const { return {high[0] - low[0], high[1] - low[1]}; }
+};
+
+/// Grows pieces one after the other.
+class ChartGrowth {
+public:
+    ChartGrowth(const TriangleMesh& mesh, double leastCosine, double texelsPerUnit)
+        : m_mesh(mesh),
+          m_edges(edgesOf(mesh)),
+          m_leastCosine(leastCosine),
+          m_texelsPerUnit(texelsPerUnit),
+          m_isTaken(static_cast<std::size_t>(mesh.faces()), 0)
+    {
+    }
+
+    std::vector<Chart> all()
+    {
+        std::vector<Chart> charts;
+        for (std::uint32_t f = 0; f < m_isTaken.size(); ++f) {
+            while (!m_isTaken[f]) // a piece always keeps the triangle that it begins with
+                charts.push_back(chartFrom(f));
+        }
+        return charts;
+    }
+
+private:
+    Chart chartFrom(std::uint32_t seed)
+    {
+        const Point3 own = unit(faceVector(m_mesh, seed));
+        Point3 normal = unit(meanNormal(grown(seed, own)));
+        if (dot(normal, own) < m_leastCosine)
+            normal = own;
+        Chart chart;
+        chart.faces = grown(seed, normal);
+        flatten(chart, normal);
+        dropOverlaps(chart);
+        for (const std::uint32_t f : chart.faces)
+            m_isTaken[f] = 1;
+        moveToOrigin(chart);
+        return chart;
+    }
+
+    Point3 meanNormal(const std::vector<std::uint32_t>& faces) const
+    {
+        Point3 sum;
+        for (const std::uint32_t f : faces)
+            sum = sum + faceVector(m_mesh, f);
+        return sum;
+    }
+
+    /// Free triangles around `seed`, ring by ring, whose normals are near to `normal`.
+    std::vector<std::uint32_t> grown(std::uint32_t seed, const Point3& normal)
+    {
+        std::vector<std::uint32_t> faces{seed};
+        m_isTaken[seed] = 1;
+        for (std::size_t next = 0; next < faces.size(); ++next) {
+            for (std::size_t k = 0; k < 3; ++k) {
+                const std::uint32_t edge = m_edges.ofCorner[3 * std::size_t{faces[next]} + k];
+                for (const std::uint32_t corner : m_edges.corners.of(edge)) {
+                    const std::uint32_t f = corner / 3;
+                    if (m_isTaken[f] || dot(unit(faceVector(m_mesh, f)), normal) < m_leastCosine)
+                        continue;
+                    m_isTaken[f] = 1;
+                    faces.push_back(f);
+                }
+            }
+        }
+        for (const std::uint32_t f : faces)
+            m_isTaken[f] = 0;
+        return faces;
+    }
+
+    /// Corners along two axes across the normal, turned to the smallest bounding box.
+    void flatten(Chart& chart, const Point3& normal) const
+    {
+        const Point3 other = std::abs(normal.x) < 0.6 ? Point3{1, 0, 0} : Point3{0, 1, 0};
+        const Point3 right = unit(cross(other, normal)), up = cross(normal, right);
+        for (const std::uint32_t f : chart.faces) {
+            auto& corners = chart.corners.emplace_back();
+            for (std::size_t k = 0; k < 3; ++k) {
+                const Point3 p = vertexOf(m_mesh, m_mesh.triangle[3 * std::size_t{f} + k]);
+                corners[k] = {dot(p, right), dot(p, up)};
+            }
+        }
+        constexpr int kAngles = 18;
+        double best = 0, least = HUGE_VAL;
+        for (int i = 0; i < kAngles; ++i) {
+            const double angle = std::numbers::pi / 2 * i / kAngles;
+            const Flat size = Bounds(chart, angle).size();
+            if (size[0] * size[1] < least) {
+                least = size[0] * size[1];
+                best = angle;
+            }
+        }
+        for (auto& corners : chart.corners) {
+            for (Flat& p : corners)
+                p = turned(p, best);
+        }
+    }
+
+    /// Keeps the triangles that lie over none before them, judged at the centres of texels.
+    void dropOverlaps(Chart& chart) const
+    {
+        moveToOrigin(chart);
+        const auto columns = static_cast<std::size_t>(chart.size[0] * m_texelsPerUnit) + 2,
+                   rows = static_cast<std::size_t>(chart.size[1] * m_texelsPerUnit) + 2;
+        std::vector<std::uint8_t> isCovered(columns * rows, 0);
+        Chart kept;
+        for (std::size_t i = 0; i < chart.faces.size(); ++i) {
+            if (!cover(chart.corners[i], columns, isCovered))
+                continue;
+            kept.faces.push_back(chart.faces[i]);
+            kept.corners.push_back(chart.corners[i]);
+        }
+        chart = std::move(kept);
+    }
+
+    /// Marks the texels whose centres lie well inside, unless one is marked already.
+    bool cover(const std::array<Flat, 3>& corners, std::size_t columns,
+               std::vector<std::uint8_t>& isCovered) const
+    {
+        std::vector<std::size_t> own;
+        double low[2], high[2];
+        for (std::size_t axis = 0; axis < 2; ++axis) {
+            const auto [least, most] =
+                std::minmax({corners[0][axis], corners[1][axis], corners[2][axis]});
+            low[axis] = least * m_texelsPerUnit;
+            high[axis] = most * m_texelsPerUnit;
+        }
+        for (auto y = static_cast<std::size_t>(low[1]); static_cast<double>(y) < high[1]; ++y) {
+            for (auto x = static_cast<std::size_t>(low[0]); static_cast<double>(x) < high[0]; ++x) {
+                if (!isInside(corners, static_cast<double>(x) + 0.5, static_cast<double>(y) + 0.5))
+                    continue;
+                if (isCovered[y * columns + x])
+                    return false;
+                own.push_back(y * columns + x);
+            }
+        }
+        for (const std::size_t at : own)
+            isCovered[at] = 1;
+        return true;
+    }
+
+    /// Whether a place, in texels, is 0.1 texels or more inside; corners run counter-clockwise.
+    bool isInside(const std::array<Flat, 3>& corners, double x, double y) const
+    {
+        for (std::size_t k = 0; k < 3; ++k) {
+            const Flat &a = corners[k], &b = corners[(k + 1) % 3];
+            const double ex = b[0] - a[0], ey = b[1] - a[1];
+            const double distance =
+                ex * (y - a[1] * m_texelsPerUnit) - ey * (x - a[0] * m_texelsPerUnit);
+            if (distance < 0.1 * std::hypot(ex, ey))
+                return false;
+        }
+        return true;
+    }
+
+    static void moveToOrigin(Chart& chart)
+    {
+        const Bounds bounds(chart, 0);
+        for (auto& corners : chart.corners) {
+            for (Flat& p : corners)
+                p = {p[0] - bounds.low[0], p[1] - bounds.low[1]};
+        }
+        chart.size = bounds.size();
+    }
+
+    const TriangleMesh& m_mesh;
+    MeshEdges m_edges;
+    double m_leastCosine, m_texelsPerUnit;
+    std::vector<std::uint8_t> m_isTaken;
+};
+
+/// Boxes of the charts with their gutters.
+std::vector<PackedBox> boxesOf(const std::vector<Chart>& charts, double density, int gutter)
+{
+    std::vector<PackedBox> boxes;
+    for (const Chart& chart : charts) {
+        const auto side = [&](double length) {
+            return static_cast<int>(std::min(std::ceil(length * density), 1e8)) + 1 + gutter;
+        };
+        boxes.push_back({side(chart.size[0]), side(chart.size[1])});
+    }
+    return boxes;
+}
+
+/// The smallest side, up to the largest, that the boxes fit; 0 where there is none.
+int packedSide(std::vector<PackedBox>& boxes, int largest)
+{
+    constexpr double kFirst = 1.02, kMore = 1.03;
+    double area = 0;
+    for (const PackedBox& box : boxes)
+        area += static_cast<double>(box.width) * box.height;
+    if (area > static_cast<double>(largest) * largest)
+        return 0;
+    for (double side = kFirst * std::sqrt(area);; side = kMore * side + 1) {
+        const int tried = std::min(static_cast<int>(side), largest);
+        if (packUnderSkyline(boxes, tried))
+            return tried;
+        if (tried == largest)
+            return 0;
+    }
+}
+
+double totalArea(const TriangleMesh& mesh)
+{
+    double area = 0;
+    for (std::size_t f = 0; f < mesh.triangle.size() / 3; ++f)
+        area += norm(faceVector(mesh, f)) / 2;
+    return area;
+}
+
+} // namespace
+
+ChartAtlas chartAtlas(const TriangleMesh& mesh, const ChartSettings& settings)
+{
+    expectSound(mesh);
+    expects(settings.largestSide > 0 && settings.gutter >= 1 && settings.texelsPerUnit >= 0 &&
+                settings.deviationDegrees > 0 && settings.deviationDegrees < 90,
+            "chartAtlas: settings are out of range");
+    const double area = totalArea(mesh), side = settings.largestSide;
+    if (!(area > 0))
+        throw InputError("A mesh without area has no texture; reconstruct it again.");
+    ChartAtlas result;
+    const double most = side / std::sqrt(area);
+    result.texelsPerUnit =
+        settings.texelsPerUnit > 0 ? std::min(settings.texelsPerUnit, most) : most;
+    const double cosine = std::cos(settings.deviationDegrees * std::numbers::pi / 180);
+    const auto charts = ChartGrowth(mesh, cosine, result.texelsPerUnit).all();
+    result.charts = static_cast<Index>(charts.size());
+    constexpr double kFewer = 0.97, kLeast = 1e-3;
+    const double least = kLeast * result.texelsPerUnit;
+    std::vector<PackedBox> boxes;
+    for (;; result.texelsPerUnit *= kFewer) {
+        if (result.texelsPerUnit < least)
+            throw InputError(fmt::format("A texture of {} px a side cannot hold the {} pieces of "
+                                         "the mesh; allow a larger one or pack squares.",
+                                         settings.largestSide, charts.size()));
+        boxes = boxesOf(charts, result.texelsPerUnit, settings.gutter);
+        result.atlas.side = packedSide(boxes, settings.largestSide);
+        if (result.atlas.side > 0)
+            break;
+    }
+    result.atlas.uv.resize(static_cast<std::size_t>(6 * mesh.faces()));
+    const double scale = result.atlas.side;
+    for (std::size_t i = 0; i < charts.size(); ++i) {
+        const double left = boxes[i].x + 0.5 * (1 + settings.gutter),
+                     top = boxes[i].y + 0.5 * (1 + settings.gutter);
+        for (std::size_t n = 0; n < charts[i].faces.size(); ++n) {
+            for (std::size_t k = 0; k < 3; ++k) {
+                const Flat& p = charts[i].corners[n][k];
+                float* uv = result.atlas.uv.data() + 6 * std::size_t{charts[i].faces[n]} + 2 * k;
+                uv[0] = static_cast<float>((left + p[0] * result.texelsPerUnit) / scale);
+                uv[1] = static_cast<float>((top + p[1] * result.texelsPerUnit) / scale);
+            }
+            const TexelTriangle triangle(result.atlas, charts[i].faces[n]);
+            result.covered += std::abs(triangle.area) / 2 / (scale * scale);
+        }
+    }
+    return result;
+}
+
+} // namespace vergence::sugar

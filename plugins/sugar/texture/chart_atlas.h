@@ -1,0 +1,28 @@
+#pragma once
+
+#include "plugins/sugar/texture/square_packing.h"
+
+namespace vergence::sugar {
+
+struct ChartSettings {
+    int largestSide = 4096;       ///< texels
+    double texelsPerUnit = 0;     ///< per world unit; 0: as many as fill the largest side
+    int gutter = 4;               ///< texels between charts, at least 1
+    double deviationDegrees = 60; ///< of triangles' normals from that of their chart, below 90
+};
+
+struct ChartAtlas {
+    TextureAtlas atlas;
+    Index charts = 0;
+    double texelsPerUnit = 0; ///< what there was room for
+    double covered = 0;       ///< share of the texture's area inside triangles
+};
+
+/// Unfolds a mesh into connected pieces that keep their shape, for painting by hand. A piece is
+/// seen along its mean normal: no triangle turns over or shrinks below cos(deviation) in area, and
+/// one that would lie over another starts a piece of its own. Bounding boxes of pieces are packed
+/// by their height under a skyline. Throws InputError where the pieces do not fit.
+/// Source of the packing: A thousand ways to pack the bin (Jylänki, 2010), section 3.
+ChartAtlas chartAtlas(const TriangleMesh& mesh, const ChartSettings& settings = {});
+
+} // namespace vergence::sugar

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <vector>
+
+namespace vergence::sugar {
+
+/// A rectangle, and where it came to lie.
+struct PackedBox {
+    int width = 0, height = 0, x = 0, y = 0;
+};
+
+/// Places boxes, tall ones first, each as low as the skyline of those before it lets it. Returns
+/// false where they need more than `side` × `side`.
+bool packUnderSkyline(std::vector<PackedBox>& boxes, int side);
+
+} // namespace vergence::sugar
