@@ -88,8 +88,8 @@ struct Aligner::Impl {
     bool addDepthNormal(Stream& stream, const TrainingPicture& picture, double weight,
                         const std::function<bool()>& stopRequested, RasterImageGradients& image,
                         AlignmentReport& report);
-    void addTerms(Stream& stream, const TrainingPicture& picture, const RasterImages& images,
-                  AlignmentReport& report);
+    bool addTerms(Stream& stream, const TrainingPicture& picture, const RasterImages& images,
+                  const std::function<bool()>& stopRequested, AlignmentReport& report);
     void update(Stream& stream, const RasterImageGradients& image, AlignmentReport& report);
     void afterUpdate(Stream& stream, AlignmentReport& report);
     void prune(Stream& stream, AlignmentReport& report);
@@ -167,15 +167,17 @@ bool Aligner::Impl::addDepthNormal(Stream& stream, const TrainingPicture& pictur
     return true;
 }
 
-void Aligner::Impl::addTerms(Stream& stream, const TrainingPicture& picture,
-                             const RasterImages& images, AlignmentReport& report)
+/// Entropy and samples of the field; false where told to stop.
+bool Aligner::Impl::addTerms(Stream& stream, const TrainingPicture& picture,
+                             const RasterImages& images, const std::function<bool()>& stopRequested,
+                             AlignmentReport& report)
 {
     const Tensor visible = rasteriser.visibleList();
     if (hasEntropy())
         report.entropy =
             addOpacityEntropy(stream, state.gaussians, visible, settings.entropy, gradients);
     if (!hasSamples())
-        return;
+        return true;
     const double weight = schedule.samplesWeight(step);
     SampleSettings sampling;
     sampling.samples = settings.samples;
@@ -189,12 +191,14 @@ void Aligner::Impl::addTerms(Stream& stream, const TrainingPicture& picture,
     sampling.step = step;
     const SampledView view{visible, picture.camera, settings.near, images.depth,
                            images.transmittance};
-    const SampleValues values = samples.add(stream, state.gaussians, view, sampling, gradients);
+    const SampleValues values =
+        samples.add(stream, state.gaussians, view, sampling, gradients, stopRequested);
     report.samples = values.samples;
-    if (values.samples == 0)
-        return;
-    (sampling.isDistance ? report.sdf : report.density) = values.field;
-    report.betterNormal = values.normal;
+    if (values.samples > 0 && !values.isStopped) {
+        (sampling.isDistance ? report.sdf : report.density) = values.field;
+        report.betterNormal = values.normal;
+    }
+    return !values.isStopped;
 }
 
 void Aligner::Impl::update(Stream& stream, const RasterImageGradients& image,
@@ -273,7 +277,9 @@ void Aligner::start(Stream& stream, const GaussianCloud& cloud)
     Impl& impl = *m_impl;
     const AlignerSettings& settings = impl.settings;
     Gaussians gaussians = upload(stream, impl.device, cloud, cloud.count(), settings.shDegree);
-    if (settings.mip && gaussians.filter.isEmpty())
+    if (!settings.mip)
+        gaussians.filter = Tensor();
+    else if (gaussians.filter.isEmpty())
         gaussians.filter = Tensor::zeros(stream, impl.device, {cloud.count()});
     impl.take(stream, std::move(gaussians));
     impl.step = 0;
@@ -331,7 +337,8 @@ bool Aligner::step(Stream& stream, const std::function<bool()>& stopRequested,
         report.depthNormal =
             impl.depthNormal.evaluate(stream, picture.camera, images, dnWeight, image).mean;
     }
-    impl.addTerms(stream, picture, images, report);
+    if (!impl.addTerms(stream, picture, images, stopRequested, report))
+        return false;
     report.termSeconds = steadySeconds() - termStart;
     image.colour = impl.gradColour;
     impl.update(stream, image, report);

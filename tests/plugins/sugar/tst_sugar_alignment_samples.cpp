@@ -330,6 +330,22 @@ private Q_SLOTS:
         }
     }
 
+    void stoppedSamplesAddNothing()
+    {
+        const GaussianCloud cloud = sheetCloud(10);
+        Bed bed(makeCpuDevice(1), cloud);
+        const SampleValues stopped =
+            bed.samples.add(*bed.stream, bed.gaussians, bed.view(), settingsOf(500), bed.gradients,
+                            [] { return true; });
+        QVERIFY(stopped.isStopped);
+        for (const double g : bed.downloadedGradients())
+            QCOMPARE(g, 0.0);
+        QVERIFY(!bed.samples
+                     .add(*bed.stream, bed.gaussians, bed.view(), settingsOf(500), bed.gradients,
+                          [] { return false; })
+                     .isStopped);
+    }
+
     void badInputIsRefused()
     {
         const GaussianCloud cloud = sheetCloud(4);

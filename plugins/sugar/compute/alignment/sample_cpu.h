@@ -93,8 +93,9 @@ VERGENCE_HD void storeRecords(const FieldGradient<Vector>& gradient, int used, f
 struct SampleGroup {
     SampleTermArguments a;
 
-    void operator()(Index group) const
+    void operator()(Index number) const
     {
+        const Index group = a.firstGroup + number;
         const std::uint32_t first = a.starts[group], last = a.starts[group + 1];
         const std::uint32_t parentIndex = a.samples[a.order[first]].parent;
         const std::uint32_t* row = a.field.neighbours + static_cast<Index>(parentIndex) * a.field.k;
@@ -191,9 +192,11 @@ struct GroupValue {
 
 void sampleTermsBody(Stream& stream, const SampleTermArguments& a)
 {
-    forEach(stream, a.groups, SampleGroup{a}, 16);
+    const Index groups = a.lastGroup - a.firstGroup;
+    const float* values = a.values + 2 * a.firstGroup;
+    forEach(stream, groups, SampleGroup{a}, 16);
     for (int term = 0; term < 2; ++term)
-        a.sums[term] = reduceSum(stream, a.groups, GroupValue{a.values, term});
+        a.sums[term] += reduceSum(stream, groups, GroupValue{values, term});
 }
 
 void gatherRecordsBody(Stream& stream, const GatherRecordsArguments& p)

@@ -63,12 +63,12 @@ struct SampleTermArguments {
     float extent = 1;
     float factor = 0, normalFactor = 0; ///< of each sample
     float* values = nullptr;            ///< scratch: [count, 2]
-    double* sums = nullptr;             ///< on the host: of both terms; overwritten
+    double* sums = nullptr;             ///< on the host: of both terms; added to
     // On the CPU: samples of one parent together, and a record for each of its neighbours.
     const std::uint32_t* order = nullptr;  ///< [count] numbers of samples
     const std::uint32_t* starts = nullptr; ///< [groups + 1] first of each group
-    Index groups = 0;
-    float* records = nullptr; ///< [groups, valid, kRecordNumbers] overwritten
+    Index firstGroup = 0, lastGroup = 0;   ///< those of this call
+    float* records = nullptr;              ///< [groups, valid, kRecordNumbers] overwritten
     // On CUDA:
     GaussianPointers<float> gradients; ///< added to, without harmonics
 };

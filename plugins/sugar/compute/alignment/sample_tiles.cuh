@@ -75,7 +75,7 @@ void sampleTermsBody(Stream& stream, const SampleTermArguments& a)
 {
     forEach(stream, a.count, OneSample{a});
     for (int term = 0; term < 2; ++term)
-        a.sums[term] = reduceSum(stream, a.count, SampleValue{a.values, term});
+        a.sums[term] += reduceSum(stream, a.count, SampleValue{a.values, term});
 }
 
 } // namespace

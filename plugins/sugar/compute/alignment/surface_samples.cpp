@@ -1,5 +1,6 @@
 #include "plugins/sugar/compute/alignment/surface_samples.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "plugins/sugar/compute/alignment/grouping.h"
@@ -9,6 +10,9 @@
 namespace vergence::sugar {
 
 namespace {
+
+/// Groups of samples that are evaluated between two looks at the stop callback.
+constexpr Index kGroupsPerSlice = 8'192;
 
 const std::uint32_t* numbersOf(const Tensor& tensor)
 {
@@ -53,7 +57,8 @@ struct SurfaceSamples::Impl {
     FieldView field(const Gaussians& gaussians, const SampleSettings& settings) const;
     Index draw(Stream& stream, const FieldView& field, const SampledView& view,
                const SampleSettings& settings);
-    void evaluateByParent(Stream& stream, SampleTermArguments& a);
+    bool evaluateByParent(Stream& stream, SampleTermArguments& a,
+                          const std::function<bool()>& stop);
 };
 
 FieldView SurfaceSamples::Impl::field(const Gaussians& gaussians,
@@ -101,18 +106,25 @@ Index SurfaceSamples::Impl::draw(Stream& stream, const FieldView& field, const S
     return counted;
 }
 
-/// The CPU's way: records of gradients by parent, gathered by Gaussian.
-void SurfaceSamples::Impl::evaluateByParent(Stream& stream, SampleTermArguments& a)
+/// The CPU's way: records of gradients by parent, gathered by Gaussian. False where told to stop.
+bool SurfaceSamples::Impl::evaluateByParent(Stream& stream, SampleTermArguments& a,
+                                            const std::function<bool()>& stop)
 {
     const auto keys = static_cast<std::size_t>(count());
     byParent.build(static_cast<std::uint32_t>(a.count), keys, kNoParent,
                    [&](std::uint32_t i) { return a.samples[i].parent; });
-    a.groups = static_cast<Index>(byParent.groups());
+    const auto groups = static_cast<Index>(byParent.groups());
     a.order = byParent.items().data();
     a.starts = byParent.starts().data();
     a.records = static_cast<float*>(grown(
-        records, device, a.groups * valid * kRecordNumbers * static_cast<Index>(sizeof(float))));
-    sampleTerms(stream, a);
+        records, device, groups * valid * kRecordNumbers * static_cast<Index>(sizeof(float))));
+    for (Index first = 0; first < groups; first += kGroupsPerSlice) {
+        if (stop && stop())
+            return false;
+        a.firstGroup = first;
+        a.lastGroup = std::min(groups, first + kGroupsPerSlice);
+        sampleTerms(stream, a);
+    }
 
     recordOwners.clear();
     for (const std::uint32_t parent : byParent.keys()) {
@@ -130,6 +142,7 @@ void SurfaceSamples::Impl::evaluateByParent(Stream& stream, SampleTermArguments&
     gather.records = a.records;
     gather.gradients = a.gradients;
     gatherRecords(stream, gather);
+    return true;
 }
 
 SurfaceSamples::SurfaceSamples(std::shared_ptr<Device> device) : m_impl(std::make_unique<Impl>())
@@ -159,7 +172,7 @@ void SurfaceSamples::setNeighbours(Stream& stream, std::span<const std::uint32_t
 
 SampleValues SurfaceSamples::add(Stream& stream, const Gaussians& gaussians,
                                  const SampledView& view, const SampleSettings& settings,
-                                 GaussianArrays& gradients)
+                                 GaussianArrays& gradients, const std::function<bool()>& stop)
 {
     expects(gradients.capacity() == gaussians.value.capacity(),
             "SurfaceSamples: gradients of another number of Gaussians");
@@ -187,10 +200,12 @@ SampleValues SurfaceSamples::add(Stream& stream, const Gaussians& gaussians,
         grown(m_impl->values, m_impl->device, 2 * a.count * static_cast<Index>(sizeof(float))));
     a.sums = sums;
     a.gradients = shapePointers<float>(gradients);
-    if (m_impl->device->isCpu())
-        m_impl->evaluateByParent(stream, a);
-    else
+    if (!m_impl->device->isCpu()) {
         sampleTerms(stream, a);
+    } else if (!m_impl->evaluateByParent(stream, a, stop)) {
+        means.isStopped = true;
+        return means;
+    }
     means.field = sums[0] / counted;
     means.normal = sums[1] / counted;
     return means;

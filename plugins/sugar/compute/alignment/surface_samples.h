@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -35,6 +36,7 @@ struct SampleValues {
     double field = 0;  ///< |d − d̄|, or the error of the signed distance in tenths of the extent
     double normal = 0; ///< |n − Σ w n|²
     Index samples = 0;
+    bool isStopped = false; ///< nothing was evaluated, as `stop` said so
 };
 
 /// Terms of the loss that compare the density of Gaussians, at samples drawn about visible ones,
@@ -54,10 +56,12 @@ public:
                        int valid);
 
     /// Draws samples, evaluates both terms and adds their derivatives to position, logScale,
-    /// rotation and opacity of `gradients`. The Gaussians are those of the table. Waits for the
+    /// rotation and opacity of `gradients`. The Gaussians are those of the table. On the CPU `stop`
+    /// is asked at least every 100 ms; where it says so, gradients stay as they were. Waits for the
     /// stream.
     SampleValues add(Stream& stream, const Gaussians& gaussians, const SampledView& view,
-                     const SampleSettings& settings, GaussianArrays& gradients);
+                     const SampleSettings& settings, GaussianArrays& gradients,
+                     const std::function<bool()>& stop = {});
 
     std::size_t allocatedBytes() const;
 
