@@ -5,11 +5,10 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
-#include <queue>
-#include <tuple>
 #include <vector>
 
 #include "core/base/error.h"
+#include "plugins/sugar/mesh/collapse_queue.h"
 #include "plugins/sugar/mesh/mesh_parts.h"
 #include "plugins/sugar/mesh/mesh_topology.h"
 #include "plugins/sugar/mesh/quadric.h"
@@ -22,17 +21,6 @@ constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 constexpr double kPointWeight = 1e-4; ///< keeps vertices of flat regions among their own
 constexpr double kLeastAspect = 0.02; ///< thinner faces are not made out of better ones
 constexpr int kStopInterval = 4096;
-
-/// A pair of vertices in the queue, valid while neither has changed.
-struct Candidate {
-    double cost;
-    std::uint32_t a, b, stamp;
-
-    bool operator>(const Candidate& other) const
-    {
-        return std::tie(cost, a, b) > std::tie(other.cost, other.a, other.b);
-    }
-};
 
 /// Where two vertices meet, and what that costs.
 struct Meeting {
@@ -74,7 +62,7 @@ private:
     std::vector<std::uint8_t> m_isBoundary, m_isLocked;   ///< [V]
     std::vector<std::uint32_t> m_mark;                    ///< [V] sets of neighbours, by token
     std::uint32_t m_token = 0;
-    std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> m_queue;
+    CollapseQueue m_queue;
 
     void placeVertices();
     void linkCorners();
@@ -208,7 +196,7 @@ void Collapser::enqueue(std::uint32_t a, std::uint32_t b)
     if (a > b)
         std::swap(a, b);
     if (m_isLocked[a] == 0 && m_isLocked[b] == 0)
-        m_queue.push({meetingOf(a, b).cost, a, b, m_stamp[a] + m_stamp[b]});
+        m_queue.push({static_cast<float>(meetingOf(a, b).cost), a, b, m_stamp[a] + m_stamp[b]});
 }
 
 /// The link condition: vertices next to both ends are those of the faces at the edge, and there is
@@ -316,12 +304,10 @@ void Collapser::collapse(std::uint32_t a, std::uint32_t b, const Meeting& meetin
 bool Collapser::drainQueue(const std::function<bool()>& stop)
 {
     bool hasCollapsed = false;
-    for (int turn = 0; !m_queue.empty() && m_faces > m_settings.triangles; ++turn) {
+    for (int turn = 0; !m_queue.isEmpty() && m_faces > m_settings.triangles; ++turn) {
         if (turn % kStopInterval == 0 && stop && stop())
             return false;
-        const Candidate candidate = m_queue.top();
-        m_queue.pop();
-        const auto [cost, a, b, stamp] = candidate;
+        const auto [cost, a, b, stamp] = m_queue.pop();
         if (m_first[a] == kNone || m_first[b] == kNone || m_stamp[a] + m_stamp[b] != stamp)
             continue;
         const Meeting meeting = meetingOf(a, b);
@@ -337,7 +323,7 @@ bool Collapser::drainQueue(const std::function<bool()>& stop)
 void Collapser::run(const std::function<bool()>& stop)
 {
     do { // what was refused once may be possible after its surroundings have changed
-        m_queue = {};
+        m_queue.clear();
         for (std::uint32_t face = 0; face < m_isAlive.size(); ++face) {
             const std::uint32_t* v = verticesOf(face);
             for (int k = 0; m_isAlive[face] != 0 && k < 3; ++k) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -28,7 +29,8 @@ inline float exponentialOfNegative(float x)
 }
 
 /// The density along x(t) = origin + t · step for the neighbours of one Gaussian: each exponent is
-/// a quadratic function of t, found once.
+/// a quadratic function of t, −(c + a (t − m)²), found once. In this form rounding does not matter
+/// however thin the Gaussian is.
 class DensityAlongRay {
 public:
     DensityAlongRay(const DensityField& field, std::uint32_t of, const double* origin,
@@ -49,8 +51,9 @@ public:
                 linear += y * dy;
                 square += dy * dy;
             }
-            m_constant[i] = static_cast<float>(-0.5 * constant);
-            m_linear[i] = static_cast<float>(-linear);
+            const double middle = square > 0 ? -linear / square : 0;
+            m_middle[i] = static_cast<float>(middle);
+            m_constant[i] = static_cast<float>(-0.5 * std::max(0.0, constant + middle * linear));
             m_square[i] = static_cast<float>(-0.5 * square);
             m_opacity[i] = lobe.opacity;
             ++i;
@@ -62,10 +65,11 @@ public:
     {
         std::array<float, kLanes> sum{};
         for (std::size_t i = 0; i < m_lanes; i += kLanes) {
-            for (std::size_t k = 0; k < kLanes; ++k)
+            for (std::size_t k = 0; k < kLanes; ++k) {
+                const float away = t - m_middle[i + k];
                 sum[k] += m_opacity[i + k] *
-                          exponentialOfNegative(m_constant[i + k] +
-                                                t * (m_linear[i + k] + t * m_square[i + k]));
+                          exponentialOfNegative(m_constant[i + k] + m_square[i + k] * away * away);
+            }
         }
         float total = 0;
         for (const float part : sum)
@@ -77,7 +81,7 @@ private:
     static constexpr std::size_t kLanes = 8;
     static constexpr std::size_t kMost = (kMostFieldNeighbours + kLanes - 1) / kLanes * kLanes;
 
-    std::array<float, kMost> m_constant{}, m_linear{}, m_square{}, m_opacity{};
+    std::array<float, kMost> m_constant{}, m_middle{}, m_square{}, m_opacity{};
     std::size_t m_lanes = 0;
 };
 

@@ -1,9 +1,12 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include <QTest>
 
 #include "core/base/error.h"
+#include "core/compute/rng.h"
+#include "plugins/sugar/mesh/collapse_queue.h"
 #include "plugins/sugar/mesh/decimation.h"
 #include "plugins/sugar/mesh/mesh_cleaning.h"
 #include "plugins/sugar/mesh/mesh_quality.h"
@@ -29,6 +32,29 @@ DecimationSettings downTo(Index triangles)
 class TestSugarDecimation : public QObject {
     Q_OBJECT
 private Q_SLOTS:
+    void theQueueGivesTheCheapestFirst()
+    {
+        const Rng rng(2);
+        for (const std::uint32_t count : {1U, 2U, 5U, 6U, 33U, 1000U}) {
+            CollapseQueue queue;
+            std::vector<float> costs;
+            for (std::uint32_t i = 0; i < count; ++i) {
+                costs.push_back(static_cast<float>(rng.bits(i) % 100)); // many alike
+                queue.push({costs.back(), i, i + 1, 0});
+            }
+            std::sort(costs.begin(), costs.end());
+            std::vector<std::uint32_t> seen;
+            for (const float cost : costs) {
+                const CollapseCandidate candidate = queue.pop();
+                QCOMPARE(candidate.cost, cost);
+                seen.push_back(candidate.a);
+            }
+            QVERIFY(queue.isEmpty());
+            std::sort(seen.begin(), seen.end());
+            QVERIFY(std::adjacent_find(seen.begin(), seen.end()) == seen.end());
+        }
+    }
+
     void aSphereStaysASphere()
     {
         const TriangleMesh sphere = octahedralSphere(6); // 32,768

@@ -201,6 +201,36 @@ private Q_SLOTS:
         QCOMPARE(exponentialOfNegative(-1e8F), exponentialOfNegative(-87.0F));
     }
 
+    void theDensityAlongARayIsTheDensity_data()
+    {
+        QTest::addColumn<double>("thinner");
+        QTest::newRow("as they are") << 1.0;
+        QTest::newRow("a thousandth as thick") << 1e-3;
+        QTest::newRow("a millionth") << 1e-6;
+    }
+    void theDensityAlongARayIsTheDensity()
+    {
+        QFETCH(double, thinner);
+        GaussianCloud cloud = sphereCloud(300);
+        for (std::size_t i = 2; i < cloud.logScale.size(); i += 3)
+            cloud.logScale[i] += static_cast<float>(std::log(thinner));
+        const DensityField field(cloud, nearestNeighbours(cloud.position, kNeighbours));
+        for (int i = 0; i < 40; ++i) {
+            const Point3 p = fibonacciPoint(i, 40), d = 0.01 * fibonacciPoint(39 - i, 40, 1);
+            const double origin[3] = {p.x, p.y, p.z}, step[3] = {d.x, d.y, d.z};
+            const float at[3] = {static_cast<float>(p.x), static_cast<float>(p.y),
+                                 static_cast<float>(p.z)};
+            const std::uint32_t of = field.nearest(at);
+            const DensityAlongRay along(field, of, origin, step);
+            for (int m = -10; m <= 10; ++m) {
+                const double x[3] = {p.x + m * d.x, p.y + m * d.y, p.z + m * d.z};
+                const double exact = field.density(of, x);
+                QVERIFY(std::abs(static_cast<double>(along.at(static_cast<float>(m))) - exact) <
+                        2e-4 * std::max(exact, 0.01));
+            }
+        }
+    }
+
     void theFrontIsWhatGivesMost()
     {
         // Along the axis of a camera: a faint splat before a strong one, and one behind both.
