@@ -68,6 +68,53 @@ Issues checkRates(const C& c)
                                   c.ratePositionFinal, c.ratePosition))};
 }
 
+Issues checkGoal(const C& c)
+{
+    Issues issues;
+    const bool wantsSurface = c.goal != "gaussians";
+    if (wantsSurface && c.hasNoPictures())
+        issues.push_back(ruleError("goal", "A surface needs the pictures: name the scene of the "
+                                           "Gaussians, or set goal to gaussians."));
+    if (wantsSurface && c.iterations == 0 && c.gaussians.empty())
+        issues.push_back(ruleError("iterations",
+                                   "A surface needs Gaussians: train some, or name a file of "
+                                   "trained ones in gaussians."));
+    if (wantsSurface && c.alignSteps > 0 && c.regulariseFrom >= c.alignSteps)
+        issues.push_back(ruleWarning(
+            "regularise_from",
+            fmt::format("Nothing is regularised: regularise_from ({}) is not below align_steps "
+                        "({}).",
+                        c.regulariseFrom, c.alignSteps)));
+    std::error_code failure;
+    if (!c.reuseFrom.empty() && !std::filesystem::is_directory(c.reuseFrom / "stages", failure))
+        issues.push_back(ruleError(
+            "reuse_from", fmt::format("{} has no finished stages; name the folder of a run of "
+                                      "this lab.",
+                                      c.reuseFrom.string())));
+    return issues;
+}
+
+Issues checkBox(const C& c)
+{
+    if (c.box.empty())
+        return {};
+    if (c.box.size() != 6)
+        return {ruleError("box", "Give six numbers: smallest x y z, largest x y z.")};
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+        if (!(c.box[axis] < c.box[3 + axis]))
+            return {ruleError("box", fmt::format("The smallest {0} must be below the largest {0}.",
+                                                 "xyz"[axis]))};
+    }
+    return {};
+}
+
+Issues checkPerTriangle(const C& c)
+{
+    if (c.refinePerTriangle != 2 && c.refinePerTriangle != 5)
+        return {};
+    return {ruleError("refine_per_triangle", "Choose 1, 3, 4 or 6 Gaussians a triangle.")};
+}
+
 Issues checkFormats(const C& c)
 {
     static constexpr std::array kKnown{"ply", "splat", "spz"};
@@ -88,6 +135,9 @@ void addRules(SchemaBuilder<SugarConfig>& builder)
     builder.rule("paths", checkPaths);
     builder.rule("densification", checkDensification);
     builder.rule("rates", checkRates);
+    builder.rule("goal", checkGoal);
+    builder.rule("box", checkBox);
+    builder.rule("per_triangle", checkPerTriangle);
     builder.rule("formats", checkFormats);
 }
 

@@ -1,5 +1,6 @@
 #include "plugins/sugar/sugar_config.h"
 
+#include "plugins/sugar/config_groups.h"
 #include "plugins/sugar/config_rules.h"
 
 namespace vergence::sugar {
@@ -8,6 +9,26 @@ namespace {
 
 using C = SugarConfig;
 using Builder = SchemaBuilder<SugarConfig>;
+
+void addPipeline(Builder& b)
+{
+    b.group("pipeline");
+    b.add("goal", &C::goal)
+        .title("Up to")
+        .choices({"gaussians", "aligned", "mesh", "refined", "texture"})
+        .help("How far the run goes: 3D Gaussians from photographs, Gaussians aligned with the "
+              "surface, a mesh, Gaussians bound to its triangles, or a textured mesh.");
+    b.add("plan", &C::plan)
+        .choices({"as_set", "auto"})
+        .help("auto: sizes of pictures, numbers of Gaussians, samples, points and triangles and "
+              "lengths of training follow from the memory that is free on the device; what is set "
+              "here for them is not used.");
+    b.add("reuse_from", &C::reuseFrom)
+        .title("Reuse from")
+        .help("Folder of an earlier run. Its finished stages are taken over as long as everything "
+              "they depend on is the same; the first stage that differs, and all after it, run "
+              "again.");
+}
 
 void addData(Builder& b)
 {
@@ -153,9 +174,9 @@ void addDensification(Builder& b)
     b.group("density");
     b.add("densify", &C::densify)
         .title("Density control")
-        .choices({"mcmc", "classic", "absolute", "none"})
+        .choices({"mcmc", "classic", "absolute", "combined", "none"})
         .help("mcmc: relocates dead Gaussians and grows to the cap. classic: clones and splits by "
-              "mean gradients. absolute: by sums of absolute gradients.");
+              "mean gradients. absolute: by sums of absolute gradients. combined: by both.");
     b.add("densify_from", &C::densifyFrom).range(0, 10'000'000).unit("steps").help("First step.");
     b.add("densify_until", &C::densifyUntil).range(0, 10'000'000).unit("steps").help("Last step.");
     b.add("densify_every", &C::densifyEvery)
@@ -218,11 +239,16 @@ void addOutput(Builder& b)
 Builder builder()
 {
     Builder b("sugar");
+    addPipeline(b);
     addData(b);
     addTraining(b);
     addDensification(b);
     addEvaluation(b);
     addRates(b);
+    addAlignment(b);
+    addSurface(b);
+    addRefinement(b);
+    addTexture(b);
     addOutput(b);
     addRules(b);
     return b;

@@ -12,6 +12,9 @@ namespace vergence::sugar {
 /// Every parameter of the lab with its default. Specification, section 22.3.
 struct SugarConfig {
     std::uint64_t seed = 1;
+    std::string goal = "texture";    ///< the last stage: gaussians … texture
+    std::string plan = "as_set";     ///< or auto: sizes follow the device's memory
+    std::filesystem::path reuseFrom; ///< run whose stages may be taken over; empty: none
 
     std::filesystem::path scene;     ///< folder; empty: the built-in scene
     std::filesystem::path images;    ///< folder of the photographs; empty: where the scene says
@@ -48,6 +51,41 @@ struct SugarConfig {
     std::int64_t resetEvery = 3'000;
     std::int64_t cap = 1'000'000;
     bool revisedOpacity = false;
+
+    std::int64_t alignSteps = 8'000;
+    std::string alignMode = "dn_consistency";
+    double entropy = 0.1, alignPrune = 0.5;
+    std::int64_t regulariseFrom = 2'000, regulariseRamp = 200;
+    std::int64_t samples = 0; ///< 0: 250,000 on a GPU, 8,192 on the CPU
+    int regulariseEvery = 1;
+    double densityFactor = 0.2, normalFactor = 0.2;
+    int neighbours = 16;
+    std::int64_t neighboursEvery = 500;
+    double depthNormal = 0.05;
+    bool depthNormalHalf = false;
+    int depthNormalEvery = 1;
+    bool detachSamples = false, fieldFilter = true;
+
+    std::int64_t surfacePoints = 10'000'000;
+    double surfaceLevel = 0.3, surfaceScale = 1, outlierDeviations = 20;
+    std::string solver = "auto";
+    int poissonDepth = 10, gridDepth = 8;
+    bool meshBackground = true;
+    std::vector<double> box; ///< smallest and largest corner; empty: around the cameras
+    double meshQuantile = 0.1;
+    std::int64_t triangles = 1'000'000;
+    double trianglesBackground = 0.5; ///< share of `triangles`
+
+    int refinePerTriangle = 1;
+    std::int64_t refineSteps = 15'000;
+    double refineNormal = 0.1;
+    bool refineFixedOpacity = false;
+
+    int textureSquare = 10;
+    std::string textureSource = "diffuse";
+    bool textureRobust = true;
+    bool trimBorder = false, keepLargest = false;
+    int fillHoles = 0, smoothRounds = 0;
 
     std::vector<int> milestones = {5'000, 7'000, 10'000, 13'000, 15'000};
     std::vector<std::string> formats = {"ply"};

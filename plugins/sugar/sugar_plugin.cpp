@@ -1,6 +1,6 @@
 #include "plugins/sugar/sugar_plugin.h"
 
-#include "plugins/sugar/step_metrics.h"
+#include "plugins/sugar/pipeline/step_metrics.h"
 #include "plugins/sugar/sugar_run.h"
 
 namespace vergence::sugar {

@@ -1,17 +1,15 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "core/run/run.h"
-#include "plugins/sugar/sugar_config.h"
-#include "plugins/sugar/train/evaluation.h"
-#include "plugins/sugar/train/trainer.h"
+#include "plugins/sugar/pipeline/level_explorer.h"
+#include "plugins/sugar/pipeline/pipeline.h"
 #include "plugins/sugar/view/splat_viewer.h"
 
 namespace vergence::sugar {
 
-/// Trains Gaussians on the pictures of a scene; one step is one picture. With 0 iterations it only
+/// From the photographs of a scene to the goal of the configuration. With nothing to do it only
 /// shows what it starts from.
 class SugarRun final : public Run {
 public:
@@ -27,24 +25,13 @@ public:
     void view(RunContext& context, const ViewInput& input) override;
 
 private:
-    void readScene(RunContext& context);
-    void reportScene(RunContext& context) const;
-    void reportForecast(RunContext& context, Index startCount) const;
-    bool isTestDue() const;
-    /// False where a stop came first; the test is then still due.
-    bool test(RunContext& context);
-    void keepMilestone(RunContext& context);
-    void report(RunContext& context, const StepReport& report);
-    SplatSource viewSource() const;
+    SplatSource viewSource(RunContext& context) const;
+    void offerExplorer(RunContext& context);
 
     SugarConfig m_config;
-    std::shared_ptr<TrainingPictures> m_pictures;
-    std::vector<bool> m_isTest;
-    std::array<double, 3> m_origin{};
-    double m_extent = 1;
-    std::unique_ptr<Trainer> m_trainer;
-    std::vector<EvaluationResult> m_evaluations;
+    std::unique_ptr<Pipeline> m_pipeline;
     SplatViewer m_viewer;
+    std::unique_ptr<LevelExplorer> m_explorer; ///< once the run has its mesh
     bool m_isFinished = false;
 };
 

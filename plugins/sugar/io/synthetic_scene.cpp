@@ -123,7 +123,7 @@ Scene syntheticScene(const SyntheticSettings& settings)
 {
     expects(settings.width > 0 && settings.height > 0, "syntheticScene: a size above 0");
     Scene scene;
-    scene.kind = "built-in";
+    scene.kind = settings.gloss ? "built-in, glossy" : "built-in";
     addViews(scene, settings);
     const Camera camera = ringCamera(20, 0, settings);
     scene.cameras = {{1,

@@ -1,9 +1,5 @@
 #include "plugins/sugar/train/picture_source.h"
 
-#include <mutex>
-
-#include <fmt/format.h>
-
 #include "core/base/error.h"
 #include "plugins/sugar/io/synthetic_scene.h"
 
@@ -33,49 +29,6 @@ public:
 
 private:
     Photographs m_photographs;
-};
-
-class BuiltIn final : public PictureSource {
-public:
-    BuiltIn(const SyntheticSettings& settings)
-        : m_settings(settings),
-          m_scene(syntheticScene(settings))
-    {
-        for (const SourceView& view : m_scene.views)
-            m_cameras.push_back(
-                pinholeCamera(m_scene.cameras.at(static_cast<std::size_t>(view.camera)), view));
-        m_pictures.resize(m_cameras.size());
-    }
-
-    std::size_t count() const override { return m_cameras.size(); }
-    const std::string& name(std::size_t i) const override { return m_scene.views.at(i).name; }
-    const std::vector<Camera>& cameras() const override { return m_cameras; }
-    std::optional<bool> isTest(std::size_t i) const override { return m_scene.views.at(i).isTest; }
-    const Scene& scene() const override { return m_scene; }
-    const std::vector<SceneFinding>& findings() const override { return m_scene.findings; }
-
-    std::shared_ptr<const Photograph> get(std::size_t i) override
-    {
-        const std::lock_guard lock(m_mutex);
-        auto& picture = m_pictures.at(i);
-        if (!picture)
-            picture = std::make_shared<Photograph>(
-                Photograph{syntheticPicture(m_cameras[i], m_settings.gloss), {}});
-        return picture;
-    }
-
-    std::string fingerprint() const override
-    {
-        return fmt::format("built-in {}x{} gloss {} seed {}", m_settings.width, m_settings.height,
-                           m_settings.gloss ? 1 : 0, m_settings.seed);
-    }
-
-private:
-    SyntheticSettings m_settings;
-    Scene m_scene;
-    std::vector<Camera> m_cameras;
-    std::mutex m_mutex;
-    std::vector<std::shared_ptr<const Photograph>> m_pictures;
 };
 
 class NoPictures final : public PictureSource {
@@ -116,7 +69,8 @@ std::unique_ptr<PictureSource> photographedPictures(const std::filesystem::path&
 std::unique_ptr<PictureSource> builtInPictures(int width, int height, bool gloss,
                                                std::uint64_t seed)
 {
-    return std::make_unique<BuiltIn>(SyntheticSettings{width, height, gloss, seed});
+    return std::make_unique<Photographed>(syntheticScene({width, height, gloss, seed}),
+                                          PhotographSettings{});
 }
 
 std::unique_ptr<PictureSource> noPictures()

@@ -106,6 +106,14 @@ const GaussianArrays* Trainer::regularise(Stream& stream)
     return &m_regularised;
 }
 
+DensityStatistics Trainer::wantedStatistics() const
+{
+    DensityStatistics wanted = m_state.statistics;
+    if (m_settings.density.mode == DensitySettings::Mode::Classic)
+        wanted.absoluteGradient = {};
+    return wanted;
+}
+
 bool Trainer::step(Stream& stream, const std::function<bool()>& stopRequested, StepReport& report)
 {
     const double start = steadySeconds();
@@ -138,11 +146,12 @@ bool Trainer::step(Stream& stream, const std::function<bool()>& stopRequested, S
                                         "learning rates or check the poses.",
                                         step));
     const bool gathers = step < m_settings.schedule.densifyUntil && !isMcmc(m_settings);
+    DensityStatistics statistics = wantedStatistics();
     RasterImageGradients gradients;
     gradients.colour = m_gradColour;
     report.notFinite = m_rasteriser.backwardAndUpdate(
         stream, m_state.gaussians, gradients, regularise(stream), m_state.moment1, m_state.moment2,
-        adamAt(step), gathers ? &m_state.statistics : nullptr);
+        adamAt(step), gathers ? &statistics : nullptr);
     report.counts = m_rasteriser.counts();
     report.raster = m_rasteriser.seconds();
     if (static_cast<double>(report.notFinite) >

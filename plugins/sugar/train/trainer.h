@@ -19,11 +19,10 @@ struct TrainerSettings {
     DensitySettings density;
     LearningRates rates;
     bool mip = true;
-    bool keepsFilter = false;      ///< the 3D filter that the Gaussians came with stays
-    bool trainsOnAbsolute = false; ///< gathers the absolute statistic
-    double dssim = 0.2;            ///< weight of 1 − SSIM in the loss
-    double extent = 1;             ///< world units; all thresholds follow it
-    float near = 0.2F;             ///< world units
+    bool keepsFilter = false; ///< the 3D filter that the Gaussians came with stays
+    double dssim = 0.2;       ///< weight of 1 − SSIM in the loss
+    double extent = 1;        ///< world units; all thresholds follow it
+    float near = 0.2F;        ///< world units
     std::array<float, 3> background{0, 0, 0};
     bool randomBackground = false;               ///< another colour each step
     double mcmcOpacity = 0.01, mcmcScale = 0.01; ///< weights of mean opacity and scale, MCMC only
@@ -79,6 +78,8 @@ private:
     std::array<float, 3> backgroundAt(std::int64_t step) const;
     AdamStep adamAt(std::int64_t step) const;
     const GaussianArrays* regularise(Stream& stream);
+    /// What density control asks for; no absolute sums where it does not read them.
+    DensityStatistics wantedStatistics() const;
 
     std::shared_ptr<Device> m_device;
     TrainerSettings m_settings;

@@ -18,7 +18,7 @@ float opacityOf(float logit)
 }
 
 /// One number per Gaussian for the modes that show one.
-std::vector<float> scalarOf(Stream& stream, const TrainedGaussians& trained,
+std::vector<float> scalarOf(Stream& stream, const DensityStatistics* statistics,
                             const GaussianCloud& cloud, SplatMode mode)
 {
     const auto count = static_cast<std::size_t>(cloud.count());
@@ -27,9 +27,9 @@ std::vector<float> scalarOf(Stream& stream, const TrainedGaussians& trained,
         std::transform(cloud.opacity.begin(), cloud.opacity.end(), values.begin(), opacityOf);
     } else if (mode == SplatMode::FilterSize && !cloud.filter.empty()) {
         values = cloud.filter;
-    } else if (mode == SplatMode::Gradient && !trained.statistics.gradient.isEmpty()) {
-        const auto sum = trained.statistics.gradient.toHost<float>(stream);
-        const auto seen = trained.statistics.visible.toHost<float>(stream);
+    } else if (mode == SplatMode::Gradient && statistics) {
+        const auto sum = statistics->gradient.toHost<float>(stream);
+        const auto seen = statistics->visible.toHost<float>(stream);
         for (std::size_t i = 0; i < count; ++i)
             values[i] = seen[i] > 0 ? sum[i] / seen[i] : 0;
     }
@@ -84,12 +84,12 @@ bool DisplaySettings::isPlain() const
            mode != SplatMode::Centres && mode != SplatMode::Ellipsoids;
 }
 
-Gaussians displayed(Stream& stream, const TrainedGaussians& trained,
+Gaussians displayed(Stream& stream, const Gaussians& gaussians, const DensityStatistics* statistics,
                     const DisplaySettings& settings, double extent, ColourSpan* span)
 {
-    GaussianCloud cloud = download(stream, trained.gaussians);
+    GaussianCloud cloud = download(stream, gaussians);
     if (isPerGaussian(settings.mode)) {
-        const std::vector<float> values = scalarOf(stream, trained, cloud, settings.mode);
+        const std::vector<float> values = scalarOf(stream, statistics, cloud, settings.mode);
         const ColourSpan used = spanOf(values, settings.mode);
         colourBy(cloud, values, used);
         if (span)
@@ -109,7 +109,7 @@ Gaussians displayed(Stream& stream, const TrainedGaussians& trained,
         std::fill(cloud.logScale.begin(), cloud.logScale.end(), dot + grow);
         std::fill(cloud.filter.begin(), cloud.filter.end(), 0.0F);
     }
-    return upload(stream, trained.gaussians.device(), cloud, std::max<Index>(1, cloud.count()),
+    return upload(stream, gaussians.device(), cloud, std::max<Index>(1, cloud.count()),
                   cloud.degree);
 }
 

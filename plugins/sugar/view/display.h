@@ -18,7 +18,8 @@ struct DisplaySettings {
 };
 
 /// A copy made for showing. `span` gets the values that span the colours of per-Gaussian modes.
-Gaussians displayed(Stream& stream, const TrainedGaussians& trained,
+/// `statistics` may be null.
+Gaussians displayed(Stream& stream, const Gaussians& gaussians, const DensityStatistics* statistics,
                     const DisplaySettings& settings, double extent, ColourSpan* span = nullptr);
 
 } // namespace vergence::sugar

@@ -106,11 +106,11 @@ void SplatViewer::reset(const SplatSource& source)
 void SplatViewer::declare(RunContext& context, const SplatSource& source)
 {
     m_extent = source.extent;
-    m_degree = source.trained ? source.trained->gaussians.value.degree() : 3;
+    m_degree = source.gaussians ? source.gaussians->value.degree() : 3;
     const bool hasPictures = source.pictures && source.pictures->source().count() > 0;
     if (m_camera.empty() && hasPictures) {
         reset(source);
-    } else if (m_camera.empty() && source.trained) {
+    } else if (m_camera.empty() && source.gaussians) {
         const Camera camera = lookingAt({0, -3 * m_extent, 0}, {0, 0, 0}, {0, 0, 1}, 1, 1, 1);
         m_frame.radius = 3 * m_extent;
         m_camera = viewToWorld(camera);
@@ -171,6 +171,7 @@ void SplatViewer::declareControls(RunContext& context, const SplatSource& source
                         .minimum = {0},
                         .maximum = {2},
                         .value = {m_display.splatScale}});
+    controls.insert(controls.end(), source.further.begin(), source.further.end());
     context.declareControls(controls);
 }
 
@@ -312,9 +313,10 @@ std::vector<Frustum> SplatViewer::frusta(const SplatSource& source)
 const Gaussians& SplatViewer::shown(RunContext& context, const SplatSource& source)
 {
     if (m_display.isPlain())
-        return source.trained->gaussians;
+        return *source.gaussians;
     if (m_copyStep != source.step || !(m_copyFor == m_display) || m_copy.count == 0) {
-        m_copy = displayed(context.stream(), *source.trained, m_display, m_extent, &m_copySpan);
+        m_copy = displayed(context.stream(), *source.gaussians, source.statistics, m_display,
+                           m_extent, &m_copySpan);
         m_copyStep = source.step;
         m_copyFor = m_display;
     }
@@ -332,7 +334,7 @@ void SplatViewer::focus(RunContext& context, const SplatSource& source)
     RasterSettings settings = source.raster;
     settings.geometry = true;
     const RasterImages& images =
-        m_rasteriser->render(context.stream(), source.trained->gaussians, camera, settings);
+        m_rasteriser->render(context.stream(), *source.gaussians, camera, settings);
     const int x = std::clamp(static_cast<int>(at[0] * kSide), 0, kSide - 1);
     const int y = std::clamp(static_cast<int>(at[1] * height), 0, height - 1);
     const auto pixel = static_cast<std::size_t>(y) * kSide + static_cast<std::size_t>(x);
@@ -391,8 +393,8 @@ void SplatViewer::publishView(RunContext& context, const SplatSource& source)
     const TrainingPicture picture = source.pictures->get(context.stream(), view, 0);
     const auto photograph = source.pictures->photograph(view);
     const int width = picture.camera.width, height = picture.camera.height;
-    const RasterImages& images = m_rasteriser->render(context.stream(), source.trained->gaussians,
-                                                      picture.camera, source.raster);
+    const RasterImages& images =
+        m_rasteriser->render(context.stream(), *source.gaussians, picture.camera, source.raster);
     const std::vector<std::uint8_t> render =
         pixelsOf(context.stream(), images, picture.camera, SplatMode::Colour);
     const std::string meta = nlohmann::json{
@@ -413,10 +415,10 @@ void SplatViewer::publishView(RunContext& context, const SplatSource& source)
 
 void SplatViewer::publish(RunContext& context, const SplatSource& source)
 {
-    if (!source.trained || source.trained->count() == 0 || m_camera.empty())
+    if (!source.gaussians || source.gaussians->count == 0 || m_camera.empty())
         return;
     if (!m_rasteriser)
-        m_rasteriser = std::make_unique<Rasteriser>(source.trained->gaussians.device());
+        m_rasteriser = std::make_unique<Rasteriser>(source.gaussians->device());
     if (m_showsPhotographs && m_thumbnails.empty() && source.pictures)
         makeThumbnails(source);
     if (wants("splats"))

@@ -17,13 +17,15 @@ namespace vergence::sugar {
 
 /// What can be looked at just now.
 struct SplatSource {
-    const TrainedGaussians* trained = nullptr;
-    std::int64_t step = 0; ///< the Gaussians change with it
+    const Gaussians* gaussians = nullptr;
+    const DensityStatistics* statistics = nullptr; ///< may be null: no gradient to show
+    std::int64_t step = 0;                         ///< the Gaussians change with it
     RasterSettings raster;
     double extent = 1;
     TrainingPictures* pictures = nullptr; ///< may be null: a file without a scene
     const std::vector<bool>* isTest = nullptr;
-    bool isTraining = false; ///< previews are then small, so that training goes on
+    std::vector<ViewControl> further; ///< controls beside the viewer's own
+    bool isTraining = false;          ///< previews are then small, so that training goes on
 };
 
 /// Keeps what the viewer chose and publishes the pictures that follow from it: the splats from a

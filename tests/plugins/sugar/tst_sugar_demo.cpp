@@ -5,7 +5,11 @@
 #include "core/artifact/checkpoint.h"
 #include "core/base/clock.h"
 #include "core/base/file.h"
+#include "core/compute/rng.h"
+#include "plugins/sugar/io/mesh_obj.h"
 #include "plugins/sugar/io/synthetic_scene.h"
+#include "plugins/sugar/io/synthetic_surfaces.h"
+#include "plugins/sugar/spatial/point_tree.h"
 #include "tests/app/cli/cli_bench.h"
 #include "tests/support/golden.h"
 #include "tests/support/run_bench.h"
@@ -24,10 +28,52 @@ class TestSugarDemo : public test::CliBench {
         return nlohmann::json::parse(text).back();
     }
 
+    /// Mean distance of triangles' centres from the true surface, and of points of the true surface
+    /// from the nearest centre or vertex, metres, where |x|, |y| < 1.
+    static std::pair<double, double> distances(const sugar::TriangleMesh& mesh)
+    {
+        const auto isInside = [](const float* p) {
+            return std::abs(p[0]) < 1 && std::abs(p[1]) < 1;
+        };
+        std::vector<float> points = mesh.position;
+        double toTruth = 0;
+        int counted = 0;
+        for (std::size_t f = 0; f < mesh.triangle.size(); f += 3) {
+            float centre[3] = {};
+            for (std::size_t corner = 0; corner < 3; ++corner) {
+                for (std::size_t i = 0; i < 3; ++i)
+                    centre[i] += mesh.position[3 * mesh.triangle[f + corner] + i] / 3;
+            }
+            points.insert(points.end(), centre, centre + 3);
+            if (!isInside(centre))
+                continue;
+            toTruth += sugar::syntheticDistance({centre[0], centre[1], centre[2]});
+            ++counted;
+        }
+        const sugar::PointTree<float> tree(points);
+        const Rng rng(1, 1);
+        double fromTruth = 0;
+        int seen = 0;
+        for (std::uint64_t i = 0; i < 4'000; ++i) {
+            const auto hit = sugar::syntheticSurfacePoint(
+                rng.uniform(3 * i), rng.uniform(3 * i + 1), rng.uniform(3 * i + 2));
+            const float p[3] = {static_cast<float>(hit.point[0]), static_cast<float>(hit.point[1]),
+                                static_cast<float>(hit.point[2])};
+            if (!isInside(p))
+                continue;
+            std::uint32_t index = 0;
+            double squared = 0;
+            tree.nearest(p, 1, {&index, 1}, {&squared, 1});
+            fromTruth += std::sqrt(squared);
+            ++seen;
+        }
+        return {toTruth / std::max(1, counted), fromTruth / std::max(1, seen)};
+    }
+
 private Q_SLOTS:
     void initTestCase() { makeHome(); }
 
-    /// 17.23, without the mesh: 24 dB is the gate of the specification.
+    /// 17.23: 24 dB, 5,000 triangles in one part and 0.02 m are the gates of the specification.
     void demoReachesItsQuality()
     {
         const double start = steadySeconds();
@@ -39,39 +85,57 @@ private Q_SLOTS:
         QVERIFY2(psnr >= 24, "held-out PSNR of the demo");
         QVERIFY(std::filesystem::exists(folderOf("demo").root / "exports/demo.zip"));
         QVERIFY(std::filesystem::exists(folderOf("demo").artifacts() / "turntable.gif"));
+        QVERIFY(std::filesystem::exists(folderOf("demo").artifacts() / "mesh/textured.glb"));
+        const sugar::TexturedMesh painted =
+            sugar::readObj(folderOf("demo").artifacts() / "mesh/textured.obj");
+        QVERIFY2(painted.mesh.faces() >= 5'000, "triangles of the demo");
+        QVERIFY(!painted.texture.pixels.empty());
+        const auto [toTruth, fromTruth] = distances(painted.mesh);
+        qInfo("Mesh to truth %.4f m, truth to mesh %.4f m.", toTruth, fromTruth);
+        QVERIFY2(toTruth < 0.02, "mean distance of the mesh from the true surface");
+        QVERIFY2(fromTruth < 0.03, "mean distance of the true surface from the mesh");
     }
 
     /// A worker that dies without a word goes on from its checkpoint to the same numbers.
+    void killedWorkerGoesOnToTheSameNumbers_data()
+    {
+        QTest::addColumn<int>("checkpoint"); ///< dies once this step was saved
+        QTest::newRow("while learning") << 40;
+        QTest::newRow("while aligning") << 280;
+        QTest::newRow("while refining") << 440;
+    }
     void killedWorkerGoesOnToTheSameNumbers()
     {
-        const QStringList arguments{"run",
-                                    "sugar",
-                                    "--preset",
-                                    "demo",
-                                    "--device",
-                                    "cpu",
-                                    "--set",
-                                    "iterations=240",
-                                    "--set",
-                                    "turntable_frames=0",
-                                    "--checkpoint-steps",
-                                    "40",
-                                    "--run-dir"};
-        const test::Outcome whole = patiently(arguments + QStringList{path("whole")});
-        QVERIFY2(whole.code == 0, qPrintable(whole.err));
-        auto process = start(arguments + QStringList{path("killed")});
-        QTRY_VERIFY_WITH_TIMEOUT(!listCheckpoints(folderOf("killed")).empty() ||
-                                     process->state() == QProcess::NotRunning,
+        QFETCH(int, checkpoint);
+        QStringList arguments{"run", "sugar", "--preset", "demo", "--device", "cpu"};
+        for (const char* assignment : {"iterations=240", "align_steps=120", "regularise_from=30",
+                                       "refine_steps=120", "turntable_frames=0"})
+            arguments += {"--set", assignment};
+        arguments += {"--checkpoint-steps", "40", "--run-dir"};
+        if (!std::filesystem::exists(folderOf("whole").root)) {
+            const test::Outcome whole = patiently(arguments + QStringList{path("whole")});
+            QVERIFY2(whole.code == 0, qPrintable(whole.err));
+        }
+        const QString name = QString("killed %1").arg(checkpoint);
+        auto process = start(arguments + QStringList{path(name)});
+        const auto isSaved = [&] {
+            const auto saved = listCheckpoints(folderOf(name));
+            return !saved.empty() &&
+                   std::stoi(saved.back().filename().string().substr(5)) >= checkpoint;
+        };
+        QTRY_VERIFY_WITH_TIMEOUT(isSaved() || process->state() == QProcess::NotRunning,
                                  test::kWaitMilliseconds);
         QCOMPARE(process->state(), QProcess::Running);
         process->kill();
         process->waitForFinished();
-        const test::Outcome rest = patiently({"run", path("killed"), "--resume"});
+        const test::Outcome rest = patiently({"run", path(name), "--resume"});
         QVERIFY2(rest.code == 0, qPrintable(rest.err));
-        QCOMPARE(lastTest("killed").at("psnr").get<double>(),
+        QCOMPARE(lastTest(name).at("psnr").get<double>(),
                  lastTest("whole").at("psnr").get<double>());
-        QVERIFY(readFile(folderOf("killed").artifacts() / "gaussians.ply") ==
-                readFile(folderOf("whole").artifacts() / "gaussians.ply"));
+        for (const char* file : {"gaussians.ply", "refined/gaussians.ply", "mesh/textured.obj"})
+            QVERIFY2(readFile(folderOf(name).artifacts() / file) ==
+                         readFile(folderOf("whole").artifacts() / file),
+                     file);
     }
 
     /// Photographs, where they are at hand: a few steps at an eighth of the size.

@@ -16,10 +16,10 @@ using vergence::test::timelessNumbers;
 namespace {
 
 const std::vector<std::string> kTiny{
-    "built_in_width=64",  "built_in_height=48",  "iterations=60",   "sh_degree=1",
-    "sh_every=20",        "densify=\"classic\"", "densify_from=10", "densify_until=50",
-    "densify_every=10",   "reset_every=0",       "eval_every=20",   "cap=4000",
-    "turntable_frames=4", "turntable_size=64",   "milestones=[20]"};
+    "goal=gaussians",   "built_in_width=64",  "built_in_height=48",  "iterations=60",
+    "sh_degree=1",      "sh_every=20",        "densify=\"classic\"", "densify_from=10",
+    "densify_until=50", "densify_every=10",   "reset_every=0",       "eval_every=20",
+    "cap=4000",         "turntable_frames=4", "turntable_size=64",   "milestones=[20]"};
 
 std::string bytesOf(const RunFolder& folder, const std::string& artifact)
 {
@@ -78,6 +78,7 @@ private Q_SLOTS:
         QTest::newRow("classic, stop between rounds") << "classic" << true << 25;
         QTest::newRow("classic, stop at a round and test") << "classic" << false << 40;
         QTest::newRow("absolute") << "absolute" << true << 33;
+        QTest::newRow("combined") << "combined" << true << 27;
         QTest::newRow("mcmc") << "mcmc" << true << 31;
     }
     void resumedRunIsTheSame()
@@ -152,7 +153,8 @@ private Q_SLOTS:
         const std::string file = folder.filePath("a.ply").toStdString();
         writeFileAtomic(file, std::string_view("ply\n"));
         QVERIFY(!m_bench.build({"gaussians=" + file, "iterations=10"}).config);
-        QVERIFY(m_bench.build({"gaussians=" + file, "iterations=0"}).config.has_value());
+        QVERIFY(m_bench.build({"gaussians=" + file, "iterations=0", "goal=gaussians"})
+                    .config.has_value());
     }
 
     void unknownHeldOutPictureIsNamed()

@@ -14,6 +14,9 @@ namespace vergence::sugar {
 std::unique_ptr<PictureSource> picturesOf(const SugarConfig& config);
 /// Which pictures are held out: those named, those of the scene's own split, or every n-th.
 std::vector<bool> heldOut(const SugarConfig& config, const PictureSource& pictures);
+/// World units; what `near` says, or what follows from the extent.
+float nearPlane(const SugarConfig& config, double extent);
+std::array<float, 3> backgroundOf(const SugarConfig& config);
 TrainerSettings trainerSettings(const SugarConfig& config, double extent,
                                 const GaussianCloud& start);
 /// 1.1 · the distance of the farthest Gaussian of the middle 90 % from their centre.

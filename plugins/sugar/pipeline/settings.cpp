@@ -1,4 +1,4 @@
-#include "plugins/sugar/settings.h"
+#include "plugins/sugar/pipeline/settings.h"
 
 #include <algorithm>
 #include <set>
@@ -17,18 +17,6 @@ namespace {
 
 constexpr double kMcmcOpacity = 0.5, kMcmcScale = 0.1; ///< of the first Gaussians
 constexpr Index kSparseAbove = 1'000'000;
-
-std::array<float, 3> backgroundOf(const SugarConfig& config)
-{
-    if (config.background == "white")
-        return {1, 1, 1};
-    if (config.background == "grey")
-        return {0.5F, 0.5F, 0.5F};
-    if (config.background == "auto" && config.isBuiltIn())
-        return {static_cast<float>(kSyntheticSky[0]), static_cast<float>(kSyntheticSky[1]),
-                static_cast<float>(kSyntheticSky[2])};
-    return {0, 0, 0};
-}
 
 ScheduleSettings scheduleOf(const SugarConfig& config)
 {
@@ -49,6 +37,7 @@ DensitySettings densityOf(const SugarConfig& config)
     DensitySettings s;
     s.mode = config.densify == "mcmc"       ? DensitySettings::Mode::Mcmc
              : config.densify == "absolute" ? DensitySettings::Mode::Absolute
+             : config.densify == "combined" ? DensitySettings::Mode::Combined
                                             : DensitySettings::Mode::Classic;
     s.gradient = config.densifyGradient;
     s.absoluteGradient = config.densifyAbsolute;
@@ -113,6 +102,24 @@ std::vector<bool> heldOut(const SugarConfig& config, const PictureSource& pictur
     return result;
 }
 
+std::array<float, 3> backgroundOf(const SugarConfig& config)
+{
+    if (config.background == "white")
+        return {1, 1, 1};
+    if (config.background == "grey")
+        return {0.5F, 0.5F, 0.5F};
+    if (config.background == "auto" && config.isBuiltIn())
+        return {static_cast<float>(kSyntheticSky[0]), static_cast<float>(kSyntheticSky[1]),
+                static_cast<float>(kSyntheticSky[2])};
+    return {0, 0, 0};
+}
+
+float nearPlane(const SugarConfig& config, double extent)
+{
+    return static_cast<float>(config.nearPlane > 0 ? config.nearPlane
+                                                   : std::min(0.2, 0.02 * extent));
+}
+
 TrainerSettings trainerSettings(const SugarConfig& config, double extent,
                                 const GaussianCloud& start)
 {
@@ -128,8 +135,7 @@ TrainerSettings trainerSettings(const SugarConfig& config, double extent,
         s.mip = !start.filter.empty();
     s.dssim = config.dssim;
     s.extent = extent;
-    s.near =
-        static_cast<float>(config.nearPlane > 0 ? config.nearPlane : std::min(0.2, 0.02 * extent));
+    s.near = nearPlane(config, extent);
     s.background = backgroundOf(config);
     s.randomBackground = config.background == "random";
     s.sparseAdam =

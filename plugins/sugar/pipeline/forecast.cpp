@@ -1,4 +1,4 @@
-#include "plugins/sugar/forecast.h"
+#include "plugins/sugar/pipeline/forecast.h"
 
 #include <algorithm>
 
@@ -27,6 +27,11 @@ MemoryForecast memoryForecast(const SugarConfig& config, const PictureSource& pi
     }
     question.instances = expectedInstances(question.gaussians, question.width, question.height);
     question.photographs = static_cast<Index>(pictures.count());
+    if (config.goal != "gaussians" && config.alignSteps > 0) {
+        question.neighbours = config.neighbours;
+        question.geometry = true;
+        question.separateGradients = true;
+    }
     return isCpu ? hostMemory(question, true) : deviceMemory(question);
 }
 

@@ -1,4 +1,4 @@
-#include "plugins/sugar/results.h"
+#include "plugins/sugar/pipeline/results.h"
 
 #include <algorithm>
 #include <cmath>
@@ -27,10 +27,10 @@ Image imageOf(const std::vector<std::uint8_t>& rgba, int width, int height)
     return image;
 }
 
-Image rendered(Stream& stream, Rasteriser& rasteriser, const Trainer& trainer, const Camera& camera)
+Image rendered(Stream& stream, Rasteriser& rasteriser, const SplatSource& shown,
+               const Camera& camera)
 {
-    const RasterImages& images =
-        rasteriser.render(stream, trainer.gaussians(), camera, trainer.rasterSettings());
+    const RasterImages& images = rasteriser.render(stream, *shown.gaussians, camera, shown.raster);
     return imageOf(pixelsOf(stream, images, camera, SplatMode::Colour), camera.width,
                    camera.height);
 }
@@ -53,38 +53,41 @@ std::string folderName(const std::string& name)
     return folder;
 }
 
-void moveBack(GaussianCloud& cloud, const std::array<double, 3>& origin)
+void moveBack(std::vector<float>& position, const std::array<double, 3>& origin)
 {
-    for (std::size_t i = 0; i < cloud.position.size(); ++i)
-        cloud.position[i] = static_cast<float>(cloud.position[i] + origin[i % 3]);
+    for (std::size_t i = 0; i < position.size(); ++i)
+        position[i] = static_cast<float>(position[i] + origin[i % 3]);
 }
 
 } // namespace
 
-void writeGaussians(RunContext& context, const Trainer& trainer, const SugarConfig& config,
-                    const std::array<double, 3>& origin, const std::string& folder)
+void writeGaussians(RunContext& context, GaussianCloud cloud, const Workspace& workspace,
+                    const std::string& folder)
 {
-    GaussianCloud cloud = download(context.stream(), trainer.gaussians());
-    moveBack(cloud, origin);
-    for (const std::string& format : config.formats) {
+    moveBack(cloud.position, workspace.origin);
+    for (const std::string& format : workspace.config.formats) {
         const std::string name = folder + "gaussians." + format;
         const auto path = context.artifacts().pathFor(name);
         if (format == "ply")
             writeGaussianPly(path, cloud,
-                             {.degree = cloud.degree, .bakeFilter = config.bakeFilter});
+                             {.degree = cloud.degree, .bakeFilter = workspace.config.bakeFilter});
         else if (format == "spz")
             writeSpz(path, cloud);
         else
             writeSplat(path, cloud);
-        context.artifacts().add(
-            name, "gaussians",
-            fmt::format("{} Gaussians after step {}", cloud.count(), trainer.stepsDone()));
+        context.artifacts().add(name, "gaussians", fmt::format("{} Gaussians", cloud.count()));
     }
 }
 
-void writeCameras(RunContext& context, const PictureSource& pictures,
-                  const std::vector<bool>& isTest, const std::array<double, 3>& origin)
+void moveBack(TriangleMesh& mesh, const std::array<double, 3>& origin)
 {
+    moveBack(mesh.position, origin);
+}
+
+void writeCameras(RunContext& context, const Workspace& workspace)
+{
+    const PictureSource& pictures = workspace.pictures->source();
+    const auto& origin = workspace.origin;
     if (pictures.count() == 0)
         return;
     nlohmann::json all = nlohmann::json::array();
@@ -106,7 +109,7 @@ void writeCameras(RunContext& context, const PictureSource& pictures,
              {"fy", camera.fy},
              {"cx", camera.cx},
              {"cy", camera.cy},
-             {"held_out", static_cast<bool>(isTest[i])}});
+             {"held_out", static_cast<bool>(workspace.isTest[i])}});
     }
     context.artifacts().writeText("cameras.json", all.dump(1), "cameras", "Cameras");
 }
@@ -123,15 +126,34 @@ void writeEvaluations(RunContext& context, const std::vector<EvaluationResult>& 
                                   "Last test, worst picture first");
 }
 
-void writeTestPictures(RunContext& context, const Trainer& trainer, TrainingPictures& pictures,
-                       const std::vector<bool>& isTest)
+void writeReport(RunContext& context, const Workspace& workspace, const nlohmann::json& stages)
 {
+    const PictureSource& pictures = workspace.pictures->source();
+    nlohmann::json report{{"stages", stages},
+                          {"scene",
+                           {{"kind", pictures.scene().kind},
+                            {"pictures", pictures.count()},
+                            {"points", pictures.scene().points.size()},
+                            {"extent", workspace.extent}}},
+                          {"changed_settings", context.config().asFlags()},
+                          {"gaussians", workspace.gaussians.count()},
+                          {"triangles", workspace.mesh.faces()}};
+    if (!workspace.evaluations.empty())
+        report["test"] = toJson(workspace.evaluations.back());
+    context.artifacts().writeText("report.json", report.dump(1), "report", "What the run did");
+}
+
+void writeTestPictures(RunContext& context, const Workspace& workspace, const SplatSource& shown)
+{
+    if (!shown.gaussians)
+        return;
     Rasteriser rasteriser(context.device());
-    for (std::size_t i = 0; i < isTest.size() && !context.stopRequested(); ++i) {
-        if (!isTest[i])
+    TrainingPictures& pictures = *workspace.pictures;
+    for (std::size_t i = 0; i < workspace.isTest.size() && !context.stopRequested(); ++i) {
+        if (!workspace.isTest[i])
             continue;
         const TrainingPicture picture = pictures.get(context.stream(), i, 0);
-        const Image render = rendered(context.stream(), rasteriser, trainer, picture.camera);
+        const Image render = rendered(context.stream(), rasteriser, shown, picture.camera);
         const auto photo = pictures.photograph(i);
         const std::string folder = "test/" + folderName(pictures.source().name(i)) + "/";
         context.artifacts().writePng(folder + "render.png", render, "render");
@@ -142,10 +164,11 @@ void writeTestPictures(RunContext& context, const Trainer& trainer, TrainingPict
     }
 }
 
-void writeTurntable(RunContext& context, const Trainer& trainer, const SugarConfig& config,
-                    const PictureSource& pictures)
+void writeTurntable(RunContext& context, const Workspace& workspace, const SplatSource& shown)
 {
-    if (config.turntableFrames == 0 || pictures.count() == 0)
+    const SugarConfig& config = workspace.config;
+    const PictureSource& pictures = workspace.pictures->source();
+    if (config.turntableFrames == 0 || pictures.count() == 0 || !shown.gaussians)
         return;
     const SceneFrame scene = sceneFrame(pictures.cameras());
     const Camera& like = pictures.cameras().front();
@@ -160,7 +183,7 @@ void writeTurntable(RunContext& context, const Trainer& trainer, const SugarConf
             return;
         const Camera camera =
             turntableCamera(scene, i, config.turntableFrames, like.fy * scale, width, height);
-        frames.push_back(rendered(context.stream(), rasteriser, trainer, camera));
+        frames.push_back(rendered(context.stream(), rasteriser, shown, camera));
         context.artifacts().writePng(fmt::format("turntable/frame-{:03}.png", i), frames.back(),
                                      "turntable");
     }

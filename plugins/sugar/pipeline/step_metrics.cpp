@@ -1,4 +1,4 @@
-#include "plugins/sugar/step_metrics.h"
+#include "plugins/sugar/pipeline/step_metrics.h"
 
 #include <algorithm>
 #include <cmath>
@@ -37,6 +37,19 @@ std::vector<MetricDecl> sugarMetrics()
     return {{"train/loss", "Loss", "", Better::Lower, false},
             {"train/l1", "L1", "", Better::Lower, false},
             {"train/dssim", "1 − SSIM", "", Better::Lower, false},
+            {"align/loss", "Photometric loss", "", Better::Lower, false},
+            {"align/l1", "L1", "", Better::Lower, false},
+            {"align/dssim", "1 − SSIM", "", Better::Lower, false},
+            {"align/entropy", "Entropy of opacities", "", Better::Lower, false},
+            {"align/density", "Density against that of flat Gaussians", "", Better::Lower, false},
+            {"align/sdf", "Distance against rendered depth", "", Better::Lower, false},
+            {"align/better_normal", "Normals against neighbours", "", Better::Lower, false},
+            {"align/depth_normal", "Normals against depth", "", Better::Lower, false},
+            {"surface/points", "Surface points", "", Better::Neither, false},
+            {"refine/loss", "Loss", "", Better::Lower, false},
+            {"refine/l1", "L1", "", Better::Lower, false},
+            {"refine/dssim", "1 − SSIM", "", Better::Lower, false},
+            {"refine/normal", "Normals of neighbouring triangles", "", Better::Lower, false},
             {"test/psnr", "Held-out PSNR", "dB", Better::Higher, true},
             {"test/ssim", "Held-out SSIM", "", Better::Higher, false},
             {"test/l1", "Held-out L1", "", Better::Lower, false},
@@ -64,6 +77,40 @@ void recordStep(RunContext& context, const StepReport& report, Index count)
     context.record("time/render_ms", (r.project + r.sort + r.blend) * 1e3);
     context.record("time/loss_ms", report.lossSeconds * 1e3);
     context.record("time/backward_ms", (r.blendBackward + r.gaussianBackward) * 1e3);
+    if (report.seconds > 0)
+        context.record("speed/steps_per_s", 1 / report.seconds);
+}
+
+void recordAlignment(RunContext& context, const AlignmentReport& report, Index count)
+{
+    context.record("align/loss", report.value.loss);
+    context.record("align/l1", report.value.l1);
+    context.record("align/dssim", 1 - report.value.ssim);
+    // Terms that a step does not evaluate leave gaps.
+    const auto term = [&](const char* name, const std::optional<double>& value) {
+        if (value)
+            context.record(name, *value);
+    };
+    term("align/entropy", report.entropy);
+    term("align/density", report.density);
+    term("align/sdf", report.sdf);
+    term("align/better_normal", report.betterNormal);
+    term("align/depth_normal", report.depthNormal);
+    context.record("gaussians/count", static_cast<double>(count));
+    context.record("gaussians/visible", static_cast<double>(report.counts.visible));
+    context.record("time/step_ms", report.seconds * 1e3);
+    if (report.seconds > 0)
+        context.record("speed/steps_per_s", 1 / report.seconds);
+}
+
+void recordRefinement(RunContext& context, const RefineReport& report)
+{
+    context.record("refine/loss", report.loss);
+    context.record("refine/l1", report.value.l1);
+    context.record("refine/dssim", 1 - report.value.ssim);
+    context.record("refine/normal", report.normal);
+    context.record("gaussians/visible", static_cast<double>(report.counts.visible));
+    context.record("time/step_ms", report.seconds * 1e3);
     if (report.seconds > 0)
         context.record("speed/steps_per_s", 1 / report.seconds);
 }

@@ -1,0 +1,71 @@
+#include "plugins/sugar/pipeline/ingest.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/base/log.h"
+#include "plugins/sugar/io/gaussian_files.h"
+#include "plugins/sugar/pipeline/plan.h"
+#include "plugins/sugar/pipeline/settings.h"
+#include "plugins/sugar/train/recentred.h"
+
+namespace vergence::sugar {
+
+namespace {
+
+void reportScene(RunContext& context, const Workspace& workspace)
+{
+    const PictureSource& pictures = workspace.pictures->source();
+    const auto tests = std::count(workspace.isTest.begin(), workspace.isTest.end(), true);
+    const Camera& first = pictures.cameras().front();
+    nlohmann::json rows = nlohmann::json::array();
+    const auto add = [&](const char* name, const std::string& value) {
+        rows.push_back({name, value});
+    };
+    add("scene", pictures.scene().kind);
+    add("pictures", fmt::format("{}, of them {} held out", pictures.count(), tests));
+    add("size of the first", fmt::format("{} × {} px", first.width, first.height));
+    add("lenses", fmt::format("{}", pictures.scene().cameras.size()));
+    add("points", fmt::format("{}", pictures.scene().points.size()));
+    add("extent of the cameras", fmt::format("{:.4g}", workspace.extent));
+    context.table(
+        {{"id", "data"}, {"title", "Data"}, {"columns", {"figure", "value"}}, {"rows", rows}});
+}
+
+void reportFindings(RunContext& context, const PictureSource& pictures)
+{
+    for (const SceneFinding& finding : pictures.findings()) {
+        if (finding.severity == SceneFinding::Severity::Warning)
+            context.warn("E-DATA", finding.sentence);
+        else
+            log("sugar").info("{}", finding.sentence);
+    }
+}
+
+} // namespace
+
+Workspace ingested(RunContext& context, const SugarConfig& config)
+{
+    Workspace workspace;
+    workspace.config = planned(context, config);
+    std::shared_ptr<PictureSource> pictures = picturesOf(workspace.config);
+    workspace.origin = originOf(*pictures);
+    workspace.isTest = heldOut(workspace.config, *pictures);
+    workspace.pictures = std::make_shared<TrainingPictures>(pictures, context.device());
+    if (const auto learnt = workspace.learntCameras(); !learnt.empty())
+        workspace.extent = sceneExtent(learnt, pictures->scene().points);
+    else if (config.hasNoPictures())
+        workspace.extent = cloudExtent(readGaussians(config.gaussians));
+    reportFindings(context, *pictures);
+    context.note("scene", {{"kind", pictures->scene().kind},
+                           {"root", pictures->scene().root.string()},
+                           {"fingerprint", pictures->fingerprint()},
+                           {"extent", workspace.extent}});
+    if (pictures->count() > 0)
+        reportScene(context, workspace);
+    return workspace;
+}
+
+} // namespace vergence::sugar

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "core/run/run_context.h"
+#include "plugins/sugar/pipeline/workspace.h"
+
+namespace vergence::sugar {
+
+/// S0 to S2: reads the scene, chooses what is held out and measures the extent. Findings become
+/// warnings of the run. Sizes follow the plan where it is automatic. Throws InputError.
+Workspace ingested(RunContext& context, const SugarConfig& config);
+
+} // namespace vergence::sugar

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/artifact/checkpoint.h"
+#include "plugins/sugar/compute/gaussians.h"
+#include "plugins/sugar/mesh/triangle_mesh.h"
+#include "plugins/sugar/surface/surface_points.h"
+
+namespace vergence::sugar {
+
+// Results of stages as named tensors, and back. Reading throws InputError where one is missing or
+// sizes do not agree.
+
+std::vector<HostTensor> packCloud(const GaussianCloud& cloud);
+GaussianCloud unpackCloud(const SafetensorsFile& file);
+
+std::vector<HostTensor> packPoints(const SurfacePoints& points);
+SurfacePoints unpackPoints(const SafetensorsFile& file);
+
+/// Names begin with `prefix`.
+std::vector<HostTensor> packMesh(const TriangleMesh& mesh, const std::string& prefix = "mesh.");
+TriangleMesh unpackMesh(const SafetensorsFile& file, const std::string& prefix = "mesh.");
+
+std::vector<HostTensor> packTextured(const TexturedMesh& textured);
+TexturedMesh unpackTextured(const SafetensorsFile& file);
+
+/// The tensors of a checkpoint as a file has them.
+SafetensorsFile tensorsOf(const Checkpoint& checkpoint);
+/// Reads numbers of a checkpoint by name.
+std::function<std::vector<float>(const std::string&)> readerOf(const Checkpoint& checkpoint);
+
+/// Adds named tensors ({name, tensor}) to a checkpoint. Waits for the stream.
+template <class Named>
+void packTensors(Stream& stream, const std::vector<Named>& all, Checkpoint& checkpoint)
+{
+    for (const Named& named : all) {
+        const std::vector<float> values = named.tensor.template toHost<float>(stream);
+        checkpoint.tensors.push_back(
+            HostTensor::from<float>(named.name, named.tensor.shape(), values));
+    }
+}
+
+} // namespace vergence::sugar

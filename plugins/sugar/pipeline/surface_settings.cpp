@@ -1,0 +1,160 @@
+#include "plugins/sugar/pipeline/surface_settings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "core/base/log.h"
+#include "plugins/sugar/pipeline/settings.h"
+#include "plugins/sugar/surface/poisson.h"
+
+namespace vergence::sugar {
+
+namespace {
+
+constexpr Index kSamplesCpu = 8'192, kSamplesGpu = 250'000;
+constexpr Index kFewGaussians = 1'000;
+
+LearningRates ratesOf(const SugarConfig& config)
+{
+    return {config.ratePosition, config.ratePositionFinal, config.rateShDc,    config.rateShRest,
+            config.rateOpacity,  config.rateScale,         config.rateRotation};
+}
+
+template <class T>
+std::vector<T> rows(const std::vector<T>& values, const std::vector<std::size_t>& kept,
+                    std::size_t width)
+{
+    std::vector<T> result;
+    if (values.empty())
+        return result;
+    result.reserve(kept.size() * width);
+    for (const std::size_t row : kept)
+        result.insert(result.end(), values.begin() + static_cast<std::ptrdiff_t>(row * width),
+                      values.begin() + static_cast<std::ptrdiff_t>((row + 1) * width));
+    return result;
+}
+
+} // namespace
+
+AlignerSettings alignerSettings(const Workspace& workspace, bool isCpu)
+{
+    const SugarConfig& c = workspace.config;
+    AlignerSettings s;
+    s.mode = c.alignMode == "density" ? AlignerSettings::Mode::Density
+             : c.alignMode == "sdf"   ? AlignerSettings::Mode::Sdf
+                                      : AlignerSettings::Mode::DepthNormal;
+    s.schedule.steps = c.alignSteps;
+    s.schedule.phase1 = c.regulariseFrom;
+    s.schedule.ramp = c.regulariseRamp;
+    s.schedule.every = c.regulariseEvery;
+    s.schedule.knnEvery = c.neighboursEvery;
+    s.schedule.dnEvery = c.depthNormalEvery;
+    s.entropy = c.entropy;
+    s.pruneOpacity = c.alignPrune;
+    s.samples = c.samples > 0 ? c.samples : isCpu ? kSamplesCpu : kSamplesGpu;
+    s.factor = c.densityFactor;
+    s.normalFactor = c.normalFactor;
+    s.knn = c.neighbours;
+    s.dnFactor = c.depthNormal;
+    s.dnHalf = c.depthNormalHalf;
+    s.detachSamples = c.detachSamples;
+    s.useFilter = c.fieldFilter;
+    const LearningRates alignment = s.rates;
+    s.rates = ratesOf(c);
+    s.rates.position = alignment.position;
+    s.rates.positionFinal = alignment.positionFinal;
+    s.mip = !workspace.gaussians.filter.empty();
+    s.dssim = c.dssim;
+    s.extent = workspace.extent;
+    s.near = nearPlane(c, workspace.extent);
+    s.background = backgroundOf(c);
+    s.shDegree = workspace.gaussians.degree;
+    s.seed = c.seed;
+    return s;
+}
+
+RefinerSettings refinerSettings(const Workspace& workspace)
+{
+    const SugarConfig& c = workspace.config;
+    RefinerSettings s;
+    s.steps = c.refineSteps;
+    s.perTriangle = c.refinePerTriangle;
+    s.normalWeight = c.refineNormal;
+    s.fixedOpacity = c.refineFixedOpacity;
+    s.rates = ratesOf(c);
+    s.extent = workspace.extent;
+    if (!c.box.empty()) {
+        const SceneBox box = sceneBox(workspace);
+        s.boxRadius = std::hypot(box.halfSize[0], box.halfSize[1], box.halfSize[2]);
+    }
+    s.near = nearPlane(c, workspace.extent);
+    s.background = backgroundOf(c);
+    s.dssim = c.dssim;
+    s.degree = c.shDegree;
+    s.seed = c.seed;
+    return s;
+}
+
+std::string solverOf(const SugarConfig& config)
+{
+    std::string reason;
+    if (config.solver == "poisson" && !hasPoisson(&reason))
+        throw InputError("Poisson reconstruction cannot run here: " + reason +
+                         " Choose tsdf or density as solver.");
+    if (config.solver != "auto")
+        return config.solver;
+    return hasPoisson() ? "poisson" : "tsdf";
+}
+
+SceneBox sceneBox(const Workspace& workspace)
+{
+    const std::vector<double>& box = workspace.config.box;
+    if (box.empty())
+        return boxAround(workspace.learntCameras(), workspace.extent,
+                         workspace.config.meshBackground);
+    SceneBox result;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+        result.centre[axis] = (box[axis] + box[3 + axis]) / 2 - workspace.origin[axis];
+        result.halfSize[axis] = (box[3 + axis] - box[axis]) / 2;
+    }
+    if (!workspace.config.meshBackground)
+        result.reach = 1;
+    return result;
+}
+
+double leastArea(double extent)
+{
+    return 1e-12 * extent * extent;
+}
+
+GaussianCloud withoutFaint(const GaussianCloud& cloud, double opacity)
+{
+    const auto logit = static_cast<float>(std::log(opacity / (1 - opacity)));
+    std::vector<std::size_t> kept;
+    for (std::size_t i = 0; i < cloud.opacity.size(); ++i) {
+        if (opacity <= 0 || cloud.opacity[i] > logit)
+            kept.push_back(i);
+    }
+    if (static_cast<Index>(kept.size()) < kFewGaussians)
+        return cloud;
+    GaussianCloud result;
+    result.degree = cloud.degree;
+    result.position = rows(cloud.position, kept, 3);
+    result.logScale = rows(cloud.logScale, kept, 3);
+    result.rotation = rows(cloud.rotation, kept, 4);
+    result.opacity = rows(cloud.opacity, kept, 1);
+    result.shDc = rows(cloud.shDc, kept, 3);
+    result.shRest =
+        rows(cloud.shRest, kept, 3 * static_cast<std::size_t>(restCoefficients(cloud.degree)));
+    result.filter = rows(cloud.filter, kept, 1);
+    return result;
+}
+
+GlbAxes glbAxes(const Workspace& workspace)
+{
+    const bool isColmap = workspace.pictures->source().scene().kind.starts_with("COLMAP");
+    return isColmap ? GlbAxes::YDown : GlbAxes::ZUp;
+}
+
+} // namespace vergence::sugar

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+
+#include "plugins/sugar/io/mesh_glb.h"
+#include "plugins/sugar/pipeline/workspace.h"
+#include "plugins/sugar/refine/refiner.h"
+#include "plugins/sugar/surface/scene_box.h"
+#include "plugins/sugar/train/aligner.h"
+
+namespace vergence::sugar {
+
+// From configuration and workspace to what the stages after the first Gaussians want.
+
+/// Least standard deviation that Gaussians on triangles have for density at borders, in extents.
+inline constexpr double kLeastScale = 1e-3;
+
+AlignerSettings alignerSettings(const Workspace& workspace, bool isCpu);
+RefinerSettings refinerSettings(const Workspace& workspace);
+/// "poisson", "tsdf" or "density"; `auto` is decided.
+std::string solverOf(const SugarConfig& config);
+/// The user's box in the recentred world, or a cube about the mean camera.
+SceneBox sceneBox(const Workspace& workspace);
+/// Triangles of a smaller area count as none: 1e-12 squared extents.
+double leastArea(double extent);
+/// Gaussians above an opacity; all of them where fewer than 1,000 are.
+GaussianCloud withoutFaint(const GaussianCloud& cloud, double opacity);
+/// COLMAP worlds have y downwards, others z upwards.
+GlbAxes glbAxes(const Workspace& workspace);
+
+} // namespace vergence::sugar

@@ -1,0 +1,369 @@
+#include <limits>
+#include <set>
+#include <thread>
+
+#include <QTemporaryDir>
+#include <QTest>
+
+#include "core/artifact/checkpoint.h"
+#include "plugins/sugar/io/mesh_ply.h"
+#include "plugins/sugar/pipeline/align_stage.h"
+#include "plugins/sugar/pipeline/forecast.h"
+#include "plugins/sugar/pipeline/mesh_stage.h"
+#include "plugins/sugar/pipeline/packing.h"
+#include "plugins/sugar/pipeline/plan.h"
+#include "plugins/sugar/pipeline/points_stage.h"
+#include "plugins/sugar/pipeline/refine_stage.h"
+#include "plugins/sugar/pipeline/settings.h"
+#include "plugins/sugar/pipeline/texture_stage.h"
+#include "plugins/sugar/pipeline/train_stage.h"
+#include "plugins/sugar/sugar_run.h"
+#include "tests/support/run_bench.h"
+#include "tests/support/thrown.h"
+
+using namespace vergence;
+using namespace vergence::sugar;
+using vergence::test::RunOutcome;
+using vergence::test::timelessNumbers;
+
+namespace {
+
+/// All stages in a few seconds: 200 + 40 + 25 + 29 + 12 + 49 steps.
+const std::vector<std::string> kTiny{"built_in_width=64",
+                                     "built_in_height=48",
+                                     "iterations=200",
+                                     "sh_degree=1",
+                                     "sh_every=50",
+                                     "densify=\"classic\"",
+                                     "densify_from=20",
+                                     "densify_until=150",
+                                     "densify_every=20",
+                                     "reset_every=0",
+                                     "cap=6000",
+                                     "eval_every=0",
+                                     "align_steps=40",
+                                     "regularise_from=10",
+                                     "regularise_ramp=5",
+                                     "samples=256",
+                                     "neighbours_every=10",
+                                     "surface_points=8000",
+                                     "solver=\"tsdf\"",
+                                     "grid_depth=5",
+                                     "triangles=1500",
+                                     "refine_steps=12",
+                                     "texture_square=4",
+                                     "turntable_frames=0",
+                                     "milestones=[]",
+                                     "align_prune=0.3",
+                                     "mesh_background=false"};
+constexpr int kSteps = 200 + 40 + 25 + 29 + 12 + 49;
+
+const char* const kResults[] = {"gaussians.ply",         "aligned/gaussians.ply",
+                                "surface/points.ply",    "mesh/coarse.ply",
+                                "refined/gaussians.ply", "mesh/refined.ply",
+                                "mesh/textured.obj",     "mesh/textured.png",
+                                "mesh/textured.glb",     "refined/binding.safetensors"};
+
+/// A run that waits before one of its steps until it is told to stop.
+class WaitingRun final : public Run {
+public:
+    WaitingRun(const Config& config, std::int64_t waitsAt)
+        : m_run(readSugarConfig(config)),
+          m_waitsAt(waitsAt)
+    {
+    }
+
+    void prepare(RunContext& context) override { m_run.prepare(context); }
+    StepOutcome step(RunContext& context) override
+    {
+        if (context.step() != m_waitsAt)
+            return m_run.step(context);
+        while (!context.stopRequested())
+            std::this_thread::yield();
+        return StepOutcome::Interrupted;
+    }
+    std::int64_t totalSteps() const override { return m_run.totalSteps(); }
+    void save(RunContext& context, Checkpoint& checkpoint) override
+    {
+        m_run.save(context, checkpoint);
+    }
+    void load(RunContext& context, const Checkpoint& checkpoint) override
+    {
+        m_run.load(context, checkpoint);
+    }
+    void finish(RunContext& context) override { m_run.finish(context); }
+
+private:
+    SugarRun m_run;
+    std::int64_t m_waitsAt;
+};
+
+} // namespace
+
+/// From pictures to a textured mesh, stopped, resumed and continued.
+class TestSugarPipeline : public QObject {
+    Q_OBJECT
+
+    QTemporaryDir m_temporary;
+    test::RunBench m_bench{
+        m_temporary.path().toStdString(), sugarSchema(),
+        [this](const Config& config) { return std::make_unique<WaitingRun>(config, m_waitsAt); }};
+    std::int64_t m_waitsAt = -1; ///< step that runs wait before; −1: they do not
+    std::optional<RunFolder> m_whole;
+
+    Config configOf(const std::vector<std::string>& more = {})
+    {
+        std::vector<std::string> all = kTiny;
+        all.insert(all.end(), more.begin(), more.end());
+        auto result = m_bench.build(all);
+        for (const auto& issue : result.issues)
+            qInfo("%s", issue.text().c_str());
+        return std::move(*result.config);
+    }
+
+    static std::string bytesOf(const RunFolder& folder, const std::string& artifact)
+    {
+        return readFile(folder.artifacts() / artifact);
+    }
+
+    /// Rows of the last table of stages: stage → state.
+    static std::map<std::string, std::string> stagesOf(const RunOutcome& outcome)
+    {
+        std::map<std::string, std::string> states;
+        for (const auto& message : outcome.messages) {
+            if (message.at("type") != "table" || message.at("table").at("id") != "stages")
+                continue;
+            for (const auto& row : message.at("table").at("rows"))
+                states[row[0].get<std::string>().substr(0, 2)] = row[1].get<std::string>();
+        }
+        return states;
+    }
+
+private Q_SLOTS:
+    void initTestCase()
+    {
+        m_whole = m_bench.newFolder();
+        const RunOutcome outcome = m_bench.run(*m_whole, configOf());
+        QVERIFY2(outcome.code == ExitCode::Success, outcome.problems().c_str());
+        for (const auto& [stage, state] : stagesOf(outcome))
+            QVERIFY2(state == "done", (stage + " " + state).c_str());
+    }
+
+    void everyResultIsThere()
+    {
+        for (const char* file : kResults)
+            QVERIFY2(std::filesystem::exists(m_whole->artifacts() / file), file);
+        const TriangleMesh mesh = readMeshPly(m_whole->artifacts() / "mesh/refined.ply");
+        QVERIFY2(mesh.faces() > 300 && mesh.faces() <= 1500,
+                 qPrintable(QString::number(mesh.faces())));
+        QVERIFY(!mesh.colour.empty());
+        const auto numbers = timelessNumbers(*m_whole);
+        QCOMPARE(numbers.at("train/loss").size(), std::size_t(200));
+        QCOMPARE(numbers.at("align/loss").size(), std::size_t(40));
+        QCOMPARE(numbers.at("refine/loss").size(), std::size_t(12));
+        QCOMPARE(numbers.at("test/psnr").size(), std::size_t(3)); // where S3, S4 and S7 end
+    }
+
+    /// Inside every stage and at its end.
+    void stoppedRunsEndTheSame_data()
+    {
+        QTest::addColumn<int>("stopAt");
+        QTest::newRow("in the training") << 120;
+        QTest::newRow("training done") << 200;
+        QTest::newRow("alignment, entropy") << 205;
+        QTest::newRow("alignment, regularised") << 225;
+        QTest::newRow("alignment done") << 240;
+        QTest::newRow("surface points") << 250;
+        QTest::newRow("outliers left") << 264;
+        QTest::newRow("surface points done") << 265;
+        QTest::newRow("fusing") << 270;
+        QTest::newRow("a surface found") << 290;
+        QTest::newRow("reduced") << 292;
+        QTest::newRow("mesh done") << 294;
+        QTest::newRow("refining") << 300;
+        QTest::newRow("refinement done") << 306;
+        QTest::newRow("painting") << 330;
+        QTest::newRow("last picture") << kSteps - 1;
+    }
+    void stoppedRunsEndTheSame()
+    {
+        QFETCH(int, stopAt);
+        const RunFolder parts = m_bench.newFolder();
+        m_waitsAt = stopAt;
+        const RunOutcome first =
+            m_bench.run(parts, configOf(), false, [&](RunController& controller) {
+                if (controller.step() >= stopAt)
+                    controller.requestStop();
+            });
+        m_waitsAt = -1;
+        QCOMPARE(first.state, RunState::Stopped);
+        const RunOutcome second = m_bench.run(parts, configOf(), true);
+        QVERIFY2(second.code == ExitCode::Success, second.problems().c_str());
+        QCOMPARE(timelessNumbers(parts), timelessNumbers(*m_whole));
+        for (const char* file : kResults)
+            QVERIFY2(bytesOf(parts, file) == bytesOf(*m_whole, file), file);
+    }
+
+    /// Change one setting, and what does not depend on it is taken over.
+    void onlyStaleStagesRunAgain_data()
+    {
+        QTest::addColumn<QString>("change");
+        QTest::addColumn<QString>("firstStale");
+        QTest::newRow("nothing") << ""
+                                 << "";
+        QTest::newRow("texture") << "texture_square=5"
+                                 << "S8";
+        QTest::newRow("refinement") << "refine_normal=0.2"
+                                    << "S7";
+        QTest::newRow("triangles") << "triangles=900"
+                                   << "S6";
+        QTest::newRow("output only") << "turntable_size=100"
+                                     << "";
+    }
+    void onlyStaleStagesRunAgain()
+    {
+        QFETCH(QString, change);
+        QFETCH(QString, firstStale);
+        const RunFolder folder = m_bench.newFolder();
+        std::vector<std::string> more{"reuse_from=" + m_whole->root.string()};
+        if (!change.isEmpty())
+            more.push_back(change.toStdString());
+        const RunOutcome outcome = m_bench.run(folder, configOf(more));
+        QVERIFY2(outcome.code == ExitCode::Success, outcome.problems().c_str());
+        for (const auto& [stage, state] : stagesOf(outcome)) {
+            const bool isStale = !firstStale.isEmpty() && stage >= firstStale.toStdString();
+            const std::string wanted = stage == "S0" || isStale ? "done" : "reused";
+            QVERIFY2(state == wanted, (stage + " " + state).c_str());
+        }
+        if (change.isEmpty())
+            QVERIFY(readFile(folder.root / "stages/S8/result.safetensors") ==
+                    readFile(m_whole->root / "stages/S8/result.safetensors"));
+    }
+
+    void goalEndsTheRun()
+    {
+        const RunFolder folder = m_bench.newFolder();
+        const RunOutcome outcome =
+            m_bench.run(folder, configOf({"goal=aligned", "reuse_from=" + m_whole->root.string()}));
+        QVERIFY2(outcome.code == ExitCode::Success, outcome.problems().c_str());
+        QCOMPARE(stagesOf(outcome).size(), std::size_t(3)); // S0, S3, S4
+        QVERIFY(!std::filesystem::exists(folder.artifacts() / "mesh"));
+    }
+
+    /// The richest plan that fits is taken and kept.
+    void automaticPlanIsShownAndKept()
+    {
+        const RunFolder folder = m_bench.newFolder();
+        const Config config = configOf({"plan=auto"});
+        const auto stopAtOnce = [](RunController& controller) {
+            if (controller.step() >= 1)
+                controller.requestStop();
+        };
+        for (const bool resumes : {false, true}) {
+            const RunOutcome outcome = m_bench.run(folder, config, resumes, stopAtOnce);
+            QCOMPARE(outcome.state, RunState::Stopped);
+            std::vector<std::string> verdicts;
+            for (const auto& message : outcome.messages) {
+                if (message.at("type") == "table" && message.at("table").at("id") == "plan") {
+                    for (const auto& row : message.at("table").at("rows"))
+                        verdicts.push_back(row[2].get<std::string>());
+                }
+            }
+            QCOMPARE(verdicts.size(), plansFor(true).size());
+            QCOMPARE(std::count(verdicts.begin(), verdicts.end(), "chosen"), 1);
+        }
+        QVERIFY(std::filesystem::exists(folder.root / "stages/plan.json"));
+    }
+
+    void plansFallInMemory()
+    {
+        const SugarConfig config = readSugarConfig(configOf());
+        const auto pictures = picturesOf(config);
+        for (const bool isCpu : {false, true}) {
+            double before = std::numeric_limits<double>::infinity();
+            for (const Plan& plan : plansFor(isCpu)) {
+                // On the small pictures of the built-in scene width does not count.
+                if (std::string_view(plan.name) == "full resolution")
+                    continue;
+                const double bytes =
+                    memoryForecast(withPlan(config, plan), *pictures, 1000, isCpu).total();
+                QVERIFY2(bytes < before, plan.name);
+                before = bytes;
+            }
+        }
+    }
+
+    /// Every key is either of a stage or changes no result of one.
+    void everyKeyBelongsSomewhere()
+    {
+        const std::set<std::string> outside{"goal",        "reuse_from",     "cache_megabytes",
+                                            "eval_every",  "milestones",     "formats",
+                                            "bake_filter", "turntable_size", "turntable_frames"};
+        std::set<std::string> known = outside;
+        std::vector<std::unique_ptr<Stage>> stages;
+        stages.push_back(std::make_unique<TrainStage>());
+        stages.push_back(std::make_unique<AlignStage>());
+        stages.push_back(std::make_unique<PointsStage>());
+        stages.push_back(std::make_unique<MeshStage>());
+        stages.push_back(std::make_unique<RefineStage>());
+        stages.push_back(std::make_unique<TextureStage>());
+        const ConfigSchema schema = sugarSchema();
+        for (const auto& stage : stages) {
+            for (const std::string& key : stage->keys()) {
+                QVERIFY2(schema.find(key) != nullptr, key.c_str());
+                QVERIFY2(!outside.contains(key), key.c_str());
+                known.insert(key);
+            }
+        }
+        for (const Field& field : schema.fields())
+            QVERIFY2(known.contains(field.key), field.key.c_str());
+    }
+
+    void damagedResultsAreNamed()
+    {
+        SafetensorsFile file;
+        VERGENCE_THROWS(InputError, "opacity is missing", unpackCloud(file));
+        const std::vector<float> one{1}, two{1, 2};
+        file.tensors = {HostTensor::from<float>("opacity", {1, 1}, one),
+                        HostTensor::from<float>("position", {1, 2}, two),
+                        HostTensor::from<float>("log_scale", {0, 3}, {}),
+                        HostTensor::from<float>("rotation", {0, 4}, {}),
+                        HostTensor::from<float>("sh_dc", {0, 3}, {})};
+        VERGENCE_THROWS(InputError, "position has another size", unpackCloud(file));
+        TriangleMesh mesh;
+        mesh.position = {0, 0, 0};
+        mesh.triangle = {0, 0, 1};
+        file.tensors = packMesh(mesh);
+        VERGENCE_THROWS(InputError, "not there", unpackMesh(file));
+    }
+
+    void settingsThatCannotWork_data()
+    {
+        QTest::addColumn<QString>("assignment");
+        QTest::addColumn<QString>("words");
+        QTest::newRow("box of five") << "box=[0, 0, 0, 1, 1]"
+                                     << "six numbers";
+        QTest::newRow("box inside out") << "box=[0, 0, 0, 1, -1, 1]"
+                                        << "smallest y";
+        QTest::newRow("two a triangle") << "refine_per_triangle=2"
+                                        << "1, 3, 4 or 6";
+        QTest::newRow("no such run") << "reuse_from=/nowhere"
+                                     << "no finished stages";
+        QTest::newRow("no Gaussians") << "iterations=0"
+                                      << "needs Gaussians";
+    }
+    void settingsThatCannotWork()
+    {
+        QFETCH(QString, assignment);
+        QFETCH(QString, words);
+        const auto result = m_bench.build({assignment.toStdString()});
+        QVERIFY(!result.config);
+        std::string text;
+        for (const auto& issue : result.issues)
+            text += issue.text() + "\n";
+        QVERIFY2(text.find(words.toStdString()) != std::string::npos, text.c_str());
+    }
+};
+
+QTEST_GUILESS_MAIN(TestSugarPipeline)
+#include "tst_sugar_pipeline.moc"
