@@ -56,7 +56,7 @@ public:
     /// Shows a run in a tab. `explores`: a finished one is served by a worker, so that its controls
     /// work.
     void openRun(const QString& id, bool explores);
-    /// A run folder, an exported bundle or a configuration file.
+    /// A run folder, an exported bundle, a mesh, a file that a lab opens or a configuration file.
     void openPath(const QString& path);
     void perform(RunAction action, const QStringList& ids);
 
@@ -88,6 +88,7 @@ private:
     void showCentre();
     void updateActions();
     void syncCharts();
+    void noteMesh(const QString& sentence, const QString& runId);
     void validateDraft();
     void takeIssues(const std::vector<ConfigIssue>& issues);
     void applyAppearance();
@@ -113,6 +114,7 @@ private:
     void openDialog();
     void openWith(const PluginInfo& plugin, const QString& path);
     void openBundleFile(const QString& path);
+    void openMesh(const QString& path);
     void findInFocus();
     void goToPane(int offset);
     void focusCentre();

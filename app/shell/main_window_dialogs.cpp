@@ -122,12 +122,14 @@ void MainWindow::exportRun(const QString& id)
 
 void MainWindow::takeScreenshot()
 {
-    RunView* view = m_tabs->current();
-    if (view == nullptr)
+    ViewPanel* panel = m_tabs->currentPanel();
+    if (panel == nullptr)
         return;
+    const RunView* view = m_tabs->current();
     launch([&] {
+        const RunEntry* run = view == nullptr ? nullptr : m_runs.find(view->runId());
         const QString path =
-            saveScreenshot(view->panel().grabView(), m_runs.find(view->runId())->folder);
+            saveScreenshot(panel->grabView(), run == nullptr ? nullptr : &run->folder);
         say(tr("Screenshot: %1").arg(path));
         return path;
     });
@@ -161,10 +163,12 @@ void MainWindow::savePreset(const QString& name, const QString& toml)
 void MainWindow::openDialog()
 {
     auto* dialog = new QFileDialog(
-        this, tr("Open a configuration, a bundle, or the status.json of a run"), m_runs.folder());
+        this, tr("Open a configuration, a bundle, a mesh, or the status.json of a run"),
+        m_runs.folder());
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::ExistingFile);
-    QStringList filters{tr("Configurations, bundles and runs (*.toml *.zip status.json)")};
+    QStringList filters{tr("Configurations, bundles and runs (*.toml *.zip status.json)"),
+                        tr("Meshes (*.glb *.obj *.ply)")};
     for (const PluginInfo& plugin : m_catalog.plugins()) {
         QStringList patterns;
         for (const OpenedFile& kind : plugin.descriptor.opens)
@@ -228,7 +232,7 @@ void MainWindow::goToPane(int offset)
 
 void MainWindow::focusCentre()
 {
-    RunView* view = m_centre->currentWidget() == m_tabs ? m_tabs->current() : nullptr;
+    QWidget* view = m_centre->currentWidget() == m_tabs ? m_tabs->currentWidget() : nullptr;
     for (const char* canvas : {"viewport", "softwareView"})
         if (QWidget* shown = view == nullptr ? nullptr : view->findChild<QWidget*>(canvas);
             shown != nullptr && shown->isVisible())

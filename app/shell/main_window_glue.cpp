@@ -131,6 +131,7 @@ void MainWindow::connectRuns()
         if (!id.isEmpty())
             setCurrent(id);
         showCentre();
+        updateActions();
         // The worker of a finished run leaves once nobody looks; whoever comes back gets another.
         RunView* view = m_tabs->current();
         const bool wasSeen = view != nullptr && view->pump().framesShown() > 0;
@@ -138,16 +139,14 @@ void MainWindow::connectRuns()
             perform(RunAction::Explore, {id});
     });
     connect(&m_previewPath, &PreviewPath::interopReady, this, [this] {
-        for (int i = 0; i < m_tabs->count(); ++i)
+        for (RunView* view : m_tabs->runs())
             if (auto uploader = m_previewPath.makeUploader())
-                static_cast<RunView*>(m_tabs->widget(i))->panel().setUploader(std::move(uploader));
+                view->panel().setUploader(std::move(uploader));
     });
     connect(&m_previewPath, &PreviewPath::interopGone, this, [this] {
-        for (int i = 0; i < m_tabs->count(); ++i) {
-            ViewPanel& panel = static_cast<RunView*>(m_tabs->widget(i))->panel();
-            if (!panel.sharedDevice().empty())
-                panel.setUploader(nullptr);
-        }
+        for (RunView* view : m_tabs->runs())
+            if (!view->panel().sharedDevice().empty())
+                view->panel().setUploader(nullptr);
     });
     connect(m_tabs, &ViewTabs::viewOpened, this, [this](RunView* view) {
         connect(view, &RunView::actionRequested, this, &MainWindow::act);
@@ -161,8 +160,28 @@ void MainWindow::connectRuns()
             if (view->panel().sharedDevice().empty()) // its uploader failed
                 m_previewPath.giveUp();
         });
+        connect(&view->panel(), &ViewPanel::problemFound, this,
+                [this, view](const QString& sentence) { noteMesh(sentence, view->runId()); });
         describeView(*view);
     });
+    connect(m_tabs, &ViewTabs::meshOpened, this, [this](MeshView* view) {
+        connect(&view->panel(), &ViewPanel::problemFound, this,
+                [this](const QString& sentence) { noteMesh(sentence, {}); });
+    });
+}
+
+/// What a mesh lacks, or why it cannot be shown, is a problem that people can do something about.
+void MainWindow::noteMesh(const QString& sentence, const QString& runId)
+{
+    const RunEntry* run = m_runs.find(runId);
+    m_problems.addRunProblem({IssueSeverity::Warning,
+                              "E-DATA",
+                              sentence,
+                              {},
+                              runId,
+                              run == nullptr ? QString() : run->name,
+                              QDateTime::currentDateTime()});
+    say(sentence);
 }
 
 void MainWindow::describeView(RunView& view)
@@ -183,8 +202,8 @@ void MainWindow::takeCatalog()
     }
     m_charts->setDeclarations(declarations);
     m_runs.setHeadlines(std::move(headlines));
-    for (int i = 0; i < m_tabs->count(); ++i)
-        describeView(*static_cast<RunView*>(m_tabs->widget(i)));
+    for (RunView* view : m_tabs->runs())
+        describeView(*view);
     for (const QString& file : std::exchange(m_options.files, {}))
         if (!QFileInfo(file).isDir())
             openPath(file);
@@ -301,7 +320,7 @@ void MainWindow::updateActions()
     a.checkpoint->setEnabled(run != nullptr &&
                              next(run->state, RunEvent::CheckpointRequested).has_value());
     a.exportRun->setEnabled(allowed(RunAction::Export));
-    a.screenshot->setEnabled(m_tabs->current() != nullptr);
+    a.screenshot->setEnabled(m_tabs->currentPanel() != nullptr);
     const bool hasEnded = run != nullptr && run->isLoaded && run->hasEnded();
     a.resume->setEnabled(hasEnded && allowed(RunAction::Resume));
     a.extend->setEnabled(allowed(RunAction::Extend));

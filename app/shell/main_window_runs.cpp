@@ -11,6 +11,7 @@
 #include "app/shell/error_catalogue.h"
 #include "app/shell/main_window.h"
 #include "app/shell/plugin_manager.h"
+#include "app/viewport/mesh/mesh_files.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
 
@@ -132,7 +133,12 @@ void MainWindow::openPath(const QString& path)
         }
         if (path.endsWith(".zip", Qt::CaseInsensitive))
             return openBundleFile(path);
-        if (const PluginInfo* plugin = m_catalog.opening(path))
+        const MeshFileKind kind = meshFileKind(path.toStdString());
+        const PluginInfo* plugin = m_catalog.opening(path);
+        const bool isForNobody = kind == MeshFileKind::PlyWithoutFaces && plugin == nullptr;
+        if (kind == MeshFileKind::Mesh || isForNobody) // the view says what it is, if no mesh
+            return openMesh(path);
+        if (plugin != nullptr)
             return openWith(*plugin, path);
         releaseForm();
         const QString name = QFileInfo(path).fileName();
@@ -144,6 +150,13 @@ void MainWindow::openPath(const QString& path)
     } catch (const Error& error) {
         launch([&]() -> QString { throw error; });
     }
+}
+
+/// The window shows the file itself; no run is needed.
+void MainWindow::openMesh(const QString& path)
+{
+    m_tabs->openMesh(QFileInfo(path).absoluteFilePath());
+    showCentre();
 }
 
 /// A run of the plugin shows the file.

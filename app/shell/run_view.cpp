@@ -3,6 +3,8 @@
 #include <QVBoxLayout>
 
 #include "app/shell/error_catalogue.h"
+#include "app/shell/mesh_artifacts.h"
+#include "app/shell/run_stages.h"
 #include "app/shell/success_bar.h"
 
 namespace vergence {
@@ -26,6 +28,7 @@ RunView::RunView(RunListModel& runs, const QString& runId, QWidget* parent)
       m_session(*runs.session(runId))
 {
     m_success = new SuccessBar(this);
+    m_stages = new RunStages(this);
     m_panel = new ViewPanel(this);
     m_pump = new FramePump(m_session.client(), *m_panel, this);
     m_cards = new QVBoxLayout;
@@ -35,6 +38,7 @@ RunView::RunView(RunListModel& runs, const QString& runId, QWidget* parent)
     column->setSpacing(4);
     column->addLayout(m_cards);
     column->addWidget(m_success);
+    column->addWidget(m_stages);
     column->addWidget(m_panel, 1);
     const auto forward = [this](const QString& action) {
         return [this, action] { Q_EMIT actionRequested(m_id, action); };
@@ -48,6 +52,12 @@ RunView::RunView(RunListModel& runs, const QString& runId, QWidget* parent)
                     takeState(state);
             });
     connect(&m_session.client(), &RunClient::progressChanged, this, &RunView::showMessage);
+    const auto takeArtifacts = [this] {
+        m_panel->setMeshes(meshesOf(m_session.client().artifacts(), m_session.client().folder()));
+        showStages(); // the tables of a finished run come with its artifacts
+    };
+    connect(&m_session.client(), &RunClient::artifactsChanged, this, takeArtifacts);
+    connect(&m_session.client(), &RunClient::tableChanged, this, &RunView::showStages);
     connect(&m_runs, &RunListModel::runProgressed, this, [this](const QString& id) {
         // Cause and exit code may arrive a moment after the state they explain.
         const RunEntry* run = id == m_id ? m_runs.find(id) : nullptr;
@@ -62,6 +72,14 @@ RunView::RunView(RunListModel& runs, const QString& runId, QWidget* parent)
             addCard(*card);
     });
     takeState(m_runs.find(m_id)->state);
+    takeArtifacts();
+}
+
+void RunView::showStages()
+{
+    const RunEntry* run = m_runs.find(m_id);
+    m_stages->showStages(
+        stagesOf(m_session.client().tables(), run != nullptr && isLive(run->state)));
 }
 
 void RunView::setPlugin(const PluginInfo& plugin)
@@ -91,6 +109,7 @@ void RunView::takeState(RunState state)
         addCard(*card);
     }
     m_sawLive = isLiveNow;
+    showStages();
     showMessage();
 }
 

@@ -12,6 +12,7 @@ class QVBoxLayout;
 
 namespace vergence {
 
+class RunStages;
 class SuccessBar;
 
 /// One tab: cards and bars above, the streams of one run below.
@@ -40,6 +41,7 @@ protected:
 private:
     void takeState(RunState state);
     void showMessage();
+    void showStages();
     QStringList lastLogLines() const;
 
     RunListModel& m_runs;
@@ -48,6 +50,7 @@ private:
     RunSession& m_session;
     QVBoxLayout* m_cards;
     SuccessBar* m_success;
+    RunStages* m_stages;
     ViewPanel* m_panel;
     FramePump* m_pump;
     QString m_shownCause; ///< of the card on screen

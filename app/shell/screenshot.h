@@ -8,7 +8,8 @@
 namespace vergence {
 
 /// Saves a picture of the view below the run's exports, with the run's id in the PNG's text;
-/// returns the path. Throws OutputError.
-QString saveScreenshot(QImage image, const RunFolder& folder);
+/// without a run (null) in the folder that the desktop has for pictures. Returns the path. Throws
+/// OutputError.
+QString saveScreenshot(QImage image, const RunFolder* run);
 
 } // namespace vergence

@@ -1,6 +1,7 @@
 #include "app/shell/view_tabs.h"
 
 #include <QEvent>
+#include <QFileInfo>
 
 #include "app/shell/icons.h"
 
@@ -38,17 +39,52 @@ RunView* ViewTabs::open(const QString& runId)
     return view;
 }
 
+MeshView* ViewTabs::openMesh(const QString& path)
+{
+    for (int i = 0; i < count(); ++i) {
+        auto* view = qobject_cast<MeshView*>(widget(i));
+        if (view == nullptr || view->path() != path)
+            continue;
+        view->reload();
+        setCurrentWidget(view);
+        return view;
+    }
+    auto* view = new MeshView(path, this);
+    const int index = addTab(view, tintedIcon("mesh", palette()), QFileInfo(path).fileName());
+    setTabToolTip(index, path);
+    Q_EMIT meshOpened(view);
+    setCurrentIndex(index);
+    return view;
+}
+
+std::vector<RunView*> ViewTabs::runs() const
+{
+    std::vector<RunView*> views;
+    for (int i = 0; i < count(); ++i)
+        if (auto* view = qobject_cast<RunView*>(widget(i)))
+            views.push_back(view);
+    return views;
+}
+
 RunView* ViewTabs::find(const QString& runId) const
 {
-    for (int i = 0; i < count(); ++i)
-        if (auto* view = static_cast<RunView*>(widget(i)); view->runId() == runId)
+    for (RunView* view : runs())
+        if (view->runId() == runId)
             return view;
     return nullptr;
 }
 
 RunView* ViewTabs::current() const
 {
-    return static_cast<RunView*>(currentWidget());
+    return qobject_cast<RunView*>(currentWidget());
+}
+
+ViewPanel* ViewTabs::currentPanel() const
+{
+    if (auto* mesh = qobject_cast<MeshView*>(currentWidget()))
+        return &mesh->panel();
+    RunView* run = current();
+    return run == nullptr ? nullptr : &run->panel();
 }
 
 void ViewTabs::closeRun(const QString& runId)
@@ -60,17 +96,25 @@ void ViewTabs::closeRun(const QString& runId)
 void ViewTabs::changeEvent(QEvent* event)
 {
     QTabWidget::changeEvent(event);
-    for (int i = 0; event->type() == QEvent::PaletteChange && i < count(); ++i)
-        showState(static_cast<RunView*>(widget(i))->runId());
+    if (event->type() != QEvent::PaletteChange)
+        return;
+    for (int i = 0; i < count(); ++i) {
+        if (auto* view = qobject_cast<RunView*>(widget(i)))
+            showState(view->runId());
+        else
+            setTabIcon(i, tintedIcon("mesh", palette()));
+    }
 }
 
 void ViewTabs::closeTab(int index)
 {
-    auto* view = static_cast<RunView*>(widget(index));
-    const QString id = view->runId();
+    QWidget* view = widget(index);
+    auto* run = qobject_cast<RunView*>(view);
+    const QString id = run == nullptr ? QString() : run->runId();
     removeTab(index);
     delete view;
-    Q_EMIT viewClosed(id);
+    if (!id.isEmpty())
+        Q_EMIT viewClosed(id);
 }
 
 void ViewTabs::showState(const QString& runId)

@@ -5,6 +5,7 @@
 
 #include <QGuiApplication>
 #include <QOpenGLContext>
+#include <QOpenGLVersionFunctionsFactory>
 #include <QSurfaceFormat>
 
 #include "app/viewport/host_uploader.h"
@@ -79,6 +80,13 @@ bool GlViewport::isAvailable(QString* reason)
     return false;
 }
 
+void GlViewport::setMeshes(MeshScene* meshes)
+{
+    m_meshes = meshes;
+    if (meshes != nullptr)
+        connect(meshes, &MeshScene::changed, this, qOverload<>(&QWidget::update));
+}
+
 void GlViewport::setUploader(std::unique_ptr<FrameUploader> uploader)
 {
     expects(!uploader || !uploader->sharedDevice().empty(), "the uploader opens device memory");
@@ -143,6 +151,7 @@ void GlViewport::releaseGl()
         releaseUploader(*m_shared);
     }
     releaseUploader(*m_host);
+    m_meshRenderer.reset();
     m_renderer.reset();
     doneCurrent();
 }
@@ -163,17 +172,31 @@ void GlViewport::paintGL()
     if (m_isForScreen) // the first frame stays empty: Qt compiles something for itself
         target.mostNewKinds = m_isFirstFrame ? 0 : 1;
     m_isFirstFrame = false;
-    const bool isNew = m_overlay.paint(m_scene, size(), target.pixelRatio, target.palette);
+    const bool isNew =
+        m_overlay.paint(m_scene, m_meshes, size(), target.pixelRatio, target.palette);
     try {
         m_renderer->draw(m_scene, target);
+        if (m_meshes != nullptr && m_scene.settings().mode == ViewMode::Mesh)
+            drawMesh(target);
         if (!m_overlay.isEmpty())
             m_renderer->drawOverlay(m_overlay.image(), isNew);
     } catch (const DeviceError& error) {
         return giveUp(QString::fromStdString(error.what()));
     }
-    if (!m_renderer->isComplete())
+    const bool isMeshComplete = !m_meshRenderer || m_meshRenderer->isComplete();
+    if (!m_renderer->isComplete() || !isMeshComplete)
         QTimer::singleShot(0, this, qOverload<>(&QWidget::update));
     ++m_paintCount;
+}
+
+void GlViewport::drawMesh(const GlRenderer::Target& target)
+{
+    if (!m_meshRenderer)
+        m_meshRenderer = std::make_unique<MeshRenderer>(
+            *QOpenGLVersionFunctionsFactory::get<QOpenGLFunctions_3_3_Core>(context()));
+    m_meshRenderer->draw(*m_meshes,
+                         {target.viewport, target.pixelRatio, target.palette, m_isForScreen});
+    m_meshes->setSentFraction(m_meshRenderer->sentFraction());
 }
 
 void GlViewport::uploadFrames()

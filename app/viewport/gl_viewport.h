@@ -7,6 +7,7 @@
 #include <QTimer>
 
 #include "app/viewport/gl_renderer.h"
+#include "app/viewport/mesh/mesh_renderer.h"
 #include "app/viewport/overlay_image.h"
 #include "app/viewport/view_scene.h"
 #include "core/view/frame_uploader.h"
@@ -26,6 +27,8 @@ public:
     /// Whether this computer gives a context of OpenGL 3.3 core to widgets; the reason otherwise.
     static bool isAvailable(QString* reason);
 
+    /// What the mode Mesh shows; it outlives the widget. Null for nothing.
+    void setMeshes(MeshScene* meshes);
     /// For frames in device memory; null for none. An uploader that fails is given up.
     void setUploader(std::unique_ptr<FrameUploader> uploader);
     /// UUID of the GPU whose memory can be opened; empty where none.
@@ -52,6 +55,7 @@ private:
     void giveUp(const QString& reason);
     void releaseGl();
     void uploadFrames();
+    void drawMesh(const GlRenderer::Target& target);
     bool uploadShared();
     void keepPixels(const std::string& stream);
     void releaseUploader(FrameUploader& uploader);
@@ -59,8 +63,10 @@ private:
     void announce();
 
     ViewScene& m_scene;
+    MeshScene* m_meshes = nullptr;
     std::unique_ptr<FrameUploader> m_host, m_shared; ///< m_shared: null for none
     std::unique_ptr<GlRenderer> m_renderer;
+    std::unique_ptr<MeshRenderer> m_meshRenderer; ///< once a mesh was looked at
     std::string m_transport; ///< name of the uploader that brought the newest picture
     std::string m_announced; ///< the one that transportChanged was said for
     QTimer m_retry;          ///< looks again for a frame that was still being written

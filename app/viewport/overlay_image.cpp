@@ -5,12 +5,13 @@
 
 #include <QPainter>
 
+#include "app/viewport/mesh/mesh_overlay.h"
 #include "app/viewport/overlay.h"
 
 namespace vergence {
 
-bool OverlayImage::paint(const ViewScene& scene, QSize viewport, double pixelRatio,
-                         const QPalette& palette)
+bool OverlayImage::paint(const ViewScene& scene, const MeshScene* meshes, QSize viewport,
+                         double pixelRatio, const QPalette& palette)
 {
     const QSize pixels = viewport * pixelRatio;
     std::swap(m_canvas, m_before);
@@ -19,7 +20,10 @@ bool OverlayImage::paint(const ViewScene& scene, QSize viewport, double pixelRat
     m_canvas.setDevicePixelRatio(pixelRatio);
     m_canvas.fill(Qt::transparent);
     QPainter painter(&m_canvas);
-    paintOverlay(painter, scene, viewport, palette);
+    if (meshes != nullptr && scene.settings().mode == ViewMode::Mesh)
+        paintMeshOverlay(painter, *meshes, viewport, palette);
+    else
+        paintOverlay(painter, scene, viewport, palette);
     painter.end();
     if (m_canvas == m_before && !m_image.isNull())
         return false;

@@ -3,6 +3,7 @@
 #include <QImage>
 #include <QPalette>
 
+#include "app/viewport/mesh/mesh_scene.h"
 #include "app/viewport/view_scene.h"
 
 namespace vergence {
@@ -11,8 +12,10 @@ namespace vergence {
 /// would compile a shader for each kind of stroke.
 class OverlayImage {
 public:
-    /// `viewport` in logical pixels. True where the picture is another one than before.
-    bool paint(const ViewScene& scene, QSize viewport, double pixelRatio, const QPalette& palette);
+    /// `viewport` in logical pixels, `meshes` for the mode Mesh. True where the picture is another
+    /// one than before.
+    bool paint(const ViewScene& scene, const MeshScene* meshes, QSize viewport, double pixelRatio,
+               const QPalette& palette);
     bool isEmpty() const { return m_isEmpty; }
     /// RGBA8888, not premultiplied.
     const QImage& image() const { return m_image; }

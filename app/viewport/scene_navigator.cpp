@@ -38,7 +38,10 @@ Point3 directionOf(int key)
 
 } // namespace
 
-SceneNavigator::SceneNavigator(ViewScene& scene, QObject* parent) : QObject(parent), m_scene(scene)
+SceneNavigator::SceneNavigator(ViewScene& scene, ViewMode mode, QObject* parent)
+    : QObject(parent),
+      m_scene(scene),
+      m_mode(mode)
 {
     m_flight.setInterval(kFlightMilliseconds);
     m_settling.setInterval(kSettleMilliseconds);
@@ -83,6 +86,14 @@ void SceneNavigator::forgetCamera()
     m_camera.reset();
     m_home.reset();
     m_jump.reset();
+}
+
+void SceneNavigator::look(const ScenePose& pose, bool isHome)
+{
+    m_camera.emplace(pose);
+    if (isHome)
+        m_home = m_camera;
+    Q_EMIT moved();
 }
 
 QSize SceneNavigator::viewport() const
@@ -305,11 +316,13 @@ QRectF SceneNavigator::pictureOnCanvas() const
 {
     const QRectF area(QPointF(), m_canvas->size());
     const auto shown = m_scene.frame(m_scene.settings().stream);
-    return shown ? pictureRect(area, shown->size(), {}) : area;
+    return shown && m_mode != ViewMode::Mesh ? pictureRect(area, shown->size(), {}) : area;
 }
 
 std::optional<QPointF> SceneNavigator::pixelAt(QPointF point) const
 {
+    if (m_mode == ViewMode::Mesh)
+        return point;
     const auto shown = m_scene.frame(m_scene.settings().stream);
     const QRectF rect = pictureOnCanvas();
     if (!shown || !rect.contains(point))

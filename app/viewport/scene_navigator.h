@@ -16,16 +16,17 @@
 
 namespace vergence {
 
-/// Moves the camera of streams of kind Splats with mouse and keys. The run draws these pictures, so
-/// what comes out is words to it: camera, size and whether the viewer still moves. Idle in other
-/// modes.
+/// Moves the camera of streams of kind Splats, or of a mesh, with mouse and keys. The run draws the
+/// pictures of splats, so what comes out is words to it: camera, size and whether the viewer still
+/// moves. Idle in other modes.
 ///
 /// Left drag circles the target, right, middle and Shift+left drag shift the view, the wheel comes
 /// nearer, with Shift it changes the field of view; W A S D Q E fly, arrows circle, Home returns.
 class SceneNavigator : public QObject {
     Q_OBJECT
 public:
-    explicit SceneNavigator(ViewScene& scene, QObject* parent = nullptr);
+    explicit SceneNavigator(ViewScene& scene, ViewMode mode = ViewMode::Splats,
+                            QObject* parent = nullptr);
 
     /// Listens to another widget. What this does not use goes on to the filters that were installed
     /// before.
@@ -33,6 +34,8 @@ public:
     /// Takes the camera of the first frame, and of frames after which the run has moved it.
     void takeFrame(const FrameInfo& info);
     void forgetCamera(); ///< another run follows
+    /// Looks from somewhere else; `isHome`: the key Home returns there.
+    void look(const ScenePose& pose, bool isHome);
 
     const std::optional<SceneCamera>& camera() const { return m_camera; }
     QSize viewport() const; ///< device pixels of the canvas
@@ -41,8 +44,8 @@ public:
 Q_SIGNALS:
     void moved(); ///< camera(), viewport() or isMoving() has changed: the run should hear
     void fitRequested();
-    void focusRequested(QPointF pixel); ///< of the picture shown
-    void picked(const QString& stream, QPointF pixel);
+    void focusRequested(QPointF pixel);                ///< of the picture shown
+    void picked(const QString& stream, QPointF pixel); ///< of the picture; of a mesh, of the canvas
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
@@ -50,7 +53,7 @@ protected:
 private:
     enum class Drag { None, Undecided, Orbit, Pan };
 
-    bool isActive() const { return m_scene.settings().mode == ViewMode::Splats; }
+    bool isActive() const { return m_scene.settings().mode == m_mode; }
     bool handle(QEvent& event);
     bool press(const QMouseEvent& event);
     bool move(const QMouseEvent& event);
@@ -67,6 +70,7 @@ private:
     std::optional<QPointF> pixelAt(QPointF point) const;
 
     ViewScene& m_scene;
+    ViewMode m_mode;
     QWidget* m_canvas = nullptr;
     std::optional<SceneCamera> m_camera, m_home; ///< m_home: of the first frame
     std::optional<std::int64_t> m_jump;

@@ -18,6 +18,9 @@
 #include "app/viewport/control_strip.h"
 #include "app/viewport/diagram_view.h"
 #include "app/viewport/gl_viewport.h"
+#include "app/viewport/mesh/mesh_overlay.h"
+#include "app/viewport/mesh_pane.h"
+#include "app/viewport/mesh_tools.h"
 #include "app/viewport/scene_navigator.h"
 #include "app/viewport/software_view.h"
 #include "app/viewport/view_interaction.h"
@@ -44,7 +47,7 @@ std::vector<double> viewToWorld(const OrbitCamera& camera)
 } // namespace
 
 struct ViewPanel::Impl {
-    explicit Impl(ViewPanel& panel) : owner(panel), navigator(scene) {}
+    explicit Impl(ViewPanel& panel) : owner(panel), navigator(scene), meshes(scene) {}
 
     void build();
     QWidget* makeStatusRow();
@@ -57,6 +60,8 @@ struct ViewPanel::Impl {
     void showPointer(const QString& stream, int layer, double x, double y);
     void pick(const std::string& stream, int layer, double x, double y);
     void connectNavigator();
+    void connectMeshes();
+    QString wordsInsteadOfPicture() const;
     void sendScene();
     bool isSplats(const std::string& stream) const;
     void send(const std::string& id, std::vector<double> value);
@@ -68,6 +73,7 @@ struct ViewPanel::Impl {
     ViewPanel& owner;
     ViewScene scene;
     SceneNavigator navigator;
+    MeshPane meshes;
     ViewTools* tools = nullptr;
     QStackedWidget* pages = nullptr;
     QWidget* canvas = nullptr; ///< the viewport or the software view
@@ -95,6 +101,7 @@ void ViewPanel::Impl::build()
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
     tools = new ViewTools(scene, &owner);
+    new MeshTools(scene, meshes.meshes(), *tools);
     pages = new QStackedWidget(&owner);
     diagram = new DiagramView(pages);
     message = new QLabel(pages);
@@ -163,6 +170,7 @@ void ViewPanel::Impl::makeCanvas()
     if (!GlViewport::isAvailable(&reason))
         return useSoftware(reason);
     viewport = new GlViewport(scene, pages);
+    viewport->setMeshes(&meshes.meshes());
     QObject::connect(viewport, &GlViewport::failed, &owner,
                      [this](const QString& why) { useSoftware(why); });
     QObject::connect(viewport, &GlViewport::transportChanged, &owner, [this] { showStatus(); });
@@ -199,6 +207,7 @@ void ViewPanel::Impl::connectScene()
     const bool isFirst = interaction == nullptr;
     interaction = new ViewInteraction(scene, canvas);
     navigator.attach(canvas);
+    meshes.attach(canvas, pages);
     QObject::connect(interaction, &ViewInteraction::pointerMoved, &owner,
                      [this](const QString& stream, int layer, double x, double y) {
                          showPointer(stream, layer, x, y);
@@ -217,6 +226,8 @@ void ViewPanel::Impl::connectScene()
     QObject::connect(tools, &ViewTools::fitRequested, &owner, [this] {
         if (scene.settings().mode == ViewMode::Splats)
             Q_EMIT navigator.fitRequested();
+        else if (scene.settings().mode == ViewMode::Mesh)
+            meshes.fit();
         else if (scene.settings().mode == ViewMode::Stack3d)
             interaction->frameAll();
         else
@@ -244,6 +255,7 @@ void ViewPanel::Impl::connectScene()
     QObject::connect(diagram, &DiagramView::clicked, &owner,
                      [this](double x, double y) { pick(scene.settings().stream, 0, x, y); });
     connectNavigator();
+    connectMeshes();
     inputTimer.setSingleShot(true);
     QObject::connect(&inputTimer, &QTimer::timeout, &owner, [this] { sendNow(); });
     statusTimer.setInterval(500);
@@ -252,18 +264,24 @@ void ViewPanel::Impl::connectScene()
     showPage();
 }
 
+QString ViewPanel::Impl::wordsInsteadOfPicture() const
+{
+    if (scene.settings().mode == ViewMode::Mesh)
+        return software != nullptr
+                   ? ViewPanel::tr("Meshes are drawn with OpenGL 3.3, which is missing here. %1")
+                         .arg(software->toolTip())
+                   : meshes.words();
+    if (scene.streams().empty())
+        return text.isEmpty() ? ViewPanel::tr("Nothing to show yet.") : text;
+    if (!scene.hasPicture())
+        return text.isEmpty() ? ViewPanel::tr("Waiting for the first picture.") : text;
+    return {};
+}
+
 void ViewPanel::Impl::showPage()
 {
     const ViewSettings& settings = scene.settings();
-    QString words;
-    if (scene.streams().empty())
-        words = text.isEmpty() ? ViewPanel::tr("Nothing to show yet.") : text;
-    else if (settings.mode == ViewMode::NotShown)
-        words = ViewPanel::tr("This version does not show “%1”. Its numbers are in the charts, its "
-                              "files among the artifacts of the run.")
-                    .arg(QString::fromStdString(scene.stream(settings.stream)->title));
-    else if (!scene.hasPicture())
-        words = text.isEmpty() ? ViewPanel::tr("Waiting for the first picture.") : text;
+    QString words = wordsInsteadOfPicture();
     const auto shown = scene.frame(settings.stream);
     if (words.isEmpty() && settings.mode == ViewMode::Diagram && shown->revision != shownDiagram) {
         try {
@@ -301,6 +319,12 @@ void ViewPanel::Impl::showStatus()
     transport->setText(software != nullptr ? ViewPanel::tr("reduced view") : owner.transportName());
     transport->setToolTip(software != nullptr ? software->toolTip()
                                               : ViewPanel::tr("Way of the pictures to the screen"));
+    if (scene.settings().mode == ViewMode::Mesh) {
+        const auto mesh = meshes.meshes().mesh();
+        status->setText(mesh ? meshFacts(*mesh).join(QStringLiteral("  ·  ")) : QString());
+        transport->clear();
+        return;
+    }
     if (!shown) {
         status->clear();
         return;
@@ -355,6 +379,16 @@ void ViewPanel::Impl::connectNavigator()
                      [this](const QString& stream, QPointF at) {
                          pick(stream.toStdString(), 0, at.x(), at.y());
                      });
+}
+
+void ViewPanel::Impl::connectMeshes()
+{
+    const MeshScene* of = &meshes.meshes();
+    QObject::connect(of, &MeshScene::messageChanged, &owner, [this] { showPage(); });
+    QObject::connect(of, &MeshScene::meshChanged, &owner, [this] { showPage(); });
+    QObject::connect(of, &MeshScene::settingsChanged, &owner,
+                     [this] { owner.layout()->activate(); });
+    QObject::connect(of, &MeshScene::problemFound, &owner, &ViewPanel::problemFound);
 }
 
 /// What the run needs to draw a scene as the viewer looks at it.
@@ -419,6 +453,7 @@ ViewPanel::~ViewPanel()
 {
     // The widgets read the scene, so they go first; the scene's signals no longer matter then.
     disconnect(&m_impl->scene, nullptr, nullptr, nullptr);
+    disconnect(&m_impl->meshes.meshes(), nullptr, nullptr, nullptr);
     delete m_impl->pages;
     delete m_impl->tools;
 }
@@ -437,6 +472,16 @@ void ViewPanel::setControls(const std::vector<ViewControl>& controls)
         if (!ids.contains(former))
             m_impl->input.values.erase(former);
     m_impl->controls->setControls(controls);
+}
+
+void ViewPanel::setMeshes(std::vector<MeshChoice> meshes)
+{
+    m_impl->meshes.meshes().setChoices(std::move(meshes));
+}
+
+const MeshScene& ViewPanel::meshes() const
+{
+    return m_impl->meshes.meshes();
 }
 
 void ViewPanel::setFrame(Frame frame)

@@ -8,6 +8,7 @@
 #include <QImage>
 #include <QWidget>
 
+#include "app/viewport/mesh/mesh_scene.h"
 #include "core/view/frame.h"
 #include "core/view/frame_uploader.h"
 #include "core/view/view_input.h"
@@ -16,8 +17,8 @@ namespace vergence {
 
 /// Shows the streams of one run: image, image stack (grid and 3-D), compare with wipe, side by
 /// side, blink and difference, diagrams, and the controls a run declares (sliders, pads, toggles,
-/// choices). Owns one OpenGL widget (`viewport`) in which all pictures are drawn; falls back to a
-/// painter (`softwareView`) where OpenGL 3.3 is missing.
+/// choices); and meshes from files. Owns one OpenGL widget (`viewport`) in which all pictures are
+/// drawn; falls back to a painter (`softwareView`) where OpenGL 3.3 is missing.
 class ViewPanel : public QWidget {
     Q_OBJECT
 public:
@@ -26,6 +27,9 @@ public:
 
     void setStreams(const std::vector<StreamDecl>& streams);
     void setControls(const std::vector<ViewControl>& controls);
+    /// Mesh files that the mode Mesh offers, the preferred first; see MeshScene.
+    void setMeshes(std::vector<MeshChoice> meshes);
+    const MeshScene& meshes() const;
     void setFrame(Frame frame); ///< newest frame of frame.info.stream
     void clear();
     std::vector<std::string> visibleStreams() const; ///< others need not be fetched
@@ -48,6 +52,7 @@ Q_SIGNALS:
     void viewInputChanged(const vergence::ViewInput& input);
     void visibleStreamsChanged();
     void sharedDeviceChanged();
+    void problemFound(const QString& sentence); ///< a mesh that cannot be shown, or lacks something
     void parameterDragged(const QString& key,
                           double value); ///< a diagram's shape with editsKey was moved
 

@@ -24,9 +24,9 @@ ViewMode modeOf(StreamKind kind)
     case StreamKind::Splats:
         return ViewMode::Splats;
     case StreamKind::Mesh:
-        break;
+        return ViewMode::Mesh;
     }
-    return ViewMode::NotShown;
+    return ViewMode::Image;
 }
 
 bool isPicture(StreamKind kind)
@@ -75,10 +75,27 @@ void ViewScene::setStreams(const std::vector<StreamDecl>& streams)
     m_streams = streams;
     std::erase_if(m_frames, [&](const auto& entry) { return !holds(streams, entry.first); });
     Q_EMIT streamsChanged();
+    restoreChoice();
+    Q_EMIT visibleStreamsChanged();
+}
+
+void ViewScene::setHasMeshes(bool hasMeshes)
+{
+    if (hasMeshes == m_hasMeshes)
+        return;
+    m_hasMeshes = hasMeshes;
+    Q_EMIT streamsChanged();
+    restoreChoice();
+}
+
+/// What the user chose as far as it is there, or the default.
+void ViewScene::restoreChoice()
+{
     ViewSettings next = m_settings;
     if (!m_isChosen) {
-        const ViewMode first = streams.empty() ? ViewMode::Image : modeOf(streams.front().kind);
-        const bool opensWithFirst = first == ViewMode::Diagram || first == ViewMode::Splats;
+        const ViewMode first = m_streams.empty() ? ViewMode::Image : modeOf(m_streams.front().kind);
+        const bool opensWithFirst =
+            first == ViewMode::Diagram || first == ViewMode::Splats || first == ViewMode::Mesh;
         next.mode = opensWithFirst ? first : ViewMode::Image;
         next.stream.clear();
     } else {
@@ -86,7 +103,6 @@ void ViewScene::setStreams(const std::vector<StreamDecl>& streams)
         next.stream = m_chosenStream;
     }
     apply(std::move(next));
-    Q_EMIT visibleStreamsChanged();
 }
 
 void ViewScene::setFrame(Frame frame)
@@ -183,8 +199,8 @@ std::vector<ViewMode> ViewScene::modes() const
     std::vector<ViewMode> result;
     for (const ViewMode mode :
          {ViewMode::Image, ViewMode::Compare, ViewMode::StackGrid, ViewMode::Stack3d,
-          ViewMode::Splats, ViewMode::Diagram, ViewMode::NotShown})
-        if (!streamsFor(mode).empty())
+          ViewMode::Splats, ViewMode::Mesh, ViewMode::Diagram})
+        if (!streamsFor(mode).empty() || (mode == ViewMode::Mesh && m_hasMeshes))
             result.push_back(mode);
     return result;
 }
@@ -223,7 +239,7 @@ std::vector<std::string> ViewScene::visibleStreams() const
         add(m_settings.compare.b);
         if (m_settings.compare.mode == CompareMode::ThreeUp)
             add(m_settings.compare.third);
-    } else if (m_settings.mode != ViewMode::NotShown) {
+    } else if (m_settings.mode != ViewMode::Mesh) {
         add(m_settings.stream);
     }
     return result;

@@ -16,7 +16,7 @@
 
 namespace vergence {
 
-enum class ViewMode { Image, Compare, StackGrid, Stack3d, Splats, Diagram, NotShown };
+enum class ViewMode { Image, Compare, StackGrid, Stack3d, Splats, Mesh, Diagram };
 enum class CompareMode { Wipe, Side, Blink, Difference, ThreeUp };
 
 struct CompareSettings {
@@ -58,6 +58,8 @@ public:
     /// the user chooses otherwise.
     void setStreams(const std::vector<StreamDecl>& streams);
     const std::vector<StreamDecl>& streams() const { return m_streams; }
+    /// Whether there are meshes to be looked at, whatever the streams are.
+    void setHasMeshes(bool hasMeshes);
     void setFrame(Frame frame); ///< throws ContractError for a frame that contradicts itself
     /// The pixels of a frame that lies in device memory, fetched from there; nothing where another
     /// frame has come since.
@@ -119,6 +121,7 @@ Q_SIGNALS:
 
 private:
     void apply(ViewSettings next);
+    void restoreChoice();
     void repair(ViewSettings& settings) const;
     std::vector<Pane> comparePanes(QSizeF viewport) const;
     std::vector<Pane> gridPanes(QSizeF viewport) const;
@@ -126,6 +129,7 @@ private:
     std::vector<StreamDecl> m_streams;
     std::map<std::string, std::shared_ptr<const ShownFrame>> m_frames;
     std::uint64_t m_revision = 0;
+    bool m_hasMeshes = false;
     bool m_isChosen = false; ///< the user left the default mode or stream
     /// What the user chose; it comes back with the streams that it needs.
     ViewMode m_chosenMode = ViewMode::Image;

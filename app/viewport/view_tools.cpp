@@ -27,12 +27,12 @@ QString titleOf(ViewMode mode)
         return ViewTools::tr("Stack in 3-D");
     case ViewMode::Splats:
         return ViewTools::tr("3-D scene");
+    case ViewMode::Mesh:
+        return ViewTools::tr("Mesh");
     case ViewMode::Diagram:
-        return ViewTools::tr("Diagram");
-    case ViewMode::NotShown:
         break;
     }
-    return ViewTools::tr("Other streams");
+    return ViewTools::tr("Diagram");
 }
 
 QHBoxLayout* rowLayout(QWidget* row)
@@ -303,13 +303,14 @@ void ViewTools::sync()
     const ViewSettings& s = m_scene.settings();
     const bool isCompare = s.mode == ViewMode::Compare;
     const bool is3d = s.mode == ViewMode::Stack3d, isScene = s.mode == ViewMode::Splats;
+    const bool isMesh = s.mode == ViewMode::Mesh;
     const bool isFlat = s.mode == ViewMode::Image || isCompare || s.mode == ViewMode::StackGrid;
     select(m_mode, static_cast<int>(s.mode));
     m_comparePage->setVisible(isCompare);
     m_stackPage->setVisible(is3d);
     m_streamPage->setObjectName(s.mode == ViewMode::StackGrid ? QStringLiteral("stackGrid")
                                                               : QStringLiteral("imageView"));
-    m_stream->setVisible(!isCompare);
+    m_stream->setVisible(!isCompare && !isMesh);
     fillStreams(m_stream, m_scene.streamsFor(s.mode), s.stream);
     const auto shown = m_scene.frame(s.stream);
     const bool hasLayers = shown && shown->layers() > 1;
@@ -360,8 +361,10 @@ void ViewTools::sync()
     m_zoom->setVisible(isFlat);
     m_zoom->setText(tr("%1 ×").arg(s.transform.zoom, 0, 'g', 3));
     m_exposure->setVisible(isFlat || is3d || isScene);
-    m_zoomRow->setVisible(isFlat || is3d || isScene);
-    m_fit->setToolTip(isScene ? tr("Show the whole scene (F)") : tr("Show the whole picture (F)"));
+    m_zoomRow->setVisible(isFlat || is3d || isScene || isMesh);
+    m_fit->setToolTip(isMesh    ? tr("Show the whole mesh (F)")
+                      : isScene ? tr("Show the whole scene (F)")
+                                : tr("Show the whole picture (F)"));
     // At once, the inner row first, so that the picture does not jump a frame later.
     m_zoomRow->layout()->activate();
     layout()->activate();

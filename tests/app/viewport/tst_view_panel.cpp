@@ -41,7 +41,7 @@ private Q_SLOTS:
     void sceneOfSplatsFollowsTheMouse();
     void controlsAndPointerAreSent();
     void panelSurvivesOtherWindows();
-    void unsupportedStreamIsSaidInWords();
+    void aMeshThatIsNotThereYetIsSaidInWords();
     void emptyPanelSaysSo();
     void clearReturnsToTheMessage();
 
@@ -407,12 +407,12 @@ void ViewPanelTest::panelSurvivesOtherWindows()
     }
 }
 
-void ViewPanelTest::unsupportedStreamIsSaidInWords()
+void ViewPanelTest::aMeshThatIsNotThereYetIsSaidInWords()
 {
     m_panel->setStreams({{"mesh", "Mesh", StreamKind::Mesh, "", ""}});
     auto* message = m_panel->findChild<QLabel*>(QStringLiteral("viewMessage"));
     QVERIFY(message->isVisible());
-    QVERIFY(message->text().contains(QStringLiteral("does not show “Mesh”")));
+    QVERIFY(message->text().contains(QStringLiteral("No mesh yet")));
 }
 
 void ViewPanelTest::emptyPanelSaysSo()

@@ -20,7 +20,7 @@ private Q_SLOTS:
                                         ViewMode::Stack3d, ViewMode::Diagram};
         QVERIFY(scene.modes() == all);
         scene.setStreams({{"mesh", "Mesh", StreamKind::Mesh, "", ""}});
-        QVERIFY(scene.modes() == std::vector<ViewMode>{ViewMode::NotShown});
+        QVERIFY(scene.modes() == std::vector<ViewMode>{ViewMode::Mesh});
         QVERIFY(scene.visibleStreams().empty());
     }
 

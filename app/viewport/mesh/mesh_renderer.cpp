@@ -1,0 +1,238 @@
+#include "app/viewport/mesh/mesh_renderer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <QFile>
+
+#include "app/viewport/mesh/mesh_overlay.h"
+#include "core/base/error.h"
+
+namespace vergence {
+namespace {
+
+constexpr double kSendMilliseconds = 8; ///< of each drawing, for a mesh that is on its way
+constexpr float kBoundaryWidth = 2, kNonManifoldWidth = 4, kDash = 6; ///< logical pixels
+
+QByteArray source(const QString& name)
+{
+    QFile file(QStringLiteral(":/shaders/") + name);
+    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+}
+
+QVector4D vectorOf(const QColor& colour, float alpha)
+{
+    return {static_cast<float>(colour.redF()), static_cast<float>(colour.greenF()),
+            static_cast<float>(colour.blueF()), alpha};
+}
+
+std::unique_ptr<QOpenGLShaderProgram> build(const QString& vertex, const QString& fragment,
+                                            const QByteArray& constants)
+{
+    auto program = std::make_unique<QOpenGLShaderProgram>();
+    const bool isBuilt =
+        program->addShaderFromSourceCode(QOpenGLShader::Vertex, source(vertex)) &&
+        program->addShaderFromSourceCode(QOpenGLShader::Fragment, constants + source(fragment)) &&
+        program->link();
+    if (!isBuilt)
+        throw DeviceError("The shader '" + fragment.toStdString() +
+                          "' cannot be built: " + program->log().toStdString());
+    return program;
+}
+
+QVector2D checkerCells(const MeshScene& scene)
+{
+    const int cells = scene.settings().checkerCells;
+    if (cells > 0)
+        return {static_cast<float>(cells), static_cast<float>(cells)};
+    const auto& textures = scene.mesh()->textures;
+    const QSize size = textures.empty() ? QSize(1024, 1024) : textures.front().front().size();
+    return {static_cast<float>(size.width()), static_cast<float>(size.height())};
+}
+
+} // namespace
+
+MeshRenderer::MeshRenderer(QOpenGLFunctions_3_3_Core& gl) : m_gl(gl)
+{
+    m_emptyArray.create();
+}
+
+/// The newest mesh replaces the shown one once all of it is there.
+void MeshRenderer::fetch(const MeshScene& scene, bool isPatient)
+{
+    const auto wanted = scene.mesh();
+    if (!wanted) {
+        m_shown.reset();
+        m_next.reset();
+        return;
+    }
+    if (m_shown && m_shown->source() == wanted) {
+        m_next.reset();
+        return;
+    }
+    if (!m_next || m_next->source() != wanted)
+        m_next = std::make_unique<MeshBuffers>(m_gl, wanted);
+    const bool isThere =
+        m_next->advance(isPatient ? std::optional(kSendMilliseconds) : std::nullopt);
+    if (isThere)
+        m_shown = std::move(m_next);
+    else
+        m_isComplete = false;
+}
+
+QOpenGLShaderProgram* MeshRenderer::program(Kind kind, MeshShading shading, const Target& target)
+{
+    auto& found = m_programs[{kind, shading}];
+    if (found)
+        return found.get();
+    if (target.isPatient && m_hasBuilt) {
+        m_isComplete = false;
+        return nullptr;
+    }
+    m_hasBuilt = true;
+    switch (kind) {
+    case Kind::Surface:
+        found = build("mesh.vert", "mesh.frag",
+                      "#version 330 core\n#define SHADING " +
+                          QByteArray::number(static_cast<int>(shading)) + '\n');
+        break;
+    case Kind::Lines:
+        found = build("mesh_lines.vert", "mesh_lines.frag", {});
+        break;
+    case Kind::UvTriangles:
+        found = build("mesh_uv.vert", "mesh_uv.frag", {});
+        break;
+    case Kind::UvPicture:
+        found = build("mesh_picture.vert", "mesh_picture.frag", {});
+        break;
+    }
+    return found.get();
+}
+
+void MeshRenderer::draw(const MeshScene& scene, const Target& target)
+{
+    m_isComplete = true;
+    m_hasBuilt = false;
+    fetch(scene, target.isPatient);
+    if (!m_shown)
+        return;
+    if (scene.settings().shading == MeshShading::UvLayout) {
+        drawLayout(scene, target);
+    } else {
+        drawSurface(scene, target);
+        if (scene.settings().marksEdges)
+            drawLines(scene, target);
+    }
+    m_gl.glDisable(GL_DEPTH_TEST);
+    m_gl.glDisable(GL_BLEND);
+    m_gl.glDisable(GL_CLIP_DISTANCE0);
+    m_gl.glActiveTexture(GL_TEXTURE0);
+    m_gl.glBindTexture(GL_TEXTURE_2D, 0);
+}
+
+void MeshRenderer::bindTexture(QOpenGLShaderProgram& program, int texture)
+{
+    program.setUniformValue("uHasTexture", texture >= 0);
+    program.setUniformValue("uTexture", 0);
+    m_gl.glActiveTexture(GL_TEXTURE0);
+    m_gl.glBindTexture(GL_TEXTURE_2D, texture >= 0 ? m_shown->texture(texture) : 0);
+}
+
+void MeshRenderer::bindSection(QOpenGLShaderProgram& program, const MeshScene& scene)
+{
+    const auto section = scene.section();
+    program.setUniformValue("uSection", section ? QVector4D(section->normal, section->offset)
+                                                : QVector4D(0, 0, 0, 1));
+    if (section)
+        m_gl.glEnable(GL_CLIP_DISTANCE0);
+}
+
+void MeshRenderer::drawSurface(const MeshScene& scene, const Target& target)
+{
+    const MeshSettings& settings = scene.settings();
+    QOpenGLShaderProgram* surface = program(Kind::Surface, settings.shading, target);
+    if (surface == nullptr)
+        return;
+    surface->bind();
+    surface->setUniformValue("uWorldToClip",
+                             scene.camera().worldToClip(target.viewport, m_shown->mesh()));
+    surface->setUniformValue("uWorldToView", scene.camera().worldToView());
+    bindSection(*surface, scene);
+    surface->setUniformValue("uTintsBackFaces", settings.tintsBackFaces);
+    surface->setUniformValue("uTintsGroups", settings.tintsGroups);
+    surface->setUniformValue("uBackFace", vectorOf(backFaceColour(), 1).toVector3D());
+    surface->setUniformValue("uWire",
+                             vectorOf(QColor("#15181c"), settings.hasWireframe ? 0.75F : 0.0F));
+    surface->setUniformValue("uCells", checkerCells(scene));
+    m_gl.glEnable(GL_DEPTH_TEST);
+    m_gl.glDepthFunc(GL_LEQUAL);
+    m_gl.glDepthMask(GL_TRUE);
+    const QOpenGLVertexArrayObject::Binder array(&m_shown->corners());
+    for (const MeshBatch& batch : m_shown->mesh().batches) {
+        bindTexture(*surface, batch.texture);
+        m_gl.glDrawArrays(GL_TRIANGLES, static_cast<GLint>(3 * batch.firstTriangle),
+                          static_cast<GLsizei>(3 * batch.triangleCount));
+    }
+    surface->release();
+}
+
+void MeshRenderer::drawLines(const MeshScene& scene, const Target& target)
+{
+    QOpenGLShaderProgram* lines = program(Kind::Lines, MeshShading::Smooth, target);
+    if (lines == nullptr)
+        return;
+    const auto ratio = static_cast<float>(target.pixelRatio);
+    lines->bind();
+    lines->setUniformValue("uWorldToClip",
+                           scene.camera().worldToClip(target.viewport, m_shown->mesh()));
+    lines->setUniformValue("uViewport", static_cast<float>(target.viewport.width()) * ratio,
+                           static_cast<float>(target.viewport.height()) * ratio);
+    bindSection(*lines, scene);
+    const auto draw = [&](QOpenGLVertexArrayObject& edges, std::size_t count, const QColor& colour,
+                          float width, float dash) {
+        if (count == 0)
+            return;
+        const QOpenGLVertexArrayObject::Binder array(&edges);
+        lines->setUniformValue("uColour", vectorOf(colour, 1));
+        lines->setUniformValue("uWidth", width * ratio);
+        lines->setUniformValue("uDash", dash * ratio);
+        m_gl.glDrawArraysInstanced(GL_TRIANGLE_STRIP, 0, 4, static_cast<GLsizei>(count));
+    };
+    const PreparedMesh& mesh = m_shown->mesh();
+    draw(m_shown->boundary(), mesh.boundary.size(), boundaryColour(), kBoundaryWidth, 0);
+    draw(m_shown->nonManifold(), mesh.nonManifold.size(), nonManifoldColour(), kNonManifoldWidth,
+         kDash);
+    lines->release();
+}
+
+void MeshRenderer::drawLayout(const MeshScene& scene, const Target& target)
+{
+    QOpenGLShaderProgram* picture = program(Kind::UvPicture, MeshShading::Smooth, target);
+    QOpenGLShaderProgram* triangles = program(Kind::UvTriangles, MeshShading::Smooth, target);
+    if (picture == nullptr || triangles == nullptr)
+        return;
+    const QSizeF half = uvHalfSize(scene.uvWindow(), target.viewport);
+    const QPointF centre = scene.uvWindow().centre;
+    const QVector4D window(static_cast<float>(centre.x()), static_cast<float>(centre.y()),
+                           static_cast<float>(half.width()), static_cast<float>(half.height()));
+    picture->bind();
+    picture->setUniformValue("uWindow", window);
+    picture->setUniformValue("uCells", 32.0F, 32.0F);
+    bindTexture(*picture, scene.mesh()->hasTexture() && m_shown->source() == scene.mesh() ? 0 : -1);
+    {
+        const QOpenGLVertexArrayObject::Binder array(&m_emptyArray);
+        m_gl.glDrawArrays(GL_TRIANGLE_STRIP, 0, 4);
+    }
+    picture->release();
+    triangles->bind();
+    triangles->setUniformValue("uWindow", window);
+    triangles->setUniformValue("uColour", vectorOf(boundaryColour(), 0.85F));
+    m_gl.glEnable(GL_BLEND);
+    m_gl.glBlendEquation(GL_FUNC_ADD);
+    m_gl.glBlendFuncSeparate(GL_SRC_ALPHA, GL_ONE_MINUS_SRC_ALPHA, GL_ONE, GL_ONE_MINUS_SRC_ALPHA);
+    const QOpenGLVertexArrayObject::Binder array(&m_shown->corners());
+    m_gl.glDrawArrays(GL_TRIANGLES, 0, static_cast<GLsizei>(m_shown->mesh().corners.size()));
+    triangles->release();
+}
+
+} // namespace vergence
