@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "app/viewport/mesh/mesh_scene.h"
+#include "app/viewport/mesh/mesh_choice.h"
 #include "core/artifact/run_folder.h"
 
 namespace vergence {

@@ -45,6 +45,8 @@ GlViewport::GlViewport(ViewScene& scene, QWidget* parent)
 {
     m_retry.setSingleShot(true);
     connect(&m_retry, &QTimer::timeout, this, qOverload<>(&QWidget::update));
+    m_refine.setSingleShot(true);
+    connect(&m_refine, &QTimer::timeout, this, &GlViewport::refineMesh);
     setObjectName(QStringLiteral("viewport"));
     setFormat(wantedFormat());
     connect(&scene, &ViewScene::changed, this, qOverload<>(&QWidget::update));
@@ -177,26 +179,49 @@ void GlViewport::paintGL()
     try {
         m_renderer->draw(m_scene, target);
         if (m_meshes != nullptr && m_scene.settings().mode == ViewMode::Mesh)
-            drawMesh(target);
+            drawMesh();
         if (!m_overlay.isEmpty())
             m_renderer->drawOverlay(m_overlay.image(), isNew);
     } catch (const DeviceError& error) {
         return giveUp(QString::fromStdString(error.what()));
     }
-    const bool isMeshComplete = !m_meshRenderer || m_meshRenderer->isComplete();
-    if (!m_renderer->isComplete() || !isMeshComplete)
+    if (!m_renderer->isComplete())
         QTimer::singleShot(0, this, qOverload<>(&QWidget::update));
     ++m_paintCount;
 }
 
-void GlViewport::drawMesh(const GlRenderer::Target& target)
+void GlViewport::drawMesh()
 {
     if (!m_meshRenderer)
         m_meshRenderer = std::make_unique<MeshRenderer>(
             *QOpenGLVersionFunctionsFactory::get<QOpenGLFunctions_3_3_Core>(context()));
-    m_meshRenderer->draw(*m_meshes,
-                         {target.viewport, target.pixelRatio, target.palette, m_isForScreen});
+    m_meshRenderer->draw(*m_meshes, meshTarget());
     m_meshes->setSentFraction(m_meshRenderer->sentFraction());
+    if (!m_meshRenderer->isComplete())
+        m_refine.start(0);
+}
+
+MeshRenderer::Target GlViewport::meshTarget() const
+{
+    return {size(), devicePixelRatioF(), palette(), m_isForScreen};
+}
+
+void GlViewport::refineMesh()
+{
+    if (!m_meshRenderer || m_hasFailed || m_scene.settings().mode != ViewMode::Mesh)
+        return;
+    makeCurrent();
+    bool showsMore = false;
+    try {
+        showsMore = m_meshRenderer->refine(*m_meshes, meshTarget());
+    } catch (const DeviceError& error) {
+        giveUp(QString::fromStdString(error.what()));
+    }
+    doneCurrent();
+    if (showsMore)
+        update();
+    else if (!m_hasFailed)
+        m_refine.start(0);
 }
 
 void GlViewport::uploadFrames()

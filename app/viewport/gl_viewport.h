@@ -55,7 +55,9 @@ private:
     void giveUp(const QString& reason);
     void releaseGl();
     void uploadFrames();
-    void drawMesh(const GlRenderer::Target& target);
+    MeshRenderer::Target meshTarget() const;
+    void drawMesh();
+    void refineMesh();
     bool uploadShared();
     void keepPixels(const std::string& stream);
     void releaseUploader(FrameUploader& uploader);
@@ -71,6 +73,7 @@ private:
     std::string m_announced; ///< the one that transportChanged was said for
     QTimer m_retry;          ///< looks again for a frame that was still being written
     int m_retryMilliseconds = 2;
+    QTimer m_refine; ///< goes on with a large mesh
     OverlayImage m_overlay;
     bool m_isForScreen = false; ///< the screen can wait for parts, a picture for a file cannot
     bool m_isFirstFrame = true; ///< of this context

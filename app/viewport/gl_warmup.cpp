@@ -79,6 +79,40 @@ void drawEverything()
     }
 }
 
+/// A triangle with all that a mesh can have.
+PreparedMesh smallMesh()
+{
+    ViewMesh mesh;
+    mesh.positions = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}};
+    mesh.triangles = {{0, 1, 2}};
+    mesh.uv = {{0, 0}, {1, 0}, {0, 1}};
+    mesh.colours.assign(3, qRgb(200, 100, 50));
+    mesh.textures.emplace_back(4, 4, QImage::Format_RGBA8888);
+    mesh.textures.back().fill(Qt::gray);
+    mesh.parts = {{{}, 0, 1, 0}};
+    return prepareMesh(std::move(mesh), {});
+}
+
+void drawMeshes()
+{
+    ViewScene scene;
+    MeshScene meshes;
+    GlViewport viewport(scene, nullptr);
+    viewport.setMeshes(&meshes);
+    viewport.resize(64, 48);
+    scene.setHasMeshes(true);
+    meshes.setMesh(std::make_shared<const PreparedMesh>(smallMesh()));
+    const ScenePose pose = homePose(*meshes.mesh(), meshes.up(), viewport.size());
+    meshes.setCamera({pose.viewToWorld, pose.focal});
+    for (int shading = 0; shading < kMeshShadingCount; ++shading) {
+        meshes.edit([&](MeshSettings& settings) {
+            settings.shading = static_cast<MeshShading>(shading);
+            settings.marksEdges = true;
+        });
+        viewport.grabFramebuffer();
+    }
+}
+
 /// Names this version and the driver; a new one of either compiles anew.
 std::string driverName(QOpenGLFunctions& gl)
 {
@@ -112,6 +146,7 @@ int warmShaderCache(const std::filesystem::path& mark)
         if (std::filesystem::exists(mark) && readFile(mark) == driver)
             return 0;
         drawEverything();
+        drawMeshes();
         std::filesystem::create_directories(mark.parent_path());
         writeFileAtomic(mark, driver);
     } catch (const std::exception& error) {

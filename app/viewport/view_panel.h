@@ -8,12 +8,14 @@
 #include <QImage>
 #include <QWidget>
 
-#include "app/viewport/mesh/mesh_scene.h"
+#include "app/viewport/mesh/mesh_choice.h"
 #include "core/view/frame.h"
 #include "core/view/frame_uploader.h"
 #include "core/view/view_input.h"
 
 namespace vergence {
+
+class MeshScene;
 
 /// Shows the streams of one run: image, image stack (grid and 3-D), compare with wipe, side by
 /// side, blink and difference, diagrams, and the controls a run declares (sliders, pads, toggles,

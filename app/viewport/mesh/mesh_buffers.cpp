@@ -16,7 +16,8 @@ MeshBuffers::MeshBuffers(QOpenGLFunctions_3_3_Core& gl, std::shared_ptr<const Pr
     : m_gl(gl),
       m_mesh(std::move(mesh))
 {
-    makeCorners();
+    makeCorners(m_coarse, m_mesh->coarse);
+    makeCorners(m_corners, m_mesh->surface);
     makeLines(m_boundary, m_mesh->boundary);
     makeLines(m_nonManifold, m_mesh->nonManifold);
     for (const auto& levels : m_mesh->textures)
@@ -54,11 +55,13 @@ unsigned MeshBuffers::makeBuffer(const void* bytes, std::size_t size)
     return id;
 }
 
-void MeshBuffers::makeCorners()
+void MeshBuffers::makeCorners(QOpenGLVertexArrayObject& vertexArray, const MeshSurface& surface)
 {
-    m_corners.create();
-    const QOpenGLVertexArrayObject::Binder array(&m_corners);
-    makeBuffer(m_mesh->corners.data(), m_mesh->corners.size() * sizeof(MeshCorner));
+    vertexArray.create();
+    if (surface.corners.empty())
+        return;
+    const QOpenGLVertexArrayObject::Binder array(&vertexArray);
+    makeBuffer(surface.corners.data(), surface.corners.size() * sizeof(MeshCorner));
     const auto attribute = [this](unsigned location, int size, GLenum type, bool isNormalised,
                                   std::size_t offset) {
         m_gl.glEnableVertexAttribArray(location);

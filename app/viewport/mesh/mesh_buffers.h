@@ -29,6 +29,7 @@ public:
     std::shared_ptr<const PreparedMesh> source() const { return m_mesh; }
     unsigned texture(int index) const { return m_textures[static_cast<std::size_t>(index)]; }
     QOpenGLVertexArrayObject& corners() { return m_corners; }
+    QOpenGLVertexArrayObject& coarse() { return m_coarse; } ///< of PreparedMesh::coarse
     QOpenGLVertexArrayObject& boundary() { return m_boundary; }
     QOpenGLVertexArrayObject& nonManifold() { return m_nonManifold; }
 
@@ -42,14 +43,14 @@ private:
     };
 
     unsigned makeBuffer(const void* bytes, std::size_t size);
-    void makeCorners();
+    void makeCorners(QOpenGLVertexArrayObject& array, const MeshSurface& surface);
     void makeLines(QOpenGLVertexArrayObject& array, const std::vector<MeshLine>& lines);
     void makeTexture(const std::vector<QImage>& levels);
     void send(const Piece& piece);
 
     QOpenGLFunctions_3_3_Core& m_gl;
     std::shared_ptr<const PreparedMesh> m_mesh;
-    QOpenGLVertexArrayObject m_corners, m_boundary, m_nonManifold;
+    QOpenGLVertexArrayObject m_corners, m_coarse, m_boundary, m_nonManifold;
     std::vector<unsigned> m_buffers, m_textures;
     std::vector<Piece> m_pieces;
     std::size_t m_next = 0;

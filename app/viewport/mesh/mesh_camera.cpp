@@ -8,6 +8,7 @@ namespace {
 
 constexpr double kFocal = 1.2;   ///< 45° from the lower to the upper edge
 constexpr float kMargin = 1.05F; ///< around the mesh
+constexpr double kShare = 0.46;  ///< of height and width, from the middle, that the mesh takes
 
 Point3 toPoint(const QVector3D& v)
 {
@@ -95,11 +96,20 @@ ScenePose poseAround(const PreparedMesh& mesh, const QVector3D& up, const QVecto
                      QSizeF viewport)
 {
     const double aspect = viewport.width() / std::max(1.0, viewport.height());
-    const double halfAngle = std::atan(0.5 * std::min(1.0, aspect) / kFocal);
-    const auto distance = static_cast<float>(mesh.radius() * kMargin / std::sin(halfAngle));
-    const QVector3D ahead = forward.normalized();
+    const QVector3D ahead = forward.normalized(), half = (mesh.highest - mesh.lowest) / 2;
+    const MeshCamera turned{lookAt({}, ahead, up), kFocal};
+    double distance = 1e-3 * mesh.radius();
+    for (int i = 0; i < 8; ++i) { // corners of the bounding box
+        const QVector3D corner((i & 1) != 0 ? half.x() : -half.x(),
+                               (i & 2) != 0 ? half.y() : -half.y(),
+                               (i & 4) != 0 ? half.z() : -half.z());
+        const double x = std::abs(QVector3D::dotProduct(corner, turned.axis(0))) / aspect;
+        const double y = std::abs(QVector3D::dotProduct(corner, turned.axis(1)));
+        const double z = QVector3D::dotProduct(corner, ahead);
+        distance = std::max(distance, std::max(x, y) * kFocal / kShare - z);
+    }
     ScenePose pose;
-    pose.viewToWorld = lookAt(mesh.centre() - ahead * distance, ahead, up);
+    pose.viewToWorld = lookAt(mesh.centre() - ahead * static_cast<float>(distance), ahead, up);
     pose.focal = kFocal;
     pose.up = toPoint(up);
     pose.target = toPoint(mesh.centre());

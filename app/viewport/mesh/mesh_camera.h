@@ -17,6 +17,7 @@ namespace vergence {
 struct MeshCamera {
     std::array<double, 16> viewToWorld{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
     double focal = 1.2; ///< heights of the picture
+    bool operator==(const MeshCamera&) const = default;
 
     QVector3D eye() const;
     QVector3D axis(int index) const; ///< 0 right, 1 down, 2 forward

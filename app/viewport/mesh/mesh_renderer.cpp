@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include <QElapsedTimer>
 #include <QFile>
 
 #include "app/viewport/mesh/mesh_overlay.h"
@@ -11,7 +13,10 @@
 namespace vergence {
 namespace {
 
-constexpr double kSendMilliseconds = 8; ///< of each drawing, for a mesh that is on its way
+constexpr double kWorkMilliseconds = 10; ///< of one portion of refine()
+constexpr int kPortionsUnseen = 10;      ///< that are sent before the progress is shown
+constexpr std::size_t kLeastSlice = 4000, kMostSlice = 2'000'000; ///< triangles
+constexpr std::size_t kMostCoarseLines = 20'000;                  ///< more wait until all is drawn
 constexpr float kBoundaryWidth = 2, kNonManifoldWidth = 4, kDash = 6; ///< logical pixels
 
 QByteArray source(const QString& name)
@@ -57,8 +62,18 @@ MeshRenderer::MeshRenderer(QOpenGLFunctions_3_3_Core& gl) : m_gl(gl)
     m_emptyArray.create();
 }
 
+MeshRenderer::Picture MeshRenderer::pictureOf(const MeshScene& scene, const Target& target)
+{
+    return {scene.camera(),
+            scene.settings(),
+            scene.uvWindow(),
+            (target.viewport * target.pixelRatio).toSize(),
+            target.palette.color(QPalette::Window).rgb(),
+            scene.mesh()};
+}
+
 /// The newest mesh replaces the shown one once all of it is there.
-void MeshRenderer::fetch(const MeshScene& scene, bool isPatient)
+void MeshRenderer::fetch(const MeshScene& scene, bool isForScreen)
 {
     const auto wanted = scene.mesh();
     if (!wanted) {
@@ -72,9 +87,9 @@ void MeshRenderer::fetch(const MeshScene& scene, bool isPatient)
     }
     if (!m_next || m_next->source() != wanted)
         m_next = std::make_unique<MeshBuffers>(m_gl, wanted);
-    const bool isThere =
-        m_next->advance(isPatient ? std::optional(kSendMilliseconds) : std::nullopt);
-    if (isThere)
+    if (!isForScreen)
+        m_next->advance(std::nullopt);
+    if (m_next->isComplete())
         m_shown = std::move(m_next);
     else
         m_isComplete = false;
@@ -85,8 +100,9 @@ QOpenGLShaderProgram* MeshRenderer::program(Kind kind, MeshShading shading, cons
     auto& found = m_programs[{kind, shading}];
     if (found)
         return found.get();
-    if (target.isPatient && m_hasBuilt) {
+    if (target.isForScreen && m_hasBuilt) {
         m_isComplete = false;
+        m_wantsDrawing = true;
         return nullptr;
     }
     m_hasBuilt = true;
@@ -113,14 +129,97 @@ void MeshRenderer::draw(const MeshScene& scene, const Target& target)
 {
     m_isComplete = true;
     m_hasBuilt = false;
-    fetch(scene, target.isPatient);
+    m_sinceShown = 0;
+    fetch(scene, target.isForScreen);
     if (!m_shown)
         return;
+    const bool isSliced = target.isForScreen && !m_shown->mesh().coarse.corners.empty();
+    if (!isSliced)
+        return drawSlice(scene, target, {false, 0, m_shown->mesh().triangleCount()});
+    Picture picture = pictureOf(scene, target);
+    if (m_picture != picture) {
+        m_picture = std::move(picture);
+        m_drawn = 0;
+    }
+    if (m_canvas && m_drawn == m_shown->mesh().triangleCount())
+        return showCanvas();
+    drawSlice(scene, target, {true, 0, m_shown->mesh().coarse.triangleCount()});
+    m_isComplete = false;
+}
+
+bool MeshRenderer::refine(const MeshScene& scene, const Target& target)
+{
+    if (std::exchange(m_wantsDrawing, false))
+        return true;
+    if (m_next)
+        return refineBuffers();
+    return refinePicture(scene, target);
+}
+
+bool MeshRenderer::refineBuffers()
+{
+    return m_next->advance(kWorkMilliseconds) || ++m_sinceShown >= kPortionsUnseen;
+}
+
+bool MeshRenderer::refinePicture(const MeshScene& scene, const Target& target)
+{
+    const std::size_t all = m_shown ? m_shown->mesh().triangleCount() : 0;
+    const bool isWanted = m_picture && m_shown && m_shown->source() == m_picture->mesh;
+    if (!isWanted || m_drawn >= all || m_picture != pictureOf(scene, target))
+        return true; // whatever has changed is drawn anew
+    QElapsedTimer clock;
+    clock.start();
+    GLint screen = 0;
+    m_gl.glGetIntegerv(GL_DRAW_FRAMEBUFFER_BINDING, &screen);
+    if (!m_canvas || m_canvas->size() != m_picture->pixels)
+        m_canvas = std::make_unique<QOpenGLFramebufferObject>(
+            m_picture->pixels, QOpenGLFramebufferObject::CombinedDepthStencil);
+    m_canvas->bind();
+    m_gl.glViewport(0, 0, m_canvas->width(), m_canvas->height());
+    if (m_drawn == 0) {
+        const QColor background(m_picture->background);
+        m_gl.glDisable(GL_SCISSOR_TEST);
+        m_gl.glDepthMask(GL_TRUE);
+        m_gl.glClearColor(background.redF(), background.greenF(), background.blueF(), 1);
+        m_gl.glClear(GL_COLOR_BUFFER_BIT | GL_DEPTH_BUFFER_BIT);
+    }
+    Target beside = target;
+    beside.isForScreen = false;
+    const std::size_t count = std::min(m_sliceSize, all - m_drawn);
+    drawSlice(scene, beside, {false, m_drawn, count});
+    m_gl.glFinish();
+    m_gl.glBindFramebuffer(GL_FRAMEBUFFER, static_cast<GLuint>(screen));
+    m_drawn += count;
+    const double spent = std::max(0.1, static_cast<double>(clock.nsecsElapsed()) * 1e-6);
+    m_sliceSize =
+        std::clamp(static_cast<std::size_t>(static_cast<double>(count) *
+                                            std::clamp(kWorkMilliseconds / spent, 0.3, 3.0)),
+                   kLeastSlice, kMostSlice);
+    return m_drawn == all;
+}
+
+void MeshRenderer::showCanvas()
+{
+    GLint screen = 0;
+    m_gl.glGetIntegerv(GL_DRAW_FRAMEBUFFER_BINDING, &screen);
+    m_gl.glBindFramebuffer(GL_READ_FRAMEBUFFER, m_canvas->handle());
+    m_gl.glBlitFramebuffer(0, 0, m_canvas->width(), m_canvas->height(), 0, 0, m_canvas->width(),
+                           m_canvas->height(), GL_COLOR_BUFFER_BIT, GL_NEAREST);
+    m_gl.glBindFramebuffer(GL_FRAMEBUFFER, static_cast<GLuint>(screen));
+}
+
+/// The first slice brings what lies behind, the last one what lies in front.
+void MeshRenderer::drawSlice(const MeshScene& scene, const Target& target, const Slice& slice)
+{
+    const PreparedMesh& mesh = m_shown->mesh();
     if (scene.settings().shading == MeshShading::UvLayout) {
-        drawLayout(scene, target);
+        drawLayout(scene, target, slice);
     } else {
-        drawSurface(scene, target);
-        if (scene.settings().marksEdges)
+        drawSurface(scene, target, slice);
+        const bool isLast = slice.isCoarse
+                                ? mesh.boundary.size() + mesh.nonManifold.size() < kMostCoarseLines
+                                : slice.first + slice.count == mesh.triangleCount();
+        if (scene.settings().marksEdges && isLast)
             drawLines(scene, target);
     }
     m_gl.glDisable(GL_DEPTH_TEST);
@@ -128,6 +227,25 @@ void MeshRenderer::draw(const MeshScene& scene, const Target& target)
     m_gl.glDisable(GL_CLIP_DISTANCE0);
     m_gl.glActiveTexture(GL_TEXTURE0);
     m_gl.glBindTexture(GL_TEXTURE_2D, 0);
+}
+
+void MeshRenderer::drawTriangles(QOpenGLShaderProgram& program, const Slice& slice, bool isTextured)
+{
+    const PreparedMesh& mesh = m_shown->mesh();
+    const MeshSurface& surface = slice.isCoarse ? mesh.coarse : mesh.surface;
+    const QOpenGLVertexArrayObject::Binder array(slice.isCoarse ? &m_shown->coarse()
+                                                                : &m_shown->corners());
+    for (const MeshBatch& batch : surface.batches) {
+        const std::size_t first = std::max(batch.firstTriangle, slice.first);
+        const std::size_t end =
+            std::min(batch.firstTriangle + batch.triangleCount, slice.first + slice.count);
+        if (first >= end)
+            continue;
+        if (isTextured)
+            bindTexture(program, batch.texture);
+        m_gl.glDrawArrays(GL_TRIANGLES, static_cast<GLint>(3 * first),
+                          static_cast<GLsizei>(3 * (end - first)));
+    }
 }
 
 void MeshRenderer::bindTexture(QOpenGLShaderProgram& program, int texture)
@@ -147,7 +265,7 @@ void MeshRenderer::bindSection(QOpenGLShaderProgram& program, const MeshScene& s
         m_gl.glEnable(GL_CLIP_DISTANCE0);
 }
 
-void MeshRenderer::drawSurface(const MeshScene& scene, const Target& target)
+void MeshRenderer::drawSurface(const MeshScene& scene, const Target& target, const Slice& slice)
 {
     const MeshSettings& settings = scene.settings();
     QOpenGLShaderProgram* surface = program(Kind::Surface, settings.shading, target);
@@ -161,18 +279,14 @@ void MeshRenderer::drawSurface(const MeshScene& scene, const Target& target)
     surface->setUniformValue("uTintsBackFaces", settings.tintsBackFaces);
     surface->setUniformValue("uTintsGroups", settings.tintsGroups);
     surface->setUniformValue("uBackFace", vectorOf(backFaceColour(), 1).toVector3D());
-    surface->setUniformValue("uWire",
-                             vectorOf(QColor("#15181c"), settings.hasWireframe ? 0.75F : 0.0F));
+    surface->setUniformValue(
+        "uWire",
+        vectorOf(QColor("#15181c"), settings.hasWireframe && !slice.isCoarse ? 0.75F : 0.0F));
     surface->setUniformValue("uCells", checkerCells(scene));
     m_gl.glEnable(GL_DEPTH_TEST);
     m_gl.glDepthFunc(GL_LEQUAL);
     m_gl.glDepthMask(GL_TRUE);
-    const QOpenGLVertexArrayObject::Binder array(&m_shown->corners());
-    for (const MeshBatch& batch : m_shown->mesh().batches) {
-        bindTexture(*surface, batch.texture);
-        m_gl.glDrawArrays(GL_TRIANGLES, static_cast<GLint>(3 * batch.firstTriangle),
-                          static_cast<GLsizei>(3 * batch.triangleCount));
-    }
+    drawTriangles(*surface, slice, true);
     surface->release();
 }
 
@@ -205,7 +319,7 @@ void MeshRenderer::drawLines(const MeshScene& scene, const Target& target)
     lines->release();
 }
 
-void MeshRenderer::drawLayout(const MeshScene& scene, const Target& target)
+void MeshRenderer::drawLayout(const MeshScene& scene, const Target& target, const Slice& slice)
 {
     QOpenGLShaderProgram* picture = program(Kind::UvPicture, MeshShading::Smooth, target);
     QOpenGLShaderProgram* triangles = program(Kind::UvTriangles, MeshShading::Smooth, target);
@@ -215,23 +329,22 @@ void MeshRenderer::drawLayout(const MeshScene& scene, const Target& target)
     const QPointF centre = scene.uvWindow().centre;
     const QVector4D window(static_cast<float>(centre.x()), static_cast<float>(centre.y()),
                            static_cast<float>(half.width()), static_cast<float>(half.height()));
-    picture->bind();
-    picture->setUniformValue("uWindow", window);
-    picture->setUniformValue("uCells", 32.0F, 32.0F);
-    bindTexture(*picture, scene.mesh()->hasTexture() && m_shown->source() == scene.mesh() ? 0 : -1);
-    {
+    if (slice.first == 0) {
+        picture->bind();
+        picture->setUniformValue("uWindow", window);
+        picture->setUniformValue("uCells", 32.0F, 32.0F);
+        bindTexture(*picture, m_shown->mesh().hasTexture() ? 0 : -1);
         const QOpenGLVertexArrayObject::Binder array(&m_emptyArray);
         m_gl.glDrawArrays(GL_TRIANGLE_STRIP, 0, 4);
+        picture->release();
     }
-    picture->release();
     triangles->bind();
     triangles->setUniformValue("uWindow", window);
     triangles->setUniformValue("uColour", vectorOf(boundaryColour(), 0.85F));
     m_gl.glEnable(GL_BLEND);
     m_gl.glBlendEquation(GL_FUNC_ADD);
     m_gl.glBlendFuncSeparate(GL_SRC_ALPHA, GL_ONE_MINUS_SRC_ALPHA, GL_ONE, GL_ONE_MINUS_SRC_ALPHA);
-    const QOpenGLVertexArrayObject::Binder array(&m_shown->corners());
-    m_gl.glDrawArrays(GL_TRIANGLES, 0, static_cast<GLsizei>(m_shown->mesh().corners.size()));
+    drawTriangles(*triangles, slice, false);
     triangles->release();
 }
 

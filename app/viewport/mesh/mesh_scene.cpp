@@ -36,7 +36,7 @@ QSizeF uvHalfSize(const UvWindow& window, QSizeF viewport)
 MeshScene::MeshScene(QObject* parent) : QObject(parent)
 {
     connect(&m_loader, &MeshLoader::progressed, this, &MeshScene::say);
-    connect(&m_loader, &MeshLoader::loaded, this, &MeshScene::take);
+    connect(&m_loader, &MeshLoader::loaded, this, &MeshScene::setMesh);
     connect(&m_loader, &MeshLoader::failed, this, [this](const QString& sentence) {
         m_mesh.reset();
         say(sentence);
@@ -84,7 +84,7 @@ void MeshScene::loadSoon()
     m_loader.load(m_chosen);
 }
 
-void MeshScene::take(std::shared_ptr<const PreparedMesh> mesh)
+void MeshScene::setMesh(std::shared_ptr<const PreparedMesh> mesh)
 {
     const bool keepsPlace = m_mesh && liesAlike(*m_mesh, *mesh);
     m_mesh = std::move(mesh);

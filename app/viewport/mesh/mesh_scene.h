@@ -10,6 +10,7 @@
 #include <QString>
 
 #include "app/viewport/mesh/mesh_camera.h"
+#include "app/viewport/mesh/mesh_choice.h"
 #include "app/viewport/mesh/mesh_loader.h"
 #include "app/viewport/mesh/prepared_mesh.h"
 
@@ -31,20 +32,14 @@ struct MeshSettings {
     double sectionOffset = 0.5; ///< fraction of the bounding box that is kept
     int checkerCells = 32;      ///< along each side of the texture; 0: one per texel
     int upAxis = 0;             ///< 0 as the file says, then 1 +x, -1 -x, 2 +y …
-};
-
-/// A file that may be shown.
-struct MeshChoice {
-    std::filesystem::path path;
-    QString title;
-    QString version; ///< another text where the content has changed
-    bool operator==(const MeshChoice&) const = default;
+    bool operator==(const MeshSettings&) const = default;
 };
 
 /// Part of the texture that the UV layout shows.
 struct UvWindow {
     QPointF centre{0.5, 0.5}; ///< in texture coordinates, v downwards
     double zoom = 1;          ///< 1 shows the whole square
+    bool operator==(const UvWindow&) const = default;
 };
 
 /// Half of what a view of this size sees, in texture coordinates.
@@ -78,6 +73,7 @@ public:
     bool isUsable(MeshShading shading) const;
 
     std::shared_ptr<const PreparedMesh> mesh() const { return m_mesh; }
+    void setMesh(std::shared_ptr<const PreparedMesh> mesh); ///< one that comes from no file
     bool isLoading() const { return m_loader.isLoading(); }
     /// What goes on, or why there is nothing to see; empty where all is well.
     const QString& message() const { return m_message; }
@@ -112,7 +108,6 @@ Q_SIGNALS:
 private:
     void apply(const MeshSettings& next);
     void loadSoon();
-    void take(std::shared_ptr<const PreparedMesh> mesh);
     void say(const QString& message);
 
     std::vector<MeshChoice> m_choices;

@@ -4,10 +4,14 @@
 #include <cmath>
 #include <limits>
 
+#include "app/viewport/mesh/coarse_mesh.h"
 #include "app/viewport/mesh/mesh_topology.h"
 
 namespace vergence {
 namespace {
+
+constexpr std::size_t kLarge = 80'000; ///< triangles; more have a coarse form
+constexpr int kCoarseCells = 80;       ///< along the longest side: some 20,000 triangles
 
 std::array<std::int16_t, 3> packed(const QVector3D& normal)
 {
@@ -50,7 +54,7 @@ void addCorners(const ViewMesh& mesh, const MeshTopology& topology, PreparedMesh
     std::vector<QVector3D> smooth;
     if (mesh.normals.empty())
         smooth = smoothNormals(mesh.positions, mesh.triangles, topology);
-    prepared.corners.resize(3 * mesh.triangles.size());
+    prepared.surface.corners.resize(3 * mesh.triangles.size());
     for (std::size_t p = 0; p < mesh.parts.size(); ++p) {
         const MeshPart& part = mesh.parts[p];
         for (std::size_t f = part.firstTriangle; f < part.firstTriangle + part.triangleCount; ++f) {
@@ -60,7 +64,7 @@ void addCorners(const ViewMesh& mesh, const MeshTopology& topology, PreparedMesh
                 const std::size_t i = 3 * f + k;
                 const std::uint32_t vertex = mesh.triangles[f][k];
                 const QVector3D& at = mesh.positions[vertex];
-                MeshCorner& corner = prepared.corners[i];
+                MeshCorner& corner = prepared.surface.corners[i];
                 corner.position = {at.x(), at.y(), at.z()};
                 if (!mesh.uv.empty())
                     corner.uv = {mesh.uv[i].x(), mesh.uv[i].y()};
@@ -78,7 +82,7 @@ void addBounds(PreparedMesh& prepared)
     constexpr float kFar = std::numeric_limits<float>::max();
     prepared.lowest = {kFar, kFar, kFar};
     prepared.highest = -prepared.lowest;
-    for (const MeshCorner& corner : prepared.corners) {
+    for (const MeshCorner& corner : prepared.surface.corners) {
         for (int axis = 0; axis < 3; ++axis) {
             const float x = corner.position[static_cast<std::size_t>(axis)];
             prepared.lowest[axis] = std::min(prepared.lowest[axis], x);
@@ -113,7 +117,7 @@ PreparedMesh prepareMesh(ViewMesh&& mesh, const QString& name)
     prepared.boundary = linesOf(topology.boundary, mesh.positions);
     prepared.nonManifold = linesOf(topology.nonManifold, mesh.positions);
     for (const MeshPart& part : mesh.parts) {
-        auto& batches = prepared.batches;
+        auto& batches = prepared.surface.batches;
         const int texture = mesh.uv.empty() ? -1 : part.texture;
         if (batches.empty() || batches.back().texture != texture)
             batches.push_back({part.firstTriangle, 0, texture});
@@ -121,6 +125,9 @@ PreparedMesh prepareMesh(ViewMesh&& mesh, const QString& name)
     }
     addCorners(mesh, topology, prepared);
     addBounds(prepared);
+    if (prepared.triangleCount() > kLarge)
+        prepared.coarse =
+            coarsen(prepared.surface, prepared.lowest, prepared.highest, kCoarseCells);
     if (prepared.hasUv)
         for (QImage& picture : mesh.textures)
             prepared.textures.push_back(withHalves(std::move(picture)));
@@ -133,11 +140,11 @@ std::optional<QVector3D> firstHit(const PreparedMesh& mesh, const QVector3D& ori
                                   const std::optional<MeshSection>& section)
 {
     const auto point = [&mesh](std::size_t i) {
-        const auto& at = mesh.corners[i].position;
+        const auto& at = mesh.surface.corners[i].position;
         return QVector3D(at[0], at[1], at[2]);
     };
     float nearest = std::numeric_limits<float>::max();
-    for (std::size_t i = 0; i + 2 < mesh.corners.size(); i += 3) {
+    for (std::size_t i = 0; i + 2 < mesh.surface.corners.size(); i += 3) {
         const QVector3D a = point(i), ab = point(i + 1) - a, ac = point(i + 2) - a;
         const QVector3D p = QVector3D::crossProduct(direction, ac);
         const float determinant = QVector3D::dotProduct(ab, p);

@@ -35,11 +35,20 @@ struct MeshBatch {
     int texture = -1; ///< row of PreparedMesh::textures, or -1
 };
 
+/// Corners and how they are drawn.
+struct MeshSurface {
+    std::vector<MeshCorner> corners; ///< [3F], three in a row are a triangle
+    std::vector<MeshBatch> batches;  ///< cover all triangles in their order
+
+    std::size_t triangleCount() const { return corners.size() / 3; }
+};
+
 /// A mesh as it is drawn and measured. Immutable once it was made.
 struct PreparedMesh {
-    QString name;                              ///< of the file
-    std::vector<MeshCorner> corners;           ///< [3F], three in a row are a triangle
-    std::vector<MeshBatch> batches;            ///< cover all triangles in their order
+    QString name; ///< of the file
+    MeshSurface surface;
+    /// Reduced, for a camera that moves; empty where the mesh is small.
+    MeshSurface coarse;
     std::vector<std::vector<QImage>> textures; ///< each with its halves down to one pixel; RGBA8888
     std::vector<MeshLine> boundary, nonManifold;
     QVector3D lowest, highest; ///< corners of the bounding box
@@ -48,7 +57,7 @@ struct PreparedMesh {
     bool hasUv = false, hasColours = false;
     QStringList problems;
 
-    std::size_t triangleCount() const { return corners.size() / 3; }
+    std::size_t triangleCount() const { return surface.triangleCount(); }
     bool hasTexture() const { return !textures.empty(); }
     QVector3D centre() const { return (lowest + highest) / 2; }
     float radius() const; ///< of a sphere around the bounding box; above 0

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <vector>
 
 #include <QBuffer>
@@ -13,6 +14,8 @@
 #include <QString>
 #include <QVector2D>
 #include <QVector3D>
+
+#include "app/viewport/mesh/view_mesh.h"
 
 /// Files of a box of 2 × 4 × 6 units around the origin, written by hand: known answers for readers
 /// and for the mesh view.
@@ -243,6 +246,35 @@ inline QByteArray boxPly(const QByteArray& format, std::size_t sides = 6)
             stream << quint8(4) << first << first + 1 << first + 2 << first + 3;
     }
     return header + data;
+}
+
+/// A wavy square of 2 · cells² triangles, with texture coordinates and no picture.
+inline ViewMesh waves(int cells)
+{
+    ViewMesh mesh;
+    std::vector<QVector2D> uv;
+    for (int y = 0; y <= cells; ++y) {
+        for (int x = 0; x <= cells; ++x) {
+            uv.emplace_back(static_cast<float>(x) / static_cast<float>(cells),
+                            static_cast<float>(y) / static_cast<float>(cells));
+            const float height = 0.1F * std::sin(12 * uv.back().x()) * std::cos(9 * uv.back().y());
+            mesh.positions.emplace_back(uv.back().x(), height, uv.back().y());
+        }
+    }
+    const auto row = [cells](int x, int y) {
+        return static_cast<std::uint32_t>(y * (cells + 1) + x);
+    };
+    for (int y = 0; y < cells; ++y) {
+        for (int x = 0; x < cells; ++x) {
+            mesh.triangles.push_back({row(x, y), row(x, y + 1), row(x + 1, y)});
+            mesh.triangles.push_back({row(x + 1, y), row(x, y + 1), row(x + 1, y + 1)});
+        }
+    }
+    for (const auto& triangle : mesh.triangles)
+        for (const std::uint32_t vertex : triangle)
+            mesh.uv.push_back(uv[vertex]);
+    mesh.parts = {{{}, 0, mesh.triangles.size()}};
+    return mesh;
 }
 
 /// A file of Gaussians as trainers write it, with one of them and few of the properties.

@@ -74,15 +74,15 @@ private Q_SLOTS:
         QCOMPARE(mesh.componentCount, std::size_t{2});
         QVERIFY(mesh.lowest == QVector3D(-1, -2, -3));
         QVERIFY(mesh.highest == QVector3D(11, 2, 3));
-        QCOMPARE(mesh.batches.size(), std::size_t{2});
-        QCOMPARE(mesh.batches[0].texture, -1);
-        QCOMPARE(mesh.batches[1].texture, 0);
-        QCOMPARE(mesh.batches[1].firstTriangle, std::size_t{12});
-        QCOMPARE(mesh.corners[0].group, std::uint16_t{0});
-        QCOMPARE(mesh.corners.back().group, std::uint16_t{1});
+        QCOMPARE(mesh.surface.batches.size(), std::size_t{2});
+        QCOMPARE(mesh.surface.batches[0].texture, -1);
+        QCOMPARE(mesh.surface.batches[1].texture, 0);
+        QCOMPARE(mesh.surface.batches[1].firstTriangle, std::size_t{12});
+        QCOMPARE(mesh.surface.corners[0].group, std::uint16_t{0});
+        QCOMPARE(mesh.surface.corners.back().group, std::uint16_t{1});
         QCOMPARE(mesh.textures.front().size(), std::size_t{6}); // 48, 24, 12, 6, 3, 1
         QCOMPARE(mesh.textures.front().back().size(), QSize(1, 1));
-        for (const MeshCorner& corner : mesh.corners)
+        for (const MeshCorner& corner : mesh.surface.corners)
             QVERIFY(std::abs(std::hypot(corner.normal[0], corner.normal[1], corner.normal[2]) -
                              32767.0) < 3);
         QVERIFY(!prepared(false).hasTexture());
@@ -95,7 +95,7 @@ private Q_SLOTS:
         mesh.colours.assign(72, qRgb(128, 255, 255));
         const PreparedMesh result = prepareMesh(std::move(mesh), {});
         const std::array<std::uint8_t, 4> expected{128, 128, 0, 255};
-        QVERIFY(result.corners[0].colour == expected);
+        QVERIFY(result.surface.corners[0].colour == expected);
         QVERIFY(result.hasColours);
     }
 
