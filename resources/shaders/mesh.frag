@@ -86,10 +86,10 @@ void main()
 #endif
     if (uWire.a > 0.0) {
         vec3 width = max(fwidth(vCorner), vec3(1e-6));
-        vec3 edge = smoothstep(width * 0.4, width * 1.4, vCorner);
+        vec3 edge = smoothstep(width * 0.2, width * 1.2, vCorner);
         float line = 1.0 - min(min(edge.x, edge.y), edge.z);
         float crowd = max(max(width.x, width.y), width.z); // pixels across a triangle, inverse
-        colour = mix(colour, uWire.rgb, line * uWire.a * (1.0 - smoothstep(0.25, 0.9, crowd)));
+        colour = mix(colour, uWire.rgb, line * uWire.a * (1.0 - 0.9 * smoothstep(0.06, 0.6, crowd)));
     }
     oColour = vec4(colour, 1.0);
 }

@@ -96,23 +96,23 @@ ScenePose poseAround(const PreparedMesh& mesh, const QVector3D& up, const QVecto
                      QSizeF viewport)
 {
     const double aspect = viewport.width() / std::max(1.0, viewport.height());
-    const QVector3D ahead = forward.normalized(), half = (mesh.highest - mesh.lowest) / 2;
+    const QVector3D ahead = forward.normalized(), centre = mesh.centre();
     const MeshCamera turned{lookAt({}, ahead, up), kFocal};
     double distance = 1e-3 * mesh.radius();
-    for (int i = 0; i < 8; ++i) { // corners of the bounding box
-        const QVector3D corner((i & 1) != 0 ? half.x() : -half.x(),
-                               (i & 2) != 0 ? half.y() : -half.y(),
-                               (i & 4) != 0 ? half.z() : -half.z());
-        const double x = std::abs(QVector3D::dotProduct(corner, turned.axis(0))) / aspect;
-        const double y = std::abs(QVector3D::dotProduct(corner, turned.axis(1)));
-        const double z = QVector3D::dotProduct(corner, ahead);
+    const bool isLarge = !mesh.coarse.corners.empty();
+    for (const MeshCorner& corner : isLarge ? mesh.coarse.corners : mesh.surface.corners) {
+        const auto& at = corner.position;
+        const QVector3D offset = QVector3D(at[0], at[1], at[2]) - centre;
+        const double x = std::abs(QVector3D::dotProduct(offset, turned.axis(0))) / aspect;
+        const double y = std::abs(QVector3D::dotProduct(offset, turned.axis(1)));
+        const double z = QVector3D::dotProduct(offset, ahead);
         distance = std::max(distance, std::max(x, y) * kFocal / kShare - z);
     }
     ScenePose pose;
-    pose.viewToWorld = lookAt(mesh.centre() - ahead * static_cast<float>(distance), ahead, up);
+    pose.viewToWorld = lookAt(centre - ahead * static_cast<float>(distance), ahead, up);
     pose.focal = kFocal;
     pose.up = toPoint(up);
-    pose.target = toPoint(mesh.centre());
+    pose.target = toPoint(centre);
     pose.extent = mesh.radius();
     return pose;
 }

@@ -108,11 +108,13 @@ Legend legendOf(const MeshScene& scene)
     const MeshSettings& settings = scene.settings();
     const auto mesh = scene.mesh();
     if (settings.marksEdges) {
+        QPen dashed(nonManifoldColour(), 4);
+        dashed.setDashPattern({1.5, 1.5});
+        dashed.setCapStyle(Qt::FlatCap);
         legend.entries.push_back({tr("Boundary edges: %1").arg(number(mesh->boundary.size())),
                                   QPen(boundaryColour(), 2)});
         legend.entries.push_back(
-            {tr("Non-manifold edges: %1").arg(number(mesh->nonManifold.size())),
-             QPen(nonManifoldColour(), 4, Qt::DashLine)});
+            {tr("Non-manifold edges: %1").arg(number(mesh->nonManifold.size())), dashed});
     }
     return legend;
 }

@@ -46,7 +46,8 @@ RunFolder finishedRun(const QString& at)
     const QString artifacts = QString::fromStdString(folder.artifacts().string());
     test::write(artifacts + "/mesh/coarse.ply", test::boxPly("ascii"));
     test::write(artifacts + "/mesh/refined.glb", test::boxGlb().bytes());
-    writeFileAtomic(folder.manifest(), std::string_view(R"({"artifacts": [
+    writeFileAtomic(folder.manifest(),
+                    std::string_view(R"({"format": "vergence-manifest/1", "artifacts": [
         {"path": "artifacts/mesh/coarse.ply", "role": "mesh", "title": "Coarse", "bytes": 900},
         {"path": "artifacts/mesh/refined.glb", "role": "mesh", "title": "Refined", "bytes": 9000},
         {"path": "artifacts/summary.txt", "role": "summary", "title": "Summary", "bytes": 9}],
@@ -119,6 +120,10 @@ private Q_SLOTS:
         test::write(path, "glTF");
         QMimeData data;
         data.setUrls({QUrl::fromLocalFile(path)});
+        QDragEnterEvent enter(QPoint(300, 300), Qt::CopyAction, &data, Qt::LeftButton,
+                              Qt::NoModifier);
+        QCoreApplication::sendEvent(&gui.window(), &enter);
+        QVERIFY(enter.isAccepted());
         QDropEvent drop(QPointF(300, 300), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
         QCoreApplication::sendEvent(&gui.window(), &drop);
         QTRY_COMPARE(gui.window().problems().rowCount(), 1);
@@ -128,10 +133,11 @@ private Q_SLOTS:
         gui.shoot("mesh_broken");
     }
 
-    void filesOfGaussiansAreSaidToBeNoMesh()
+    void filesOfGaussiansAreNoMeshWhereNoLabOpensThem()
     {
-        GuiHarness gui;
-        QVERIFY(gui.waitForPlugins());
+        ShellOptions options;
+        options.isSafeMode = true;
+        GuiHarness gui(options);
         const QString path = GuiHarness::folder() + "/splats.ply";
         test::write(path, test::splatPly());
         gui.window().openPath(path);

@@ -39,18 +39,6 @@ PreparedMesh prepared(bool isTextured = true)
     return prepareMesh(twoBoxes(isTextured), "boxes");
 }
 
-std::vector<QVector3D> cornersOf(const PreparedMesh& mesh)
-{
-    std::vector<QVector3D> corners;
-    for (int i = 0; i < 8; ++i) {
-        QVector3D corner;
-        for (int axis = 0; axis < 3; ++axis)
-            corner[axis] = (i >> axis & 1) != 0 ? mesh.highest[axis] : mesh.lowest[axis];
-        corners.push_back(corner);
-    }
-    return corners;
-}
-
 } // namespace
 
 class MeshSceneTest : public QObject {
@@ -141,7 +129,8 @@ private Q_SLOTS:
             QVERIFY(middle &&
                     (*middle - QPointF(viewport.width(), viewport.height()) / 2).manhattanLength() <
                         0.1);
-            for (const QVector3D& corner : cornersOf(mesh)) {
+            for (const MeshCorner& of : mesh.surface.corners) {
+                const QVector3D corner(of.position[0], of.position[1], of.position[2]);
                 const auto place = camera.project(corner, viewport);
                 QVERIFY(place && QRectF(QPointF(), viewport).contains(*place));
                 // The matrix for the graphics card says the same.
