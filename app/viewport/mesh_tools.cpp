@@ -84,6 +84,7 @@ QToolButton* MeshTools::addToggle(const char* name, const QString& text, const Q
     auto* button = add<QToolButton>(name, help);
     button->setText(text);
     button->setCheckable(true);
+    button->setAutoRaise(true); // so that it is framed while it is on, in dark colours too
     connect(button, &QToolButton::toggled, this,
             [this, flag](bool isOn) { m_meshes.edit([&](MeshSettings& s) { s.*flag = isOn; }); });
     m_toggles.emplace_back(button, flag);

@@ -17,7 +17,7 @@ out vec4 oColour;
 
 vec3 hueOf(float group)
 {
-    float hue = fract(group * 0.6180340 + 0.08) * 6.0;
+    float hue = fract(group * 0.6180340 + 0.1) * 3.9; // red to blue: violet is for backs
     vec3 pure = clamp(abs(mod(hue + vec3(0.0, 4.0, 2.0), 6.0) - 3.0) - 1.0, 0.0, 1.0);
     return mix(vec3(0.92), pure, 0.55);
 }

@@ -1,6 +1,7 @@
 #include "app/viewport/mesh/mesh_loader.h"
 
 #include <mutex>
+#include <optional>
 
 #include <QFileInfo>
 #include <QLocale>
@@ -57,11 +58,12 @@ void MeshLoader::load(const std::filesystem::path& path)
     Q_EMIT progressed(tr("Reading %1 (%2) …").arg(file.fileName(), size));
     QThreadPool::globalInstance()->start([mailbox = m_mailbox, request, path] {
         try {
-            ViewMesh mesh = readMeshFile(path);
-            const QString words = tr("Preparing %L1 triangles …").arg(mesh.triangles.size());
+            std::optional<ViewMesh> mesh = readMeshFile(path);
+            const QString words = tr("Preparing %L1 triangles …").arg(mesh->triangles.size());
             mailbox->post(request, [words](MeshLoader& l) { Q_EMIT l.progressed(words); });
             const auto prepared = std::make_shared<const PreparedMesh>(
-                prepareMesh(std::move(mesh), QString::fromStdString(path.filename().string())));
+                prepareMesh(std::move(*mesh), QString::fromStdString(path.filename().string())));
+            mesh.reset(); // giving back much memory holds up the other threads
             mailbox->post(request, [prepared](MeshLoader& l) {
                 l.m_isLoading = false;
                 Q_EMIT l.loaded(prepared);
