@@ -193,16 +193,15 @@ std::vector<std::uint32_t> GlbReader::trianglesOf(const tinygltf::Primitive& pri
 {
     std::vector<std::uint32_t> corners;
     if (primitive.indices >= 0) {
-        for (const double value : numbers(primitive.indices).values)
+        for (const double value : numbers(primitive.indices).values) {
+            if (!(value >= 0 && value < static_cast<double>(vertices)))
+                refuse("a face names a vertex that is not there");
             corners.push_back(static_cast<std::uint32_t>(value));
+        }
     } else {
         for (std::size_t i = 0; i < vertices; ++i)
             corners.push_back(static_cast<std::uint32_t>(i));
     }
-    for (const std::uint32_t corner : corners)
-        if (corner >= vertices)
-            refuse("a face names vertex " + std::to_string(corner) + " of " +
-                   std::to_string(vertices));
     if (primitive.mode == TINYGLTF_MODE_TRIANGLES) {
         corners.resize(corners.size() / 3 * 3);
         return corners;
