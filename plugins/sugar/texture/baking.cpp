@@ -106,6 +106,8 @@ void TextureBaker::Impl::gather(const BakeView& from)
     expects(from.image.channels == 3 && from.image.width == from.camera.width &&
                 from.image.height == from.camera.height,
             "TextureBaker: a view needs an RGB picture of its camera's size");
+    expects(from.mask.empty() || 3 * from.mask.size() == from.image.pixels.size(),
+            "TextureBaker: a mask needs the size of its picture");
     const std::vector<float> depth = meshDepth(mesh, from.camera, settings.near);
     const DepthTest test{depth, from.camera, kDepthExtent * settings.extent};
     tbb::parallel_for(tbb::blocked_range<std::size_t>(0, owners->faces.size(), 256),
@@ -132,6 +134,8 @@ void TextureBaker::Impl::gatherFace(std::size_t i, const BakeView& from, const D
             return;
         const Footprint read(camera, u, v);
         if (test.isHidden(plane, read))
+            return;
+        if (!from.mask.empty() && isMasked(from.mask, camera.width, read))
             return;
         // Beside its triangle the plane may stand out of the surface and show what is behind.
         if (test.standsOut(plane, static_cast<int>(v), static_cast<int>(u)) &&

@@ -23,6 +23,8 @@ struct BakeSettings {
 struct BakeView {
     Camera camera; ///< of the picture's size
     Image image;   ///< [H, W, 3] sRGB
+    /// [H·W], 0 where the picture says nothing; empty where it does everywhere.
+    std::vector<std::uint8_t> mask = {};
 };
 
 /// Paints a mesh from pictures: each texel gathers Σ w c / Σ w over the views that see it, with

@@ -76,6 +76,18 @@ inline std::array<float, 3> colourAt(const Image& image, const Footprint& at)
     return colour;
 }
 
+/// Whether a mask leaves out a pixel that the lookup reads.
+inline bool isMasked(const std::vector<std::uint8_t>& mask, int width, const Footprint& at)
+{
+    for (const int row : {at.top, at.bottom}) {
+        const std::uint8_t* line =
+            mask.data() + static_cast<std::size_t>(row) * static_cast<std::size_t>(width);
+        if (line[at.left] == 0 || line[at.right] == 0)
+            return true;
+    }
+    return false;
+}
+
 /// Depth of the mesh in a view, against which triangles are held. A triangle is compared where
 /// the pixels are, in its own plane, so that slanted ones lose nothing to the size of pixels.
 struct DepthTest {

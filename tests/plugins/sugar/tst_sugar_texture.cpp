@@ -227,6 +227,22 @@ private Q_SLOTS:
         }
     }
 
+    void maskedPixelsSayNothing()
+    {
+        // Red is masked, green is not; both are seen by one view each.
+        const Camera camera = aboveCamera(200);
+        BakeView red = planeView(camera, [](const Point&) { return Colour{1, 0, 0}; });
+        const BakeView green = planeView(camera, [](const Point&) { return Colour{0, 1, 0}; });
+        red.mask.assign(200 * 200, 0);
+        const TexturedMesh textured = baked(squareMesh(), {red, green});
+        for (std::uint64_t i = 0; i < 100; ++i) {
+            const Probe probe(textured, i % 2, randomBarycentric(i));
+            QVERIFY(largestError(probe.colour, {0, 1, 0}) < 1e-9);
+        }
+        red.mask.pop_back();
+        VERGENCE_THROWS(ContractError, "a mask needs", baked(squareMesh(), {red}));
+    }
+
     void backsAreNotSeen()
     {
         TriangleMesh mesh = squareMesh();
