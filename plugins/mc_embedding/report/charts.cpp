@@ -35,7 +35,7 @@ std::string modelName(const StudyState& state, std::size_t model)
     const ModelStudy& of = state.models[model];
     const auto same = std::ranges::count_if(
         state.models, [&](const ModelStudy& other) { return other.tower.key == of.tower.key; });
-    return same > 1 ? of.tower.key + " " + of.placement : of.tower.key;
+    return same > 1 ? of.label : of.tower.key;
 }
 
 std::vector<std::string> classesOf(const StudyState& state)

@@ -57,7 +57,8 @@ std::vector<std::vector<PlotTable::Cell>> comparisonRows(const StudyState& state
 /// Reason beside a published value that differs, from section 16; empty for none.
 std::string deviationReason(const ModelStudy& model);
 
-/// "clip_b32", with the placement where a key occurs twice.
+/// "clip_b32"; the label, "clip_b32-mlp_only-p0.1", where a key occurs twice. No two are equal:
+/// files of charts are named by it.
 std::string modelName(const StudyState& state, std::size_t model);
 /// Classes of the images, in the order in which they come.
 std::vector<std::string> classesOf(const StudyState& state);

@@ -33,7 +33,7 @@ inline mc_embedding::ModelStudy syntheticModel(const SyntheticStudy& wanted, con
     mc_embedding::ModelStudy model;
     if (const auto shape = mc_embedding::towerShape(key))
         model.tower = *shape;
-    model.tower.key = key;
+    model.tower.key = model.label = key;
     model.tower.feature = static_cast<Index>(wanted.dimensions);
     model.placement = "all_linear";
     model.p = 0.05;

@@ -110,6 +110,22 @@ private Q_SLOTS:
                 std::string::npos);
     }
 
+    void waysOfOneModelHaveNamesOfTheirOwn()
+    {
+        StudyState state = test::makeStudy();
+        state.models.resize(1, state.models.front());
+        QCOMPARE(modelName(state, 0), state.models[0].tower.key);
+        for (const char* ending : {"-p0.1", "-exp5"}) { // of one placement
+            state.models.push_back(state.models.front());
+            state.models.back().label += ending;
+        }
+        std::set<std::string> names;
+        for (std::size_t m = 0; m < 3; ++m)
+            names.insert(modelName(state, m));
+        QCOMPARE(names.size(), std::size_t(3));
+        QVERIFY(names.contains(state.models.front().tower.key + "-exp5"));
+    }
+
     void withoutPassesViewsSayWhy_data()
     {
         QTest::addColumn<QString>("stream");
