@@ -20,6 +20,7 @@ struct Faults {
     bool overflowsF16 = false;              ///< products of F16 begin with an infinity
     bool overflowsBf16 = false;
     std::atomic<std::int64_t> rows{0}; ///< of all products so far
+    std::atomic<int> towers{0};        ///< allocations as large as the weights of a tiny tower
     ProductPolicy policy;              ///< as the run has set it
 };
 
@@ -115,6 +116,8 @@ public:
         if (m_cpu->memory().usedByUs + bytes > m_faults.capacity)
             throw DeviceError(fmt::format("{} bytes are wanted; this device is small.", bytes),
                               ExitCode::OutOfMemory);
+        constexpr std::size_t kTower = 2'000'000;
+        m_faults.towers += bytes >= kTower ? 1 : 0;
         return m_cpu->allocate(bytes);
     }
     void deallocate(void* pointer, std::size_t bytes) noexcept override

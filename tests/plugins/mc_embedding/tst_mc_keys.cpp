@@ -261,6 +261,23 @@ private Q_SLOTS:
         QCOMPARE(readStudy(folder.root).models.front().precision, std::string("fp32/fp32/fp64"));
     }
 
+    void weightsAreReadOnceForAllWaysOfAModel()
+    {
+        const auto towers = [&](const char* rates) {
+            test::Faults faults;
+            m_bench.device = std::make_shared<test::FaultyDevice>(faults);
+            const StudyState study = studyOf({rates, "trials=1", "passes=[4]"});
+            m_bench.device.reset();
+            return std::pair(study.models.size(), faults.towers.load());
+        };
+        const auto [one, onceRead] = towers("compare_p=[0.1]");
+        const auto [three, read] = towers("compare_p=[0.1, 0.2, 0.3]");
+        QCOMPARE(one, std::size_t(1));
+        QCOMPARE(three, std::size_t(3));
+        QVERIFY(onceRead > 0);
+        QCOMPARE(read, onceRead);
+    }
+
     void otherRowsDoNotGoOn()
     {
         const RunFolder folder = m_bench.newFolder();
