@@ -28,9 +28,10 @@ std::int64_t AlignStage::totalSteps(const Workspace& workspace) const
 
 bool AlignStage::start(RunContext& context, Workspace& workspace)
 {
-    m_aligner = std::make_unique<Aligner>(context.device(),
-                                          alignerSettings(workspace, context.device()->isCpu()),
-                                          workspace.pictures, workspace.learnt());
+    AlignerSettings settings = alignerSettings(workspace, context.device()->isCpu());
+    settings.cacheFolder = context.artifacts().folder().root / "stages" / "neighbours";
+    m_aligner = std::make_unique<Aligner>(context.device(), std::move(settings), workspace.pictures,
+                                          workspace.learnt());
     m_aligner->start(context.stream(), workspace.gaussians);
     return true;
 }
