@@ -40,6 +40,10 @@ Index BlockGrid::find(const Place& place) const
 void BlockGrid::cover(const std::array<double, 3>& low, const std::array<double, 3>& high)
 {
     const Place first = placeOf(low), last = placeOf(high);
+    if (m_isCovered && m_covered == std::array<Place, 2>{first, last})
+        return; // neighbouring pixels and points mostly ask for the same blocks
+    m_covered = {first, last};
+    m_isCovered = true;
     for (int z = first[2]; z <= last[2]; ++z) {
         for (int y = first[1]; y <= last[1]; ++y) {
             for (int x = first[0]; x <= last[0]; ++x) {

@@ -54,6 +54,8 @@ private:
     std::vector<Place> m_places;
     std::vector<float> m_values;
     std::unordered_map<std::uint64_t, Index> m_index;
+    std::array<Place, 2> m_covered{}; ///< corners of the last box, where m_isCovered
+    bool m_isCovered = false;
 };
 
 } // namespace vergence::sugar

@@ -105,7 +105,7 @@ DepthView DepthRenderer::render(Stream& stream, const Gaussians& gaussians, cons
         std::copy(world.begin(), world.end(), &view.normal[3 * i]);
     }
     if (m_kind == DepthKind::Front)
-        takeFrontDepth(view, download(stream, gaussians), m_settings);
+        takeFrontDepth(view, downloadShapes(stream, gaussians), m_settings);
     return view;
 }
 

@@ -23,6 +23,13 @@ constexpr double kFarthestPeak = 3; ///< standard deviations along the ray
 
 } // namespace
 
+GaussianCloud downloadShapes(Stream& stream, const Gaussians& gaussians)
+{
+    Gaussians shapes = gaussians;
+    shapes.value.shRest = {};
+    return download(stream, shapes);
+}
+
 FrontSplats::FrontSplats(const GaussianCloud& cloud, const Camera& camera,
                          const RasterSettings& settings)
     : m_cloud(&cloud),

@@ -15,6 +15,10 @@ struct FrontHit {
     float depth = 0; ///< camera z where its density is greatest along the ray, world units
 };
 
+/// Host copy of Gaussians without the harmonics of degree 1 and above, which make up three quarters
+/// of them. Waits for the stream.
+GaussianCloud downloadShapes(Stream& stream, const Gaussians& gaussians);
+
 /// Finds the front Gaussians of single pixels on the host, by blending as the rasteriser does. A
 /// pixel is done as soon as what is left of the light is less than the greatest weight so far, so
 /// surfaces behind the first opaque one cost nothing and do not pull its depth back, as they do

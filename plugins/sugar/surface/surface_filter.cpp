@@ -15,7 +15,7 @@ namespace vergence::sugar {
 
 namespace {
 
-constexpr std::size_t kBatch = 65'536;
+constexpr std::size_t kBatch = 16'384;
 constexpr double kNormalTolerance = 0.01;
 
 template <class Judge>

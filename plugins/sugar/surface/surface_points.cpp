@@ -314,12 +314,10 @@ SurfaceExtractor::SurfaceExtractor(Stream& stream, const Gaussians& gaussians,
       m_raster(raster),
       m_settings(std::move(settings)),
       m_cameras(std::move(cameras)),
-      m_cloud(download(stream, gaussians)),
+      m_cloud(downloadShapes(stream, gaussians)),
       m_field(m_cloud, std::move(neighbours)),
       m_renderer(gaussians.device(), raster, DepthKind::Expected)
 {
-    m_cloud.shDc = {};
-    m_cloud.shRest = {};
     expects(gaussians.count > 0 && !m_cameras.empty(),
             "SurfaceExtractor: there must be a Gaussian and a camera");
     expects(m_settings.points > 0 && m_settings.scale > 0,

@@ -77,7 +77,7 @@ private:
     RasterSettings m_raster;
     SurfaceSettings m_settings;
     std::vector<Camera> m_cameras;
-    GaussianCloud m_cloud; ///< without harmonics
+    GaussianCloud m_cloud; ///< of degree 0
     DensityField m_field;
     DepthRenderer m_renderer;
     SurfaceCounts m_counts;

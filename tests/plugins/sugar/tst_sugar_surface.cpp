@@ -373,6 +373,21 @@ private Q_SLOTS:
         QCOMPARE(both.ofLevel(1).position, one.position);
     }
 
+    void harmonicsOfHigherDegreeAreNotLookedAt()
+    {
+        SphereScene scene(500);
+        const std::vector<Camera> cameras = ringCameras(2, 3, 1, 48, 60);
+        const SurfacePoints plain = scene.points({}, cameras);
+        scene.cloud.degree = 1;
+        for (int i = 0; i < 9 * 500; ++i)
+            scene.cloud.shRest.push_back(0.3F * std::sin(static_cast<float>(i)));
+        scene.gaussians = upload(*scene.stream, scene.device, scene.cloud, 500, 1);
+        const SurfacePoints rich = scene.points({}, cameras);
+        QVERIFY(plain.count() > 500);
+        QCOMPARE(rich.position, plain.position);
+        QCOMPARE(rich.colour, plain.colour);
+    }
+
     void camerasCanBeTakenOneByOne()
     {
         SphereScene scene(500);
