@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 constexpr double kPointWeight = 1e-4; ///< keeps vertices of flat regions among their own
 constexpr double kLeastAspect = 0.02; ///< thinner faces are not made out of better ones
-constexpr int kStopInterval = 4096;
+constexpr std::uint32_t kStopInterval = 4096;
 
 /// Where two vertices meet, and what that costs.
 struct Meeting {
@@ -300,11 +300,11 @@ void Collapser::collapse(std::uint32_t a, std::uint32_t b, const Meeting& meetin
     });
 }
 
-/// Collapses what the queue offers; whether anything could.
+/// Collapses what the queue offers; whether that was enough for another round to be worth while.
 bool Collapser::drainQueue(const std::function<bool()>& stop)
 {
-    bool hasCollapsed = false;
-    for (int turn = 0; !m_queue.isEmpty() && m_faces > m_settings.triangles; ++turn) {
+    const Index before = m_faces;
+    for (std::uint32_t turn = 0; !m_queue.isEmpty() && m_faces > m_settings.triangles; ++turn) {
         if (turn % kStopInterval == 0 && stop && stop())
             return false;
         const auto [cost, a, b, stamp] = m_queue.pop();
@@ -315,9 +315,8 @@ bool Collapser::drainQueue(const std::function<bool()>& stop)
             !keepsFaces(b, a, meeting.place))
             continue;
         collapse(a, b, meeting);
-        hasCollapsed = true;
     }
-    return hasCollapsed;
+    return before - m_faces > before / 1000;
 }
 
 void Collapser::run(const std::function<bool()>& stop)
@@ -325,6 +324,8 @@ void Collapser::run(const std::function<bool()>& stop)
     do { // what was refused once may be possible after its surroundings have changed
         m_queue.clear();
         for (std::uint32_t face = 0; face < m_isAlive.size(); ++face) {
+            if (face % kStopInterval == 0 && stop && stop())
+                return;
             const std::uint32_t* v = verticesOf(face);
             for (int k = 0; m_isAlive[face] != 0 && k < 3; ++k) {
                 const std::uint32_t a = v[k], b = v[(k + 1) % 3];
