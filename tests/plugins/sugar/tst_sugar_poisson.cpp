@@ -1,6 +1,8 @@
 #include <cmath>
 #include <limits>
 
+#include <QFile>
+#include <QTemporaryDir>
 #include <QTest>
 
 #include "core/base/error.h"
@@ -29,21 +31,36 @@ SurfacePoints spherePoints(int count)
     return points;
 }
 
+/// A program in the place of the one that reconstructs.
+class StandIn {
+public:
+    explicit StandIn(const QByteArray& script)
+    {
+        QFile file(m_folder.filePath("vergence-sugar-poisson"));
+        if (!file.open(QIODevice::WriteOnly))
+            qFatal("no place for the program");
+        file.write("#!/bin/sh\n" + script + "\n");
+        file.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+        qputenv("VERGENCE_MODULE_PATH", m_folder.path().toUtf8());
+    }
+    ~StandIn() { qunsetenv("VERGENCE_MODULE_PATH"); }
+    StandIn(const StandIn&) = delete;
+    StandIn& operator=(const StandIn&) = delete;
+
+private:
+    QTemporaryDir m_folder;
+};
+
 } // namespace
 
 /// Poisson reconstruction by the program beside the libraries; skipped where it was not built.
 class TestSugarPoisson : public QObject {
     Q_OBJECT
 private Q_SLOTS:
-    void init()
-    {
-        std::string reason;
-        if (!hasPoisson(&reason) && QString(QTest::currentTestFunction()) != "absenceIsTold")
-            QSKIP(reason.c_str());
-    }
-
     void aSphereIsClosed()
     {
+        if (!hasPoisson())
+            QSKIP("built without Open3D");
         const Reconstruction result = poissonSurface(spherePoints(20'000), {.depth = 7});
         const MeshQuality quality = measured(result.mesh);
         QCOMPARE(quality.eulerNumber, Index(2));
@@ -63,6 +80,8 @@ private Q_SLOTS:
 
     void fewPointsAndStops()
     {
+        if (!hasPoisson())
+            QSKIP("built without Open3D");
         QCOMPARE(poissonSurface(spherePoints(2), {.depth = 4}).mesh.faces(), Index(0));
         QCOMPARE(poissonSurface({}, {.depth = 4}).mesh.faces(), Index(0));
         int asked = 0;
@@ -74,11 +93,44 @@ private Q_SLOTS:
 
     void badInputIsRefused()
     {
+        if (!hasPoisson())
+            QSKIP("built without Open3D");
         SurfacePoints bad = spherePoints(100);
         bad.normal[7] = std::numeric_limits<float>::quiet_NaN();
         QVERIFY_EXCEPTION_THROWN(poissonSurface(bad, {.depth = 5}), ContractError);
         QVERIFY_EXCEPTION_THROWN(poissonSurface(spherePoints(100), {.depth = 0}), ContractError);
         QVERIFY_EXCEPTION_THROWN(poissonSurface(spherePoints(100), {.scale = 1}), ContractError);
+    }
+
+    void failuresOfTheProgramAreTold_data()
+    {
+        QTest::addColumn<QByteArray>("script");
+        QTest::addColumn<QString>("told");
+        QTest::newRow("exit code") << QByteArray("echo no memory >&2; exit 3") << "exit code 3";
+        QTest::newRow("its own words") << QByteArray("echo no memory >&2; exit 3") << "no memory";
+        QTest::newRow("signal") << QByteArray("kill -9 $$") << "signal 9";
+        QTest::newRow("no answer") << QByteArray("exit 0") << "cannot be read";
+        QTest::newRow("nonsense") << QByteArray("head -c 400 /dev/zero") << "cannot be read";
+    }
+    void failuresOfTheProgramAreTold()
+    {
+        QFETCH(QByteArray, script);
+        QFETCH(QString, told);
+        const StandIn program(script);
+        try {
+            poissonSurface(spherePoints(100), {.depth = 5});
+            QFAIL("a failure was not told");
+        } catch (const Error& error) {
+            QVERIFY2(QString(error.what()).contains(told), error.what());
+        }
+    }
+
+    void aStopEndsTheProgram()
+    {
+        const StandIn program("exec sleep 600");
+        int asked = 0;
+        poissonSurface(spherePoints(100), {.depth = 5}, [&] { return ++asked > 3; });
+        QCOMPARE(asked, 4); // this line is reached before the program's ten minutes are over
     }
 
     void absenceIsTold()
