@@ -48,6 +48,19 @@ QString textAt(const nlohmann::json& row, std::ptrdiff_t column)
     return QString::fromStdString(row[static_cast<std::size_t>(column)].get<std::string>());
 }
 
+/// A number, or a text that is one; nothing otherwise.
+std::optional<double> numberAt(const nlohmann::json& row, std::ptrdiff_t column)
+{
+    if (column < 0 || column >= std::ssize(row))
+        return std::nullopt;
+    const nlohmann::json& cell = row[static_cast<std::size_t>(column)];
+    if (cell.is_number())
+        return cell.get<double>();
+    bool isNumber = false;
+    const double number = textAt(row, column).toDouble(&isNumber);
+    return isNumber ? std::optional(number) : std::nullopt;
+}
+
 } // namespace
 
 std::vector<RunStage> stagesOf(const std::vector<nlohmann::json>& tables, bool isLive)
@@ -64,14 +77,12 @@ std::vector<RunStage> stagesOf(const std::vector<nlohmann::json>& tables, bool i
         const auto name = column("stage"), state = column("state"), seconds = column("seconds"),
                    note = column("note");
         for (const nlohmann::json& row : table.value("rows", nlohmann::json::array())) {
-            RunStage stage{textAt(row, name), textAt(row, state), std::nullopt, textAt(row, note)};
+            RunStage stage{textAt(row, name), textAt(row, state), numberAt(row, seconds),
+                           textAt(row, note)};
             if (stage.name.isEmpty())
                 continue;
             if (stage.state == "running" && !isLive)
                 stage.state = "stopped";
-            if (seconds >= 0 && seconds < std::ssize(row) &&
-                row[static_cast<std::size_t>(seconds)].is_number())
-                stage.seconds = row[static_cast<std::size_t>(seconds)].get<double>();
             stages.push_back(stage);
         }
     }

@@ -9,6 +9,7 @@ namespace vergence {
 namespace {
 
 constexpr std::size_t kPieceBytes = 1 << 21;
+constexpr std::size_t kBlockTriangles = 20'000; ///< as many bytes, about
 
 } // namespace
 
@@ -16,12 +17,12 @@ MeshBuffers::MeshBuffers(QOpenGLFunctions_3_3_Core& gl, std::shared_ptr<const Pr
     : m_gl(gl),
       m_mesh(std::move(mesh))
 {
-    makeCorners(m_coarse, m_mesh->coarse);
-    makeCorners(m_corners, m_mesh->surface);
-    makeLines(m_boundary, m_mesh->boundary);
-    makeLines(m_nonManifold, m_mesh->nonManifold);
+    planSurface(m_coarse, m_mesh->coarse);
+    planSurface(m_surface, m_mesh->surface);
+    planLines(m_boundary, m_mesh->boundary);
+    planLines(m_nonManifold, m_mesh->nonManifold);
     for (const auto& levels : m_mesh->textures)
-        makeTexture(levels);
+        planTexture(levels);
 }
 
 MeshBuffers::~MeshBuffers()
@@ -36,32 +37,32 @@ double MeshBuffers::fraction() const
                             : static_cast<double>(m_next) / static_cast<double>(m_pieces.size());
 }
 
-/// Bound to GL_ARRAY_BUFFER; its bytes follow in pieces.
-unsigned MeshBuffers::makeBuffer(const void* bytes, std::size_t size)
+/// Bound to GL_ARRAY_BUFFER.
+void MeshBuffers::makeBuffer(const void* bytes, std::size_t size)
 {
     unsigned id = 0;
     m_gl.glGenBuffers(1, &id);
     m_gl.glBindBuffer(GL_ARRAY_BUFFER, id);
-    m_gl.glBufferData(GL_ARRAY_BUFFER, static_cast<GLsizeiptr>(size), nullptr, GL_STATIC_DRAW);
+    m_gl.glBufferData(GL_ARRAY_BUFFER, static_cast<GLsizeiptr>(size), bytes, GL_STATIC_DRAW);
     m_buffers.push_back(id);
-    for (std::size_t at = 0; at < size; at += kPieceBytes) {
-        Piece piece;
-        piece.buffer = id;
-        piece.bytes = static_cast<const std::byte*>(bytes) + at;
-        piece.offset = at;
-        piece.size = std::min(kPieceBytes, size - at);
-        m_pieces.push_back(piece);
-    }
-    return id;
 }
 
-void MeshBuffers::makeCorners(QOpenGLVertexArrayObject& vertexArray, const MeshSurface& surface)
+/// Many small buffers: a software renderer clears a large one while the window waits.
+void MeshBuffers::planSurface(Blocks& blocks, const MeshSurface& surface)
 {
-    vertexArray.create();
-    if (surface.corners.empty())
-        return;
-    const QOpenGLVertexArrayObject::Binder array(&vertexArray);
-    makeBuffer(surface.corners.data(), surface.corners.size() * sizeof(MeshCorner));
+    for (std::size_t first = 0; first < surface.triangleCount(); first += kBlockTriangles)
+        m_pieces.emplace_back(
+            [this, &blocks, &surface, first] { makeBlock(blocks, surface, first); });
+}
+
+void MeshBuffers::makeBlock(Blocks& blocks, const MeshSurface& surface, std::size_t first)
+{
+    auto block = std::make_unique<Block>();
+    block->firstTriangle = first;
+    block->triangleCount = std::min(kBlockTriangles, surface.triangleCount() - first);
+    block->array.create();
+    const QOpenGLVertexArrayObject::Binder array(&block->array);
+    makeBuffer(surface.corners.data() + 3 * first, 3 * block->triangleCount * sizeof(MeshCorner));
     const auto attribute = [this](unsigned location, int size, GLenum type, bool isNormalised,
                                   std::size_t offset) {
         m_gl.glEnableVertexAttribArray(location);
@@ -73,25 +74,28 @@ void MeshBuffers::makeCorners(QOpenGLVertexArrayObject& vertexArray, const MeshS
     attribute(2, 4, GL_UNSIGNED_BYTE, true, offsetof(MeshCorner, colour));
     attribute(3, 3, GL_SHORT, true, offsetof(MeshCorner, normal));
     attribute(4, 1, GL_UNSIGNED_SHORT, false, offsetof(MeshCorner, group));
+    blocks.push_back(std::move(block));
 }
 
-void MeshBuffers::makeLines(QOpenGLVertexArrayObject& vertexArray,
+void MeshBuffers::planLines(QOpenGLVertexArrayObject& vertexArray,
                             const std::vector<MeshLine>& lines)
 {
-    vertexArray.create();
     if (lines.empty())
         return;
-    const QOpenGLVertexArrayObject::Binder array(&vertexArray);
-    makeBuffer(lines.data(), lines.size() * sizeof(MeshLine));
-    for (const unsigned end : {0U, 1U}) {
-        m_gl.glEnableVertexAttribArray(end);
-        m_gl.glVertexAttribPointer(end, 3, GL_FLOAT, GL_FALSE, sizeof(MeshLine),
-                                   reinterpret_cast<const void*>(end * sizeof(QVector3D)));
-        m_gl.glVertexAttribDivisor(end, 1);
-    }
+    m_pieces.emplace_back([this, &vertexArray, &lines] {
+        vertexArray.create();
+        const QOpenGLVertexArrayObject::Binder array(&vertexArray);
+        makeBuffer(lines.data(), lines.size() * sizeof(MeshLine));
+        for (const unsigned end : {0U, 1U}) {
+            m_gl.glEnableVertexAttribArray(end);
+            m_gl.glVertexAttribPointer(end, 3, GL_FLOAT, GL_FALSE, sizeof(MeshLine),
+                                       reinterpret_cast<const void*>(end * sizeof(QVector3D)));
+            m_gl.glVertexAttribDivisor(end, 1);
+        }
+    });
 }
 
-void MeshBuffers::makeTexture(const std::vector<QImage>& levels)
+void MeshBuffers::planTexture(const std::vector<QImage>& levels)
 {
     GLint most = 0;
     m_gl.glGetIntegerv(GL_MAX_TEXTURE_SIZE, &most);
@@ -107,36 +111,27 @@ void MeshBuffers::makeTexture(const std::vector<QImage>& levels)
     m_gl.glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAX_LEVEL,
                          static_cast<GLint>(levels.size() - first - 1));
     m_textures.push_back(id);
-    for (std::size_t i = first; i < levels.size(); ++i) {
-        const QImage& level = levels[i];
-        const auto rowBytes = static_cast<std::size_t>(level.bytesPerLine());
-        const int rows = std::max(1, static_cast<int>(kPieceBytes / rowBytes));
-        m_gl.glTexImage2D(GL_TEXTURE_2D, static_cast<GLint>(i - first), GL_RGBA8, level.width(),
-                          level.height(), 0, GL_RGBA, GL_UNSIGNED_BYTE, nullptr);
-        for (int row = 0; row < level.height(); row += rows) {
-            Piece piece;
-            piece.texture = id;
-            piece.bytes = level.constScanLine(row);
-            piece.level = static_cast<int>(i - first);
-            piece.row = row;
-            piece.rows = std::min(rows, level.height() - row);
-            piece.width = level.width();
-            m_pieces.push_back(piece);
-        }
-    }
+    for (std::size_t i = first; i < levels.size(); ++i)
+        planLevel(id, static_cast<int>(i - first), levels[i]);
 }
 
-void MeshBuffers::send(const Piece& piece)
+void MeshBuffers::planLevel(unsigned texture, int number, const QImage& level)
 {
-    if (piece.buffer != 0) {
-        m_gl.glBindBuffer(GL_ARRAY_BUFFER, piece.buffer);
-        m_gl.glBufferSubData(GL_ARRAY_BUFFER, static_cast<GLintptr>(piece.offset),
-                             static_cast<GLsizeiptr>(piece.size), piece.bytes);
-        return;
+    m_pieces.emplace_back([this, texture, number, &level] {
+        m_gl.glBindTexture(GL_TEXTURE_2D, texture);
+        m_gl.glTexImage2D(GL_TEXTURE_2D, number, GL_RGBA8, level.width(), level.height(), 0,
+                          GL_RGBA, GL_UNSIGNED_BYTE, nullptr);
+    });
+    const int most =
+        std::max(1, static_cast<int>(kPieceBytes / static_cast<std::size_t>(level.bytesPerLine())));
+    for (int row = 0; row < level.height(); row += most) {
+        const int rows = std::min(most, level.height() - row);
+        m_pieces.emplace_back([this, texture, number, &level, row, rows] {
+            m_gl.glBindTexture(GL_TEXTURE_2D, texture);
+            m_gl.glTexSubImage2D(GL_TEXTURE_2D, number, 0, row, level.width(), rows, GL_RGBA,
+                                 GL_UNSIGNED_BYTE, level.constScanLine(row));
+        });
     }
-    m_gl.glBindTexture(GL_TEXTURE_2D, piece.texture);
-    m_gl.glTexSubImage2D(GL_TEXTURE_2D, piece.level, 0, piece.row, piece.width, piece.rows, GL_RGBA,
-                         GL_UNSIGNED_BYTE, piece.bytes);
 }
 
 bool MeshBuffers::advance(std::optional<double> milliseconds)
@@ -144,7 +139,7 @@ bool MeshBuffers::advance(std::optional<double> milliseconds)
     QElapsedTimer clock;
     clock.start();
     while (!isComplete()) {
-        send(m_pieces[m_next++]);
+        m_pieces[m_next++]();
         if (milliseconds && static_cast<double>(clock.nsecsElapsed()) * 1e-6 >= *milliseconds)
             break;
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -28,31 +29,31 @@ public:
     const PreparedMesh& mesh() const { return *m_mesh; }
     std::shared_ptr<const PreparedMesh> source() const { return m_mesh; }
     unsigned texture(int index) const { return m_textures[static_cast<std::size_t>(index)]; }
-    QOpenGLVertexArrayObject& corners() { return m_corners; }
-    QOpenGLVertexArrayObject& coarse() { return m_coarse; } ///< of PreparedMesh::coarse
+    /// Triangles that share a buffer.
+    struct Block {
+        QOpenGLVertexArrayObject array;
+        std::size_t firstTriangle = 0, triangleCount = 0;
+    };
+    using Blocks = std::vector<std::unique_ptr<Block>>; ///< in the order of their triangles
+    const Blocks& surface() const { return m_surface; }
+    const Blocks& coarse() const { return m_coarse; } ///< of PreparedMesh::coarse
     QOpenGLVertexArrayObject& boundary() { return m_boundary; }
     QOpenGLVertexArrayObject& nonManifold() { return m_nonManifold; }
 
 private:
-    /// Bytes of a buffer, or rows of a level of a texture.
-    struct Piece {
-        unsigned buffer = 0, texture = 0;
-        const void* bytes = nullptr;
-        std::size_t offset = 0, size = 0;
-        int level = 0, row = 0, rows = 0, width = 0;
-    };
-
-    unsigned makeBuffer(const void* bytes, std::size_t size);
-    void makeCorners(QOpenGLVertexArrayObject& array, const MeshSurface& surface);
-    void makeLines(QOpenGLVertexArrayObject& array, const std::vector<MeshLine>& lines);
-    void makeTexture(const std::vector<QImage>& levels);
-    void send(const Piece& piece);
+    void makeBuffer(const void* bytes, std::size_t size);
+    void planSurface(Blocks& blocks, const MeshSurface& surface);
+    void makeBlock(Blocks& blocks, const MeshSurface& surface, std::size_t first);
+    void planLines(QOpenGLVertexArrayObject& array, const std::vector<MeshLine>& lines);
+    void planTexture(const std::vector<QImage>& levels);
+    void planLevel(unsigned texture, int number, const QImage& level);
 
     QOpenGLFunctions_3_3_Core& m_gl;
     std::shared_ptr<const PreparedMesh> m_mesh;
-    QOpenGLVertexArrayObject m_corners, m_coarse, m_boundary, m_nonManifold;
+    Blocks m_surface, m_coarse;
+    QOpenGLVertexArrayObject m_boundary, m_nonManifold;
     std::vector<unsigned> m_buffers, m_textures;
-    std::vector<Piece> m_pieces;
+    std::vector<std::function<void()>> m_pieces; ///< each some 2 MB
     std::size_t m_next = 0;
 };
 

@@ -48,9 +48,12 @@ ViewMesh readMeshFile(const std::filesystem::path& path)
     return mesh;
 }
 
-void refuseMesh(const std::filesystem::path& path, const std::string& fault,
+void refuseMesh(const std::filesystem::path& path, const std::string& why,
                 const std::string& remedy)
 {
+    std::string fault = why; // a library's words may end as a sentence does
+    while (!fault.empty() && (fault.back() == '.' || fault.back() == ' '))
+        fault.pop_back();
     throw InputError(path.filename().string() + " cannot be shown as a mesh: " + fault + ". " +
                      remedy);
 }

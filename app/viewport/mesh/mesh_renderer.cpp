@@ -233,18 +233,23 @@ void MeshRenderer::drawTriangles(QOpenGLShaderProgram& program, const Slice& sli
 {
     const PreparedMesh& mesh = m_shown->mesh();
     const MeshSurface& surface = slice.isCoarse ? mesh.coarse : mesh.surface;
-    const QOpenGLVertexArrayObject::Binder array(slice.isCoarse ? &m_shown->coarse()
-                                                                : &m_shown->corners());
-    for (const MeshBatch& batch : surface.batches) {
-        const std::size_t first = std::max(batch.firstTriangle, slice.first);
+    for (const auto& block : slice.isCoarse ? m_shown->coarse() : m_shown->surface()) {
+        const std::size_t first = std::max(block->firstTriangle, slice.first);
         const std::size_t end =
-            std::min(batch.firstTriangle + batch.triangleCount, slice.first + slice.count);
+            std::min(block->firstTriangle + block->triangleCount, slice.first + slice.count);
         if (first >= end)
             continue;
-        if (isTextured)
-            bindTexture(program, batch.texture);
-        m_gl.glDrawArrays(GL_TRIANGLES, static_cast<GLint>(3 * first),
-                          static_cast<GLsizei>(3 * (end - first)));
+        const QOpenGLVertexArrayObject::Binder array(&block->array);
+        for (const MeshBatch& batch : surface.batches) {
+            const std::size_t from = std::max(batch.firstTriangle, first);
+            const std::size_t to = std::min(batch.firstTriangle + batch.triangleCount, end);
+            if (from >= to)
+                continue;
+            if (isTextured)
+                bindTexture(program, batch.texture);
+            m_gl.glDrawArrays(GL_TRIANGLES, static_cast<GLint>(3 * (from - block->firstTriangle)),
+                              static_cast<GLsizei>(3 * (to - from)));
+        }
     }
 }
 

@@ -19,9 +19,9 @@ std::vector<json> tables()
             json::parse(R"({"id": "stages", "title": "Stages",
                 "columns": ["stage", "state", "seconds", "note"],
                 "rows": [["S0 Import", "reused", 0.4, "same photographs"],
-                         ["S3 Gaussians", "done", 161, ""],
+                         ["S3 Gaussians", "done", "161.0", ""],
                          ["S4 Alignment", "running", 12.5, "step 400 of 8000"],
-                         ["S5 Points", "waiting", null, ""],
+                         ["S5 Points", "waiting", "", ""],
                          ["S8 Texture", "skipped", null, "not asked for"]]})")};
 }
 

@@ -541,6 +541,7 @@ void MeshViewTest::piecesReachTheCardOneByOne()
             ++parts;
         }
         QVERIFY(parts >= 4);
+        QVERIFY(buffers.surface().size() >= 4);
         QCOMPARE(buffers.fraction(), 1.0);
     }
     viewport()->doneCurrent();
