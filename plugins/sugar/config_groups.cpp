@@ -156,9 +156,20 @@ void addRefinement(Builder& b)
 void addTexture(Builder& b)
 {
     b.group("texture");
+    b.add("texture_packing", &C::texturePacking)
+        .title("Packing")
+        .choices({"squares", "charts"})
+        .help("squares: every two triangles share a square. charts: connected pieces keep their "
+              "shape, for painting by hand.");
+    b.add("texture_side", &C::textureSide)
+        .range(256, 16'384)
+        .unit("px")
+        .visibleIf("texture_packing=charts")
+        .help("Largest side of the texture.");
     b.add("texture_square", &C::textureSquare)
         .range(4, 64)
         .unit("px")
+        .visibleIf("texture_packing=squares")
         .help("Side of the square that two triangles share in the texture.");
     b.add("texture_source", &C::textureSource)
         .choices({"diffuse", "render", "photo"})

@@ -81,7 +81,8 @@ struct SugarConfig {
     double refineNormal = 0.1;
     bool refineFixedOpacity = false;
 
-    int textureSquare = 10;
+    std::string texturePacking = "squares";
+    int textureSquare = 10, textureSide = 4'096;
     std::string textureSource = "diffuse";
     bool textureRobust = true;
     bool trimBorder = false, keepLargest = false;

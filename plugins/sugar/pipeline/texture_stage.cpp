@@ -6,17 +6,48 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/log.h"
+#include "plugins/sugar/compute/sh_math.h"
 #include "plugins/sugar/io/mesh_glb.h"
 #include "plugins/sugar/io/mesh_obj.h"
 #include "plugins/sugar/pipeline/packing.h"
 #include "plugins/sugar/pipeline/results.h"
 #include "plugins/sugar/pipeline/surface_settings.h"
 #include "plugins/sugar/refine/post_process.h"
+#include "plugins/sugar/texture/chart_atlas.h"
 #include "plugins/sugar/view/splat_mode.h"
 
 namespace vergence::sugar {
 
 namespace {
+
+TextureAtlas atlasOf(const TriangleMesh& mesh, const SugarConfig& config)
+{
+    if (config.texturePacking == "charts") {
+        const ChartAtlas charts = chartAtlas(mesh, {.largestSide = config.textureSide});
+        log("sugar").info("{} charts cover {:.0f} % of the texture.", charts.charts,
+                          100 * charts.covered);
+        return charts.atlas;
+    }
+    const SquarePacking packing = squarePacking(mesh.faces(), config.textureSquare);
+    if (packing.square < config.textureSquare)
+        log("sugar").warn("Squares of {} px would make a texture above 16,384 px; they have {} px.",
+                          config.textureSquare, packing.square);
+    return squareAtlas(mesh, packing);
+}
+
+/// Mean colour of Gaussians without view dependence, 0 to 1.
+std::array<float, 3> meanColour(const GaussianCloud& cloud)
+{
+    std::array<double, 3> sum{};
+    for (std::size_t i = 0; i < cloud.shDc.size(); ++i)
+        sum[i % 3] += cloud.shDc[i];
+    std::array<float, 3> mean{};
+    for (std::size_t c = 0; c < 3; ++c)
+        mean[c] = static_cast<float>(std::clamp(
+            0.5 + kShC0 * sum[c] / static_cast<double>(std::max<Index>(1, cloud.count())), 0.0,
+            1.0));
+    return mean;
+}
 
 Image rgbOf(const std::vector<std::uint8_t>& rgba, int width, int height)
 {
@@ -30,8 +61,8 @@ Image rgbOf(const std::vector<std::uint8_t>& rgba, int width, int height)
 
 std::vector<std::string> TextureStage::keys() const
 {
-    return {"texture_square", "texture_source", "texture_robust", "trim_border",
-            "keep_largest",   "fill_holes",     "smooth_rounds"};
+    return {"texture_packing", "texture_side", "texture_square", "texture_source", "texture_robust",
+            "trim_border",     "keep_largest", "fill_holes",     "smooth_rounds"};
 }
 
 /// One to repair and pack, one per picture and sweep.
@@ -102,16 +133,13 @@ void TextureStage::repair(const Workspace& workspace)
 void TextureStage::beginBaking(const Workspace& workspace)
 {
     const SugarConfig& config = workspace.config;
-    const SquarePacking packing = squarePacking(m_mesh.faces(), config.textureSquare);
-    if (packing.square < config.textureSquare)
-        log("sugar").warn("Squares of {} px would make a texture above 16,384 px; they have {} px.",
-                          config.textureSquare, packing.square);
     BakeSettings settings;
     settings.extent = workspace.extent;
     settings.near = 0.02 * workspace.extent;
     settings.isRobust = config.textureRobust;
+    settings.unseen = meanColour(workspace.gaussians);
     m_baker = std::make_unique<TextureBaker>(
-        m_mesh, squareAtlas(m_mesh, packing), settings, m_pictures.size(),
+        m_mesh, atlasOf(m_mesh, config), settings, m_pictures.size(),
         [this, &workspace](std::size_t number) { return view(workspace, number); });
 }
 
@@ -119,8 +147,10 @@ BakeView TextureStage::view(const Workspace& workspace, std::size_t number)
 {
     const std::size_t picture = m_pictures[number];
     const Camera& camera = workspace.pictures->source().cameras()[picture];
-    if (workspace.config.textureSource == "photo")
-        return {camera, workspace.pictures->photograph(picture)->image};
+    if (workspace.config.textureSource == "photo") {
+        const auto photograph = workspace.pictures->photograph(picture);
+        return {camera, photograph->image, photograph->mask};
+    }
     RasterSettings settings = workspace.raster();
     if (workspace.config.textureSource == "diffuse")
         settings.shDegree = 0;

@@ -213,6 +213,8 @@ private Q_SLOTS:
                                  << "";
         QTest::newRow("texture") << "texture_square=5"
                                  << "S8";
+        QTest::newRow("charts") << "texture_packing=charts"
+                                << "S8";
         QTest::newRow("refinement") << "refine_normal=0.2"
                                     << "S7";
         QTest::newRow("triangles") << "triangles=900"
