@@ -43,9 +43,10 @@ std::array<float, 3> meanColour(const GaussianCloud& cloud)
         sum[i % 3] += cloud.shDc[i];
     std::array<float, 3> mean{};
     for (std::size_t c = 0; c < 3; ++c)
-        mean[c] = static_cast<float>(std::clamp(
-            0.5 + kShC0 * sum[c] / static_cast<double>(std::max<Index>(1, cloud.count())), 0.0,
-            1.0));
+        mean[c] = static_cast<float>(
+            std::clamp(0.5 + ShConstants<double>::c0 * sum[c] /
+                                 static_cast<double>(std::max<Index>(1, cloud.count())),
+                       0.0, 1.0));
     return mean;
 }
 
