@@ -13,6 +13,8 @@ namespace {
 constexpr std::size_t kLarge = 80'000; ///< triangles; more have a coarse form
 constexpr int kCoarseCells = 80;       ///< along the longest side: some 20,000 triangles
 
+constexpr std::size_t kMostLevels = 3; ///< of a texture; further halves mix squares of the packing
+
 std::array<std::int16_t, 3> packed(const QVector3D& normal)
 {
     const auto part = [](float x) {
@@ -30,7 +32,8 @@ std::array<std::uint8_t, 4> product(QRgb a, QRgb b)
 std::vector<QImage> withHalves(QImage picture)
 {
     std::vector<QImage> levels{std::move(picture)};
-    while (levels.back().width() > 1 || levels.back().height() > 1) {
+    while (levels.size() < kMostLevels &&
+           std::max(levels.back().width(), levels.back().height()) > 1) {
         const QImage& last = levels.back();
         levels.push_back(last.scaled(std::max(1, last.width() / 2), std::max(1, last.height() / 2),
                                      Qt::IgnoreAspectRatio, Qt::SmoothTransformation)

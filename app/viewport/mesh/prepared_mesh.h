@@ -49,7 +49,7 @@ struct PreparedMesh {
     MeshSurface surface;
     /// Reduced, for a camera that moves; empty where the mesh is small.
     MeshSurface coarse;
-    std::vector<std::vector<QImage>> textures; ///< each with its halves down to one pixel; RGBA8888
+    std::vector<std::vector<QImage>> textures; ///< each followed by its halves; RGBA8888
     std::vector<MeshLine> boundary, nonManifold;
     QVector3D lowest, highest; ///< corners of the bounding box
     QVector3D up;

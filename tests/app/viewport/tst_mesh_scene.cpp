@@ -68,8 +68,8 @@ private Q_SLOTS:
         QCOMPARE(mesh.surface.batches[1].firstTriangle, std::size_t{12});
         QCOMPARE(mesh.surface.corners[0].group, std::uint16_t{0});
         QCOMPARE(mesh.surface.corners.back().group, std::uint16_t{1});
-        QCOMPARE(mesh.textures.front().size(), std::size_t{6}); // 48, 24, 12, 6, 3, 1
-        QCOMPARE(mesh.textures.front().back().size(), QSize(1, 1));
+        QCOMPARE(mesh.textures.front().size(), std::size_t{3});
+        QCOMPARE(mesh.textures.front().back().size(), QSize(12, 12));
         for (const MeshCorner& corner : mesh.surface.corners)
             QVERIFY(std::abs(std::hypot(corner.normal[0], corner.normal[1], corner.normal[2]) -
                              32767.0) < 3);
