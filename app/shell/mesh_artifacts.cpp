@@ -36,9 +36,9 @@ std::vector<MeshChoice> meshesOf(const std::vector<nlohmann::json>& artifacts,
         if (format < 0 || !file.isFile())
             continue;
         const QString title = QString::fromStdString(artifact.value("title", std::string()));
-        // Titles may be alike for several formats of a mesh.
-        const QString name = title.isEmpty() ? QString::fromStdString(path).section('/', 1)
-                                             : title + " (" + file.suffix().toLower() + ")";
+        // Titles may be alike for the stages of a mesh and for its formats.
+        const QString place = QString::fromStdString(path).section('/', 1);
+        const QString name = title.isEmpty() ? place : place + ", " + title;
         found.push_back(
             {format, -file.lastModified().toMSecsSinceEpoch(), meshChoice(file.filePath(), name)});
     }

@@ -160,7 +160,7 @@ private Q_SLOTS:
         QCOMPARE(panel.meshes().mesh()->name, QString("refined.glb")); // before the PLY
         auto* files = gui.find<QComboBox>("meshCombo");
         QCOMPARE(files->count(), 2);
-        choose(*files, "Coarse (ply)");
+        choose(*files, "mesh/coarse.ply, Coarse");
         QTRY_COMPARE(panel.meshes().mesh()->name, QString("coarse.ply"));
         auto* strip = gui.find<QWidget>("runStageStrip");
         QVERIFY(strip != nullptr && strip->isVisible());
