@@ -12,7 +12,7 @@ ConfigSchema LightFieldPlugin::schema() const
 std::vector<MetricDecl> LightFieldPlugin::metrics() const
 {
     using Better = MetricDecl::Better;
-    return {{"train/loss", "Loss (mse)", "", Better::Lower, false},
+    return {{"train/loss", "Loss", "", Better::Lower, false},
             {"train/psnr", "Training PSNR, whole frame", "dB", Better::Higher, false},
             {"heldout/psnr_roi", "Held-out PSNR, ROI", "dB", Better::Higher, true},
             {"train/gradient_norm", "Gradient norm", "", Better::Neither, false},

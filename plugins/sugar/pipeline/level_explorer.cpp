@@ -1,7 +1,10 @@
 #include "plugins/sugar/pipeline/level_explorer.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+
+#include <fmt/format.h>
 
 #include "plugins/sugar/pipeline/mesh_report.h"
 #include "plugins/sugar/pipeline/surface_settings.h"
@@ -21,6 +24,36 @@ bool assign(T& to, const T& value)
     return changes;
 }
 
+constexpr int kLeastDepth = 4, kMostDepth = 10;
+/// What triangles may be reduced to.
+constexpr std::array<Index, 7> kTriangles{1'000,   3'000,   10'000,   30'000,
+                                          100'000, 300'000, 1'000'000};
+
+std::size_t nearestChoice(Index triangles)
+{
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < kTriangles.size(); ++i) {
+        const auto distance = [&](std::size_t at) {
+            return std::abs(
+                std::log(static_cast<double>(kTriangles[at]) / static_cast<double>(triangles)));
+        };
+        if (distance(i) < distance(best))
+            best = i;
+    }
+    return best;
+}
+
+ViewControl choice(const char* id, const char* title, const char* help,
+                   std::vector<std::string> labels, std::size_t chosen)
+{
+    return {.id = id,
+            .title = title,
+            .help = help,
+            .kind = ViewControl::Kind::Choice,
+            .value = {static_cast<double>(chosen)},
+            .labels = std::move(labels)};
+}
+
 ViewControl slider(const char* id, const char* title, const char* help, double low, double high,
                    double value)
 {
@@ -37,7 +70,7 @@ ViewControl slider(const char* id, const char* title, const char* help, double l
 
 LevelExplorer::LevelExplorer(const SugarConfig& config)
     : m_choice(surfaceChoice(config)),
-      m_logTriangles(std::log10(static_cast<double>(config.triangles))),
+      m_triangles(kTriangles[nearestChoice(config.triangles)]),
       m_solvers{"tsdf", "density"}
 {
     if (hasPoisson())
@@ -54,21 +87,24 @@ std::vector<ViewControl> LevelExplorer::controls() const
                    .kind = ViewControl::Kind::Toggles,
                    .value = {m_isOn ? 1.0 : 0.0},
                    .labels = {"explore"}});
-    all.push_back({.id = "explore_solver",
-                   .title = "Solver",
-                   .help = "How the surface is reconstructed.",
-                   .kind = ViewControl::Kind::Choice,
-                   .value = {static_cast<double>(solver - m_solvers.begin())},
-                   .labels = m_solvers});
+    all.push_back(choice("explore_solver", "Solver", "How the surface is reconstructed.", m_solvers,
+                         static_cast<std::size_t>(solver - m_solvers.begin())));
     all.push_back(slider("explore_level", "Level", "Density of the surface; not with tsdf.", 0.05,
                          0.9, m_choice.level));
-    all.push_back(
-        slider("explore_depth", "Depth", "Depth of octree or grid.", 4, 10, m_choice.depth));
+    std::vector<std::string> depths;
+    for (int depth = kLeastDepth; depth <= kMostDepth; ++depth)
+        depths.push_back(fmt::format("{}", depth));
+    const int depth = std::clamp(m_choice.depth, kLeastDepth, kMostDepth);
+    all.push_back(choice("explore_depth", "Depth", "Depth of octree or grid.", std::move(depths),
+                         static_cast<std::size_t>(depth - kLeastDepth)));
     all.push_back(slider("explore_quantile", "Quantile",
                          "Share of the least sampled vertices that goes; poisson only.", 0, 0.5,
                          m_choice.quantile));
-    all.push_back(slider("explore_triangles", "log10 triangles", "Triangles of the foreground.", 2,
-                         6.5, m_logTriangles));
+    std::vector<std::string> triangles;
+    for (const Index count : kTriangles)
+        triangles.push_back(fmt::format("{}", count));
+    all.push_back(choice("explore_triangles", "Triangles", "Of the foreground, at most.",
+                         std::move(triangles), nearestChoice(m_triangles)));
     return all;
 }
 
@@ -84,10 +120,13 @@ bool LevelExplorer::apply(const ViewInput& input)
         return assign(m_choice.solver, m_solvers[static_cast<std::size_t>(std::lround(v))]);
     });
     take("explore_level", 0.05, 0.9, [&](double v) { return assign(m_choice.level, v); });
-    take("explore_depth", 4, 10,
-         [&](double v) { return assign(m_choice.depth, static_cast<int>(std::lround(v))); });
+    take("explore_depth", 0, kMostDepth - kLeastDepth, [&](double v) {
+        return assign(m_choice.depth, kLeastDepth + static_cast<int>(std::lround(v)));
+    });
     take("explore_quantile", 0, 0.5, [&](double v) { return assign(m_choice.quantile, v); });
-    take("explore_triangles", 2, 6.5, [&](double v) { return assign(m_logTriangles, v); });
+    take("explore_triangles", 0, static_cast<double>(kTriangles.size() - 1), [&](double v) {
+        return assign(m_triangles, kTriangles[static_cast<std::size_t>(std::lround(v))]);
+    });
     return changed && m_isOn;
 }
 
@@ -165,8 +204,7 @@ void LevelExplorer::update(RunContext& context, const Workspace& workspace,
         context.warn("E-SURFACE", "There is no surface with these settings; lower the level.");
         return;
     }
-    const auto triangles = static_cast<Index>(std::llround(std::pow(10.0, m_logTriangles)));
-    const auto reduced = reducedSurface(context, workspace, m_full, triangles);
+    const auto reduced = reducedSurface(context, workspace, m_full, m_triangles);
     if (!reduced)
         return;
     writeMesh(context, *reduced, workspace, "explorer/mesh");

@@ -28,7 +28,7 @@ private:
 
     bool m_isOn = false;
     SurfaceChoice m_choice;
-    double m_logTriangles = 5; ///< log10
+    Index m_triangles = 100'000;
     std::vector<std::string> m_solvers;
 
     std::map<double, SurfacePoints> m_points;             ///< by level

@@ -88,6 +88,8 @@ void Pipeline::begin(RunContext& context)
         log("sugar").info("{} {} is taken over from {}.", entry.stage->id(), entry.stage->title(),
                           done->takenFrom);
     }
+    if (!isFresh) // load() knows where it stands
+        return;
     if (!isOver())
         startCurrent(context);
     reportStages(context);

@@ -18,7 +18,8 @@ public:
     ~Pipeline();
 
     Workspace& workspace() { return m_workspace; }
-    /// Starts the first stage that has something to do, after those that were taken over.
+    /// Takes over what it can and starts the first stage that has something to do. A run that goes
+    /// on from a checkpoint starts none: load() does.
     void begin(RunContext& context);
     /// One step of the stage at work; tests on held-out pictures belong to the step before them.
     StepOutcome step(RunContext& context);

@@ -252,6 +252,36 @@ private Q_SLOTS:
         QVERIFY(!std::filesystem::exists(folder.artifacts() / "mesh"));
     }
 
+    /// A finished run offers other surfaces; what a change does not touch is kept.
+    void otherSurfacesFollowTheViewer()
+    {
+        RunSettings settings;
+        settings.folder = *m_whole;
+        settings.plugin = "sugar";
+        settings.exploresOnly = true;
+        RunController controller(std::make_unique<SugarRun>(readSugarConfig(configOf())),
+                                 configOf(), makeCpuDevice(0), settings);
+        controller.start();
+        const auto file = m_whole->artifacts() / "explorer/mesh.ply";
+        const auto faces = [&] { return readMeshPly(file).faces(); };
+        ViewInput input;
+        input.values["explore"] = {1};
+        input.values["explore_triangles"] = {0}; // 1,000
+        controller.setView(input);
+        QTRY_VERIFY_WITH_TIMEOUT(std::filesystem::exists(file), 60'000);
+        const Index coarse = faces();
+        QVERIFY(coarse > 100 && coarse <= 1'000);
+        std::filesystem::remove(file);
+        input.values["explore_solver"] = {1}; // density
+        input.values["explore_level"] = {0.2};
+        input.values["explore_triangles"] = {2}; // 10,000
+        controller.setView(input);
+        QTRY_VERIFY_WITH_TIMEOUT(std::filesystem::exists(file), 60'000);
+        QVERIFY2(faces() > coarse, qPrintable(QString::number(faces())));
+        controller.requestStop();
+        QTRY_VERIFY_WITH_TIMEOUT(controller.isFinished(), 60'000);
+    }
+
     /// The richest plan that fits is taken and kept.
     void automaticPlanIsShownAndKept()
     {
