@@ -5,11 +5,16 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/metrics/system_sampler.h"
+
 namespace vergence::sugar {
 
 namespace {
 
 constexpr double kMega = 1e6;
+/// What a process takes beyond its start for threads, libraries and the writing of results, as
+/// measured on runs of three sizes.
+constexpr double kLaterRuntime = 25e6;
 constexpr double kUsable = 0.85; ///< of free memory; the rest is for everything else
 
 } // namespace
@@ -20,6 +25,7 @@ MemoryForecast memoryForecast(const SugarConfig& config, const PictureSource& pi
     MemoryQuestion question;
     const bool grows = config.densify != "none" && config.iterations > config.densifyFrom;
     question.gaussians = grows ? std::max<Index>(startCount, config.cap) : startCount;
+    question.headroom = grows ? 1.25 : 1;
     question.degree = config.shDegree;
     for (const Camera& camera : pictures.cameras()) {
         question.width = std::max<Index>(question.width, camera.width);
@@ -32,6 +38,8 @@ MemoryForecast memoryForecast(const SugarConfig& config, const PictureSource& pi
         question.geometry = true;
         question.separateGradients = true;
     }
+    question.hostRuntime =
+        static_cast<double>(SystemSampler(0).sample().processResidentBytes) + kLaterRuntime;
     return isCpu ? hostMemory(question, true) : deviceMemory(question);
 }
 

@@ -9,7 +9,8 @@
 
 namespace vergence::sugar {
 
-/// What the run will hold at its largest, on the device that trains it.
+/// What the run will hold at its largest, on the device that trains it, with what the process holds
+/// already.
 MemoryForecast memoryForecast(const SugarConfig& config, const PictureSource& pictures,
                               Index startCount, bool isCpu);
 

@@ -18,7 +18,7 @@ constexpr double kProjectedRecord = 48 + 8 + 16 + 4; ///< record, bounds, depth 
 constexpr double kPhotometricPixel = 71, kGeometryPixel = 32;
 constexpr double kGradientRecord = 13 * kFloat;
 constexpr Index kBandHaloRows = 20;
-constexpr double kDeviceRuntime = 0.45e9, kHostRuntime = 0.1e9;
+constexpr double kDeviceRuntime = 0.45e9;
 constexpr Index kTile = 16, kMostShortKeys = 65'536;
 
 double real(Index value)
@@ -114,7 +114,7 @@ Index expectedInstances(Index gaussians, Index width, Index height)
 MemoryForecast deviceMemory(const MemoryQuestion& q)
 {
     expectSizes(q);
-    return forecast({{"Gaussians", bytesPerGaussian(q) * real(q.gaussians)},
+    return forecast({{"Gaussians", bytesPerGaussian(q) * real(q.gaussians) * q.headroom},
                      {"Neighbours", neighbourBytes(q)},
                      {"Pixels", pixelBytes(q)},
                      {"Instances", instanceBytes(q, fitsShortKeys(q))},
@@ -129,14 +129,14 @@ MemoryForecast hostMemory(const MemoryQuestion& q, bool trainsOnCpu)
     const double checkpoint = parameterBytes(q) * real(q.gaussians);
     if (!trainsOnCpu)
         return forecast(
-            {{"Photographs", photographs}, {"Checkpoint", checkpoint}, {"Runtime", kHostRuntime}});
-    return forecast({{"Gaussians", bytesPerGaussian(q) * real(q.gaussians)},
+            {{"Photographs", photographs}, {"Checkpoint", checkpoint}, {"Runtime", q.hostRuntime}});
+    return forecast({{"Gaussians", bytesPerGaussian(q) * real(q.gaussians) * q.headroom},
                      {"Neighbours", neighbourBytes(q)},
                      {"Pixels", pixelBytes(q)},
                      {"Instances", instanceBytes(q, false) + kGradientRecord * real(q.instances)},
                      {"Photographs", photographs},
                      {"Checkpoint", checkpoint},
-                     {"Runtime", kHostRuntime}});
+                     {"Runtime", q.hostRuntime}});
 }
 
 } // namespace vergence::sugar

@@ -20,6 +20,8 @@ struct MemoryQuestion {
     bool bucketBackward = false;    ///< per-Gaussian backward pass on the GPU
     Index bandRows = 0;             ///< rows of the bands an image is cut into, 0 for none
     Index photographs = 0;          ///< kept in host memory, of the size above
+    double headroom = 1;            ///< rows kept for Gaussians over their number
+    double hostRuntime = 0.1e9;     ///< bytes that the process holds before
 };
 
 /// One bar: "Gaussians", "Neighbours", "Pixels", "Instances", "Buckets", "Runtime", "Photographs",
