@@ -97,7 +97,8 @@ void SugarRun::view(RunContext& context, const ViewInput& input)
     if (m_viewer.apply(input, source))
         m_viewer.publish(context, source);
     if (m_explorer && m_explorer->apply(input))
-        m_explorer->update(context, m_pipeline->workspace(), m_pipeline->surfaceGaussians());
+        m_explorer->update(context, m_pipeline->workspace(),
+                           [this] { return m_pipeline->surfaceGaussians(); });
 }
 
 } // namespace vergence::sugar

@@ -142,14 +142,9 @@ bool LevelExplorer::findPoints(RunContext& context, Workspace& own)
     const GaussianCloud cloud = withoutFaint(own.gaussians, own.config.alignPrune);
     const Gaussians gaussians =
         upload(context.stream(), context.device(), cloud, cloud.count(), cloud.degree);
-    SurfaceSettings settings;
-    settings.points = own.config.surfacePoints;
-    settings.scale = own.config.surfaceScale;
-    settings.levels = {static_cast<float>(m_choice.level)};
-    settings.seed = own.config.seed;
     SurfaceExtractor extractor(context.stream(), gaussians, own.raster(),
                                nearestNeighbours(cloud.position, own.config.neighbours, stop),
-                               settings, own.learntCameras());
+                               pointSettings(own.config, m_choice.level), own.learntCameras());
     SurfacePoints points;
     for (Index camera = 0; camera < extractor.cameras(); ++camera) {
         if (!extractor.extract(context.stream(), camera, points, stop))
@@ -167,10 +162,8 @@ bool LevelExplorer::fuse(RunContext& context, const Workspace& own)
     if (m_volumes.contains(m_choice.depth))
         return true;
     const SceneBox box = sceneBox(own);
-    TsdfSettings settings;
-    settings.voxel = box.voxelOf(Region::Foreground, m_choice.depth);
-    settings.referenceDepth = own.extent;
-    auto volume = std::make_unique<TsdfVolume>(settings, box, Region::Foreground);
+    auto volume = std::make_unique<TsdfVolume>(
+        tsdfSettings(own, box, Region::Foreground, m_choice.depth), box, Region::Foreground);
     const GaussianCloud& cloud = own.gaussians;
     const Gaussians gaussians =
         upload(context.stream(), context.device(), cloud, cloud.count(), cloud.degree);
@@ -185,11 +178,16 @@ bool LevelExplorer::fuse(RunContext& context, const Workspace& own)
 }
 
 void LevelExplorer::update(RunContext& context, const Workspace& workspace,
-                           const GaussianCloud& gaussians)
+                           const std::function<GaussianCloud()>& gaussians)
 {
     if (!m_fullOf || !(*m_fullOf == m_choice)) {
-        Workspace own = workspace;
-        own.gaussians = gaussians;
+        Workspace own;
+        own.config = workspace.config;
+        own.pictures = workspace.pictures;
+        own.isTest = workspace.isTest;
+        own.origin = workspace.origin;
+        own.extent = workspace.extent;
+        own.gaussians = gaussians();
         if (!findPoints(context, own) || (m_choice.solver == "tsdf" && !fuse(context, own)))
             return;
         const auto volume = m_volumes.find(m_choice.depth);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,8 +20,10 @@ public:
     std::vector<ViewControl> controls() const;
     /// Takes over what the viewer moved. True where another mesh is wanted.
     bool apply(const ViewInput& input);
-    /// Makes that mesh from the Gaussians that the surface belongs to. A stop leaves the old one.
-    void update(RunContext& context, const Workspace& workspace, const GaussianCloud& gaussians);
+    /// Makes that mesh from the Gaussians that the surface belongs to, which are asked for only
+    /// where a surface must be solved. A stop leaves the old one.
+    void update(RunContext& context, const Workspace& workspace,
+                const std::function<GaussianCloud()>& gaussians);
 
 private:
     bool findPoints(RunContext& context, Workspace& own);

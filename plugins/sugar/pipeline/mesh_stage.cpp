@@ -52,10 +52,8 @@ bool MeshStage::start(RunContext& context, Workspace& workspace)
     for (const Region region : {Region::Foreground, Region::Background}) {
         if (region == Region::Background && !config.meshBackground)
             continue;
-        TsdfSettings settings;
-        settings.voxel = m_box.voxelOf(region, config.gridDepth);
-        settings.referenceDepth = workspace.extent;
-        volume(region) = std::make_unique<TsdfVolume>(settings, m_box, region);
+        volume(region) = std::make_unique<TsdfVolume>(
+            tsdfSettings(workspace, m_box, region, config.gridDepth), m_box, region);
     }
     return true;
 }

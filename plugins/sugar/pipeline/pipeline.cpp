@@ -11,6 +11,7 @@
 #include "plugins/sugar/pipeline/align_stage.h"
 #include "plugins/sugar/pipeline/held_out_test.h"
 #include "plugins/sugar/pipeline/mesh_stage.h"
+#include "plugins/sugar/pipeline/packing.h"
 #include "plugins/sugar/pipeline/points_stage.h"
 #include "plugins/sugar/pipeline/refine_stage.h"
 #include "plugins/sugar/pipeline/texture_stage.h"
@@ -252,13 +253,12 @@ void Pipeline::finish(RunContext& context)
 
 GaussianCloud Pipeline::surfaceGaussians() const
 {
-    Workspace workspace;
+    std::string newest = "S3";
     for (const Entry& entry : m_entries) {
-        const std::string id = entry.stage->id();
-        if (id == "S3" || id == "S4")
-            entry.stage->unpack(workspace, m_store.read(id));
+        if (std::string_view(entry.stage->id()) == "S4")
+            newest = "S4";
     }
-    return workspace.gaussians;
+    return unpackCloud(m_store.read(newest));
 }
 
 SplatSource Pipeline::viewSource(RunContext& context)

@@ -36,14 +36,9 @@ bool PointsStage::start(RunContext& context, Workspace& workspace)
     if (neighbours.count == 0)
         return false;
     m_gaussians = upload(context.stream(), context.device(), cloud, cloud.count(), cloud.degree);
-    SurfaceSettings settings;
-    settings.points = workspace.config.surfacePoints;
-    settings.scale = workspace.config.surfaceScale;
-    settings.levels = {static_cast<float>(workspace.config.surfaceLevel)};
-    settings.seed = workspace.config.seed;
-    m_extractor = std::make_unique<SurfaceExtractor>(context.stream(), m_gaussians,
-                                                     workspace.raster(), std::move(neighbours),
-                                                     settings, workspace.learntCameras());
+    m_extractor = std::make_unique<SurfaceExtractor>(
+        context.stream(), m_gaussians, workspace.raster(), std::move(neighbours),
+        pointSettings(workspace.config, workspace.config.surfaceLevel), workspace.learntCameras());
     m_points = {};
     m_done = 0;
     m_cameras = m_extractor->cameras();

@@ -120,6 +120,11 @@ float nearPlane(const SugarConfig& config, double extent)
                                                    : std::min(0.2, 0.02 * extent));
 }
 
+bool usesSparseAdam(const SugarConfig& config, Index count)
+{
+    return config.adamSparse == "on" || (config.adamSparse == "auto" && count > kSparseAbove);
+}
+
 TrainerSettings trainerSettings(const SugarConfig& config, double extent,
                                 const GaussianCloud& start)
 {
@@ -138,9 +143,7 @@ TrainerSettings trainerSettings(const SugarConfig& config, double extent,
     s.near = nearPlane(config, extent);
     s.background = backgroundOf(config);
     s.randomBackground = config.background == "random";
-    s.sparseAdam =
-        config.adamSparse == "on" ||
-        (config.adamSparse == "auto" && std::max(start.count(), config.cap) > kSparseAbove);
+    s.sparseAdam = usesSparseAdam(config, std::max(start.count(), config.cap));
     s.seed = config.seed;
     return s;
 }

@@ -17,6 +17,8 @@ std::vector<bool> heldOut(const SugarConfig& config, const PictureSource& pictur
 /// World units; what `near` says, or what follows from the extent.
 float nearPlane(const SugarConfig& config, double extent);
 std::array<float, 3> backgroundOf(const SugarConfig& config);
+/// Whether only Gaussians that a camera sees are updated, where there are `count` of them.
+bool usesSparseAdam(const SugarConfig& config, Index count);
 TrainerSettings trainerSettings(const SugarConfig& config, double extent,
                                 const GaussianCloud& start);
 /// 1.1 · the distance of the farthest Gaussian of the middle 90 % from their centre.

@@ -70,6 +70,7 @@ AlignerSettings alignerSettings(const Workspace& workspace, bool isCpu)
     s.near = nearPlane(c, workspace.extent);
     s.background = backgroundOf(c);
     s.shDegree = workspace.gaussians.degree;
+    s.sparseAdam = usesSparseAdam(c, workspace.gaussians.count());
     s.seed = c.seed;
     return s;
 }
@@ -94,6 +95,24 @@ RefinerSettings refinerSettings(const Workspace& workspace)
     s.degree = c.shDegree;
     s.seed = c.seed;
     return s;
+}
+
+SurfaceSettings pointSettings(const SugarConfig& config, double level)
+{
+    SurfaceSettings settings;
+    settings.points = config.surfacePoints;
+    settings.scale = config.surfaceScale;
+    settings.levels = {static_cast<float>(level)};
+    settings.seed = config.seed;
+    return settings;
+}
+
+TsdfSettings tsdfSettings(const Workspace& workspace, const SceneBox& box, Region region, int depth)
+{
+    TsdfSettings settings;
+    settings.voxel = box.voxelOf(region, depth);
+    settings.referenceDepth = workspace.extent;
+    return settings;
 }
 
 std::string solverOf(const SugarConfig& config)

@@ -6,6 +6,8 @@
 #include "plugins/sugar/pipeline/workspace.h"
 #include "plugins/sugar/refine/refiner.h"
 #include "plugins/sugar/surface/scene_box.h"
+#include "plugins/sugar/surface/surface_points.h"
+#include "plugins/sugar/surface/tsdf.h"
 #include "plugins/sugar/train/aligner.h"
 
 namespace vergence::sugar {
@@ -17,6 +19,11 @@ inline constexpr double kLeastScale = 1e-3;
 
 AlignerSettings alignerSettings(const Workspace& workspace, bool isCpu);
 RefinerSettings refinerSettings(const Workspace& workspace);
+/// Of the search for points at one level of density.
+SurfaceSettings pointSettings(const SugarConfig& config, double level);
+/// Of fused depth in 2^depth voxels across a region.
+TsdfSettings tsdfSettings(const Workspace& workspace, const SceneBox& box, Region region,
+                          int depth);
 /// "poisson", "tsdf" or "density"; `auto` is decided.
 std::string solverOf(const SugarConfig& config);
 /// The user's box in the recentred world, or a cube about the mean camera.
