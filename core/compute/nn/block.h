@@ -59,6 +59,8 @@ public:
     const LinearLayer& output() const { return m_output; }
     const LinearLayer& fc1() const { return m_fc1; } ///< rows of gate, then up where gated
     const LinearLayer& fc2() const { return m_fc2; }
+    int scale1() const { return m_scale1; } ///< parameter λ1; −1: none
+    int scale2() const { return m_scale2; }
     /// residual + λ1 · (context Woᵀ + bo)
     Value project(const ForwardPass& pass, Value context, Value residual, int index) const;
     /// x + λ2 · mlp(norm2 x)

@@ -1,5 +1,7 @@
 #include "core/compute/nn/layers.h"
 
+#include <cmath>
+
 namespace vergence {
 
 Declaration::Declaration(ParameterSet& parameters, LayerGroups groups, std::string prefix)
@@ -17,6 +19,11 @@ Declaration Declaration::below(const std::string& name) const
 int Declaration::matrix(const std::string& name, Shape shape, double deviation) const
 {
     return m_parameters.add(m_prefix + name, std::move(shape), m_groups.matrices, {0, deviation});
+}
+
+int Declaration::matrix(const std::string& name, Shape shape, InitialValue initial) const
+{
+    return m_parameters.add(m_prefix + name, std::move(shape), m_groups.matrices, initial);
 }
 
 int Declaration::other(const std::string& name, Shape shape, InitialValue initial) const
@@ -54,6 +61,16 @@ LinearLayer LinearLayer::declare(const Declaration& where, Index in, Index out, 
     layer.weight = where.matrix("weight", {out, in});
     if (bias)
         layer.bias = where.other("bias", {out});
+    return layer;
+}
+
+LinearLayer LinearLayer::declareUniform(const Declaration& where, Index in, Index out, bool bias)
+{
+    const InitialValue even{0, 1 / std::sqrt(static_cast<double>(in)), true};
+    LinearLayer layer;
+    layer.weight = where.matrix("weight", {out, in}, even);
+    if (bias)
+        layer.bias = where.other("bias", {out}, even);
     return layer;
 }
 

@@ -26,6 +26,7 @@ public:
 
     /// Normal start values of that deviation.
     int matrix(const std::string& name, Shape shape, double deviation = 0.02) const;
+    int matrix(const std::string& name, Shape shape, InitialValue initial) const;
     int other(const std::string& name, Shape shape, InitialValue initial = {}) const;
     /// Normal start values of that deviation.
     int table(const std::string& name, Shape shape, double deviation = 0.02) const;
@@ -85,6 +86,9 @@ struct LinearLayer {
     int bias = -1; ///< −1: none
 
     static LinearLayer declare(const Declaration& where, Index in, Index out, bool bias = true);
+    /// The same with start values of weight and bias even in [−1/√in, 1/√in).
+    static LinearLayer declareUniform(const Declaration& where, Index in, Index out,
+                                      bool bias = true);
     Value operator()(const ForwardPass& pass, Value x, Activation activation = Activation::None,
                      Value residual = {}) const;
     /// Rows [first, first + count) of weight and bias alone.
