@@ -54,6 +54,7 @@ std::int64_t SugarRun::totalSteps() const
 StepOutcome SugarRun::step(RunContext& context)
 {
     const StepOutcome outcome = m_pipeline->step(context);
+    m_pipeline->reportLeftOut(context);
     if (outcome != StepOutcome::Interrupted && context.framesDue())
         m_viewer.publish(context, viewSource(context));
     return outcome;
@@ -86,6 +87,7 @@ void SugarRun::finish(RunContext& context)
     writeReport(context, workspace, m_pipeline->stagesJson());
     writeTestPictures(context, workspace, shown);
     writeTurntable(context, workspace, shown);
+    m_pipeline->reportLeftOut(context);
     offerExplorer(context);
     if (context.frames().isWatched())
         m_viewer.publish(context, shown);

@@ -25,6 +25,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr std::size_t kFewestPhotographs = 3; ///< once some cannot be read
+
 /// Half of what the system could give now; 1 GiB where it does not say.
 std::size_t halfOfFreeMemory()
 {
@@ -212,11 +214,13 @@ Photographs::Photographs(Scene scene, PhotographSettings settings)
         }
     }
     planner.addFindings(d.findings);
-    if (d.kept.empty())
-        throw InputError(
-            fmt::format("None of the {} photographs of {} can be read. {} Name their folder.",
-                        d.scene.views.size(), d.scene.root.string(),
-                        d.findings.empty() ? std::string() : d.findings.back().sentence));
+    const std::size_t views = d.scene.views.size(), kept = d.kept.size();
+    if (kept == 0 || (kept < views && kept < kFewestPhotographs))
+        throw InputError(fmt::format("{} of the {} photographs of {} can be read. {} Name their "
+                                     "folder, or repair the files.",
+                                     kept == 0 ? "None" : fmt::format("Only {}", kept), views,
+                                     d.scene.root.string(),
+                                     d.findings.empty() ? "" : d.findings.back().sentence));
     const std::size_t budget =
         d.settings.budgetBytes > 0 ? d.settings.budgetBytes : halfOfFreeMemory();
     d.cache = std::make_unique<PictureCache>([&d](std::size_t i) { return d.load(i); }, budget,

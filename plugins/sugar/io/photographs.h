@@ -31,7 +31,7 @@ struct Photograph {
 class Photographs {
 public:
     /// Measures every file (header only). Views whose file is missing or broken are left out, each
-    /// with a finding; throws InputError where fewer than one remains.
+    /// with a finding; throws InputError where some are and fewer than three remain.
     Photographs(Scene scene, PhotographSettings settings);
     ~Photographs();
 

@@ -1,18 +1,27 @@
 #include "plugins/sugar/pipeline/held_out_test.h"
 
-#include <algorithm>
-
 #include "core/base/log.h"
 #include "plugins/sugar/pipeline/step_metrics.h"
 
 namespace vergence::sugar {
 
+namespace {
+
+bool hasTests(const Workspace& workspace)
+{
+    for (std::size_t i = 0; i < workspace.isTest.size(); ++i) {
+        if (workspace.isTest[i] && !workspace.pictures->isLeftOut(i))
+            return true;
+    }
+    return false;
+}
+
+} // namespace
+
 bool isTestDue(const Workspace& workspace, std::int64_t step, bool isStageEnd)
 {
-    const auto& isTest = workspace.isTest;
     const auto& done = workspace.evaluations;
-    const bool hasTests = std::find(isTest.begin(), isTest.end(), true) != isTest.end();
-    if (!hasTests || step == 0 || (!done.empty() && done.back().step == step))
+    if (!hasTests(workspace) || step == 0 || (!done.empty() && done.back().step == step))
         return false;
     const int every = workspace.config.evalEvery;
     return isStageEnd || (every > 0 && step % every == 0);
@@ -30,8 +39,11 @@ bool testHeldOut(RunContext& context, Workspace& workspace, const Gaussians& gau
             continue;
         if (context.stopRequested())
             return false;
-        result.pictures.push_back(evaluator.measure(context.stream(), gaussians, settings, i));
+        if (auto measured = evaluator.measure(context.stream(), gaussians, settings, i))
+            result.pictures.push_back(std::move(*measured));
     }
+    if (result.pictures.empty()) // none could be read
+        return true;
     recordTest(context, result);
     log("sugar").info("Step {}: held-out PSNR {:.2f} dB, SSIM {:.4f}, {} Gaussians.", result.step,
                       result.meanPsnr(), result.meanSsim(), result.gaussians);

@@ -15,24 +15,7 @@ namespace vergence::sugar {
 
 namespace {
 
-void reportScene(RunContext& context, const Workspace& workspace)
-{
-    const PictureSource& pictures = workspace.pictures->source();
-    const auto tests = std::count(workspace.isTest.begin(), workspace.isTest.end(), true);
-    const Camera& first = pictures.cameras().front();
-    nlohmann::json rows = nlohmann::json::array();
-    const auto add = [&](const char* name, const std::string& value) {
-        rows.push_back({name, value});
-    };
-    add("scene", pictures.scene().kind);
-    add("pictures", fmt::format("{}, of them {} held out", pictures.count(), tests));
-    add("size of the first", fmt::format("{} × {} px", first.width, first.height));
-    add("lenses", fmt::format("{}", pictures.scene().cameras.size()));
-    add("points", fmt::format("{}", pictures.scene().points.size()));
-    add("extent of the cameras", fmt::format("{:.4g}", workspace.extent));
-    context.table(
-        {{"id", "data"}, {"title", "Data"}, {"columns", {"figure", "value"}}, {"rows", rows}});
-}
+constexpr std::size_t kMostLeftOut = 20; ///< rows of the table
 
 void reportFindings(RunContext& context, const PictureSource& pictures)
 {
@@ -45,6 +28,33 @@ void reportFindings(RunContext& context, const PictureSource& pictures)
 }
 
 } // namespace
+
+void reportScene(RunContext& context, const Workspace& workspace)
+{
+    const PictureSource& pictures = workspace.pictures->source();
+    if (pictures.count() == 0)
+        return;
+    const auto tests = std::count(workspace.isTest.begin(), workspace.isTest.end(), true);
+    const Camera& first = pictures.cameras().front();
+    nlohmann::json rows = nlohmann::json::array();
+    const auto add = [&](const char* name, const std::string& value) {
+        rows.push_back({name, value});
+    };
+    add("scene", pictures.scene().kind);
+    add("pictures", fmt::format("{}, of them {} held out", pictures.count(), tests));
+    add("size of the first", fmt::format("{} × {} px", first.width, first.height));
+    add("lenses", fmt::format("{}", pictures.scene().cameras.size()));
+    add("points", fmt::format("{}", pictures.scene().points.size()));
+    add("extent of the cameras", fmt::format("{:.4g}", workspace.extent));
+    const std::vector<LeftOutPicture>& leftOut = workspace.pictures->leftOut();
+    for (std::size_t i = 0; i < std::min(leftOut.size(), kMostLeftOut); ++i)
+        add("left out",
+            fmt::format("{}: {}", pictures.name(leftOut[i].picture), leftOut[i].reason));
+    if (leftOut.size() > kMostLeftOut)
+        add("left out", fmt::format("{} more", leftOut.size() - kMostLeftOut));
+    context.table(
+        {{"id", "data"}, {"title", "Data"}, {"columns", {"figure", "value"}}, {"rows", rows}});
+}
 
 Workspace ingested(RunContext& context, const SugarConfig& config)
 {
@@ -63,8 +73,7 @@ Workspace ingested(RunContext& context, const SugarConfig& config)
                            {"root", pictures->scene().root.string()},
                            {"fingerprint", pictures->fingerprint()},
                            {"extent", workspace.extent}});
-    if (pictures->count() > 0)
-        reportScene(context, workspace);
+    reportScene(context, workspace);
     return workspace;
 }
 

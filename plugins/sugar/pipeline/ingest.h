@@ -9,4 +9,8 @@ namespace vergence::sugar {
 /// warnings of the run. Sizes follow the plan where it is automatic. Throws InputError.
 Workspace ingested(RunContext& context, const SugarConfig& config);
 
+/// The table "data": what is learnt from, and which pictures were left out and why. Nothing without
+/// pictures.
+void reportScene(RunContext& context, const Workspace& workspace);
+
 } // namespace vergence::sugar

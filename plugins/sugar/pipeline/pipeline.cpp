@@ -10,6 +10,7 @@
 #include "core/base/log.h"
 #include "plugins/sugar/pipeline/align_stage.h"
 #include "plugins/sugar/pipeline/held_out_test.h"
+#include "plugins/sugar/pipeline/ingest.h"
 #include "plugins/sugar/pipeline/mesh_stage.h"
 #include "plugins/sugar/pipeline/packing.h"
 #include "plugins/sugar/pipeline/points_stage.h"
@@ -52,6 +53,15 @@ std::string inputHash(const Workspace& workspace)
     if (!workspace.config.gaussians.empty())
         text += sha256OfFile(workspace.config.gaussians);
     return text;
+}
+
+/// Pictures that the run had left out before its checkpoint.
+void leaveOutAgain(TrainingPictures& pictures, const nlohmann::json& reasons)
+{
+    for (std::size_t i = 0; i < pictures.source().count(); ++i) {
+        if (const auto found = reasons.find(pictures.source().name(i)); found != reasons.end())
+            pictures.leaveOut(i, found->get<std::string>());
+    }
 }
 
 } // namespace
@@ -179,6 +189,19 @@ void Pipeline::goOn(RunContext& context)
     reportStages(context);
 }
 
+void Pipeline::reportLeftOut(RunContext& context)
+{
+    const TrainingPictures& pictures = *m_workspace.pictures;
+    if (m_leftOutReported == pictures.leftOut().size())
+        return;
+    for (; m_leftOutReported < pictures.leftOut().size(); ++m_leftOutReported) {
+        const LeftOutPicture& each = pictures.leftOut()[m_leftOutReported];
+        context.warn("E-DATA", fmt::format("{} is left out. {}",
+                                           pictures.source().name(each.picture), each.reason));
+    }
+    reportScene(context, m_workspace);
+}
+
 std::int64_t Pipeline::totalSteps() const
 {
     std::int64_t total = 0;
@@ -200,6 +223,10 @@ void Pipeline::save(RunContext& context, Checkpoint& checkpoint) const
     checkpoint.state["started"] = m_isStarted;
     checkpoint.state["seconds"] = seconds;
     checkpoint.state["evaluations"] = evaluations;
+    nlohmann::json leftOut = nlohmann::json::object();
+    for (const LeftOutPicture& each : m_workspace.pictures->leftOut())
+        leftOut[m_workspace.pictures->source().name(each.picture)] = each.reason;
+    checkpoint.state["left_out"] = leftOut;
     checkpoint.state["fingerprint"] = m_workspace.pictures->source().fingerprint();
     if (m_isStarted)
         stage().save(context, checkpoint);
@@ -211,6 +238,9 @@ void Pipeline::load(RunContext& context, const Checkpoint& checkpoint)
     if (state.at("fingerprint").get<std::string>() != m_workspace.pictures->source().fingerprint())
         context.warn("E-CHANGED", "The photographs or their cameras have changed since the "
                                   "checkpoint; the run goes on with the new ones.");
+    if (state.contains("left_out"))
+        leaveOutAgain(*m_workspace.pictures, state.at("left_out"));
+    reportLeftOut(context);
     m_workspace.evaluations.clear();
     for (const nlohmann::json& evaluation : state.at("evaluations"))
         m_workspace.evaluations.push_back(evaluationFromJson(evaluation));

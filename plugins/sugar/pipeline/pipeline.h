@@ -23,6 +23,8 @@ public:
     void begin(RunContext& context);
     /// One step of the stage at work; tests on held-out pictures belong to the step before them.
     StepOutcome step(RunContext& context);
+    /// Warns of pictures that were left out since the last call, and lists them with the data.
+    void reportLeftOut(RunContext& context);
     /// Steps of all stages that this run makes itself.
     std::int64_t totalSteps() const;
     void save(RunContext& context, Checkpoint& checkpoint) const;
@@ -64,6 +66,7 @@ private:
     bool m_isStarted = false; ///< the stage at work
     Gaussians m_shown;        ///< of the newest finished stage
     std::int64_t m_shownOf = -1;
+    std::size_t m_leftOutReported = 0; ///< pictures
 };
 
 } // namespace vergence::sugar

@@ -138,6 +138,9 @@ void writeReport(RunContext& context, const Workspace& workspace, const nlohmann
                           {"changed_settings", context.config().asFlags()},
                           {"gaussians", workspace.gaussians.count()},
                           {"triangles", workspace.mesh.faces()}};
+    for (const LeftOutPicture& each : workspace.pictures->leftOut())
+        report["scene"]["left_out"].push_back(
+            {{"picture", pictures.name(each.picture)}, {"reason", each.reason}});
     if (!workspace.evaluations.empty())
         report["test"] = toJson(workspace.evaluations.back());
     context.artifacts().writeText("report.json", report.dump(1), "report", "What the run did");
@@ -152,9 +155,11 @@ void writeTestPictures(RunContext& context, const Workspace& workspace, const Sp
     for (std::size_t i = 0; i < workspace.isTest.size() && !context.stopRequested(); ++i) {
         if (!workspace.isTest[i])
             continue;
-        const TrainingPicture picture = pictures.get(context.stream(), i, 0);
-        const Image render = rendered(context.stream(), rasteriser, shown, picture.camera);
         const auto photo = pictures.photograph(i);
+        if (!photo)
+            continue;
+        const Camera& camera = pictures.source().cameras()[i];
+        const Image render = rendered(context.stream(), rasteriser, shown, camera);
         const std::string folder = "test/" + folderName(pictures.source().name(i)) + "/";
         context.artifacts().writePng(folder + "render.png", render, "render");
         context.artifacts().writePng(folder + "photo.png", photo->image, "photograph");

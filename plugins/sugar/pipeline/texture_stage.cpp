@@ -150,6 +150,10 @@ BakeView TextureStage::view(const Workspace& workspace, std::size_t number)
     const Camera& camera = workspace.pictures->source().cameras()[picture];
     if (workspace.config.textureSource == "photo") {
         const auto photograph = workspace.pictures->photograph(picture);
+        if (!photograph) // left out: it saw nothing
+            return {camera, makeImage(camera.width, camera.height, 3),
+                    std::vector<std::uint8_t>(
+                        static_cast<std::size_t>(camera.width) * camera.height, 0)};
         return {camera, photograph->image, photograph->mask};
     }
     RasterSettings settings = workspace.raster();

@@ -121,9 +121,8 @@ bool Refiner::step(Stream& stream, const std::function<bool()>& stopRequested, R
     const std::int64_t step = m_step + 1;
     report = {};
     report.step = step;
-    report.picture = m_order.at(step);
-    const TrainingPicture picture = m_pictures->get(stream, report.picture, 0);
-    m_pictures->prefetch({m_order.at(step + 1), m_order.at(step + 2)});
+    const auto [number, picture] = m_pictures->next(stream, m_order, step, 0);
+    report.picture = number;
 
     RasterSettings settings = rasterSettings();
     settings.shDegree = degreeAt(step);

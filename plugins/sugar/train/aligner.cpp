@@ -298,9 +298,8 @@ bool Aligner::step(Stream& stream, const std::function<bool()>& stopRequested,
     const double start = steadySeconds();
     report = {};
     report.step = impl.step + 1;
-    report.picture = impl.order.at(report.step);
-    const TrainingPicture picture = impl.pictures->get(stream, report.picture, 0);
-    impl.pictures->prefetch({impl.order.at(report.step + 1), impl.order.at(report.step + 2)});
+    const auto [number, picture] = impl.pictures->next(stream, impl.order, report.step, 0);
+    report.picture = number;
     if (impl.hasSamples() && !impl.findNeighbours(stream, stopRequested, report))
         return false;
 

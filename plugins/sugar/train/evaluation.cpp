@@ -51,18 +51,20 @@ double EvaluationResult::meanL1() const
     return meanOf(*this, [](const PictureQuality& q) { return q.l1; });
 }
 
-PictureResult Evaluator::measure(Stream& stream, const Gaussians& gaussians,
-                                 const RasterSettings& settings, std::size_t picture)
+std::optional<PictureResult> Evaluator::measure(Stream& stream, const Gaussians& gaussians,
+                                                const RasterSettings& settings, std::size_t picture)
 {
-    const TrainingPicture wanted = m_pictures->get(stream, picture, 0);
+    const std::optional<TrainingPicture> wanted = m_pictures->get(stream, picture, 0);
+    if (!wanted)
+        return std::nullopt;
     const double start = steadySeconds();
-    m_rendered = m_rasteriser.render(stream, gaussians, wanted.camera, settings).colour;
+    m_rendered = m_rasteriser.render(stream, gaussians, wanted->camera, settings).colour;
     stream.synchronize();
     PictureResult result;
     result.picture = picture;
     result.name = m_pictures->source().name(picture);
     result.milliseconds = (steadySeconds() - start) * 1e3;
-    result.quality = pictureQuality(stream, m_rendered, wanted.photo, wanted.mask);
+    result.quality = pictureQuality(stream, m_rendered, wanted->photo, wanted->mask);
     return result;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,8 +41,9 @@ public:
     {
     }
 
-    PictureResult measure(Stream& stream, const Gaussians& gaussians,
-                          const RasterSettings& settings, std::size_t picture);
+    /// Nothing where the picture is left out.
+    std::optional<PictureResult> measure(Stream& stream, const Gaussians& gaussians,
+                                         const RasterSettings& settings, std::size_t picture);
     /// The picture of the last measure(): [3, H, W].
     const Tensor& rendered() const { return m_rendered; }
 

@@ -44,6 +44,7 @@ class PictureOrder {
 public:
     PictureOrder(std::vector<std::size_t> pictures, std::uint64_t seed);
     std::size_t at(std::int64_t step); ///< step counts from 1
+    const std::vector<std::size_t>& pictures() const { return m_pictures; }
 
 private:
     void shuffle(std::int64_t epoch);

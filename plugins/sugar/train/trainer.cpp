@@ -120,10 +120,9 @@ bool Trainer::step(Stream& stream, const std::function<bool()>& stopRequested, S
     const std::int64_t step = m_step + 1;
     report = {};
     report.step = step;
-    report.picture = m_order.at(step);
-    const TrainingPicture picture =
-        m_pictures->get(stream, report.picture, m_schedule.levelAt(step));
-    m_pictures->prefetch({m_order.at(step + 1), m_order.at(step + 2)});
+    const auto [number, picture] =
+        m_pictures->next(stream, m_order, step, m_schedule.levelAt(step));
+    report.picture = number;
 
     RasterSettings settings = rasterSettings();
     settings.shDegree = m_schedule.degreeAt(step);

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "core/artifact/image_ops.h"
+#include "core/base/error.h"
 
 namespace vergence::sugar {
 
@@ -35,17 +38,43 @@ TrainingPictures::TrainingPictures(std::shared_ptr<PictureSource> source,
 {
 }
 
+bool TrainingPictures::isLeftOut(std::size_t i) const
+{
+    return std::any_of(m_leftOut.begin(), m_leftOut.end(),
+                       [i](const LeftOutPicture& each) { return each.picture == i; });
+}
+
+void TrainingPictures::leaveOut(std::size_t i, std::string reason)
+{
+    if (!isLeftOut(i))
+        m_leftOut.push_back({i, std::move(reason)});
+}
+
+std::shared_ptr<const Photograph> TrainingPictures::photograph(std::size_t i)
+{
+    if (isLeftOut(i))
+        return nullptr;
+    try {
+        return m_source->get(i);
+    } catch (const IoError& error) {
+        leaveOut(i, error.what());
+        return nullptr;
+    }
+}
+
 std::shared_ptr<const Photograph> TrainingPictures::photograph(std::size_t i, int level)
 {
     if (level == 0)
-        return m_source->get(i);
+        return photograph(i);
     if (level != m_level) {
         m_smaller.clear();
         m_level = level;
     }
     auto& cached = m_smaller[{i, level}];
-    if (!cached)
-        cached = smaller(*m_source->get(i), level);
+    if (!cached) {
+        if (const auto full = photograph(i))
+            cached = smaller(*full, level);
+    }
     return cached;
 }
 
@@ -73,11 +102,9 @@ TrainingPicture TrainingPictures::onDevice(Stream& stream, const Key& key,
     return picture;
 }
 
-TrainingPicture TrainingPictures::get(Stream& stream, std::size_t i, int level)
+std::optional<TrainingPicture> TrainingPictures::get(Stream& stream, std::size_t i, int level)
 {
     const Key key{i, level};
-    if (m_device->isCpu())
-        return onDevice(stream, key, photograph(i, level));
     const auto found = std::find_if(m_resident.begin(), m_resident.end(), [&](const auto& entry) {
         return entry.first.picture == i && entry.first.level == level;
     });
@@ -85,10 +112,48 @@ TrainingPicture TrainingPictures::get(Stream& stream, std::size_t i, int level)
         m_resident.splice(m_resident.begin(), m_resident, found);
         return m_resident.front().second;
     }
-    m_resident.emplace_front(key, onDevice(stream, key, photograph(i, level)));
-    if (m_resident.size() > kResident)
-        m_resident.pop_back();
-    return m_resident.front().second;
+    const auto host = photograph(i, level);
+    if (!host)
+        return std::nullopt;
+    TrainingPicture picture = onDevice(stream, key, host);
+    if (!m_device->isCpu()) {
+        m_resident.emplace_front(key, picture);
+        if (m_resident.size() > kResident)
+            m_resident.pop_back();
+    }
+    return picture;
+}
+
+void TrainingPictures::prefetch(std::vector<std::size_t> next)
+{
+    std::erase_if(next, [this](std::size_t i) { return isLeftOut(i); });
+    m_source->prefetch(next);
+}
+
+void TrainingPictures::expectEnough(const std::vector<std::size_t>& pictures) const
+{
+    const auto left = static_cast<std::size_t>(
+        std::count_if(pictures.begin(), pictures.end(), [this](auto i) { return !isLeftOut(i); }));
+    const std::size_t least = std::min(kFewestPictures, pictures.size());
+    if (left < least)
+        throw InputError(fmt::format("Only {} of the {} pictures to learn from can be read, and at "
+                                     "least {} are needed. {} Replace the broken files, or take "
+                                     "them out of the scene.",
+                                     left, pictures.size(), least, m_leftOut.back().reason));
+}
+
+TrainingPictures::Next TrainingPictures::next(Stream& stream, PictureOrder& order,
+                                              std::int64_t step, int level)
+{
+    for (std::int64_t at = step;; ++at) {
+        Next next{order.at(at), {}};
+        if (auto found = get(stream, next.number, level)) {
+            next.picture = std::move(*found);
+            prefetch({order.at(at + 1), order.at(at + 2)});
+            return next;
+        }
+        expectEnough(order.pictures());
+    }
 }
 
 } // namespace vergence::sugar

@@ -17,8 +17,9 @@ constexpr Rgb kTraining{70, 130, 255}, kTest{255, 150, 40};
 constexpr double kFrustumSize = 0.05; ///< of the extent
 constexpr double kPickReach = 14;     ///< px
 constexpr double kMovingSeconds = 0.035, kTrainingSeconds = 0.12, kStillSeconds = 1.5;
-constexpr int kThumbnail = 64; ///< longer side, px
-constexpr int kLargest = 4096; ///< px
+constexpr int kThumbnail = 64;          ///< longer side, px
+constexpr int kLargest = 4096;          ///< px
+constexpr std::uint8_t kNoPicture = 40; ///< grey instead of a photograph that cannot be read
 
 std::set<std::string> namesIn(const std::string& list)
 {
@@ -390,19 +391,21 @@ void SplatViewer::publishSplats(RunContext& context, const SplatSource& source)
 void SplatViewer::publishView(RunContext& context, const SplatSource& source)
 {
     const std::size_t view = m_view.value_or(0);
-    const TrainingPicture picture = source.pictures->get(context.stream(), view, 0);
+    const PictureSource& pictures = source.pictures->source();
     const auto photograph = source.pictures->photograph(view);
-    const int width = picture.camera.width, height = picture.camera.height;
+    const Camera& camera = pictures.cameras()[view];
+    const int width = camera.width, height = camera.height;
     const RasterImages& images =
-        m_rasteriser->render(context.stream(), *source.gaussians, picture.camera, source.raster);
+        m_rasteriser->render(context.stream(), *source.gaussians, camera, source.raster);
     const std::vector<std::uint8_t> render =
-        pixelsOf(context.stream(), images, picture.camera, SplatMode::Colour);
-    const std::string meta = nlohmann::json{
-        {"label", source.pictures->source().name(view)},
-        {"encoding", "srgb"}}.dump();
+        pixelsOf(context.stream(), images, camera, SplatMode::Colour);
+    const std::string label = pictures.name(view) + (photograph ? "" : " cannot be read");
+    const std::string meta = nlohmann::json{{"label", label}, {"encoding", "srgb"}}.dump();
+    const Image photo = photograph ? photograph->image : makeImage(width, height, 3, kNoPicture);
     publishPixels(context, "render", width, height, render, meta);
-    publishPixels(context, "photo", width, height, withAlpha(photograph->image), meta);
-    const std::vector<float> difference = differenceOf(render, photograph->image);
+    publishPixels(context, "photo", width, height, withAlpha(photo), meta);
+    const std::vector<float> difference =
+        photograph ? differenceOf(render, photo) : std::vector<float>(render.size() / 4, 0.0F);
     FrameInfo info;
     info.stream = "difference";
     info.step = context.step();
@@ -433,7 +436,9 @@ void SplatViewer::makeThumbnails(const SplatSource& source)
 {
     const auto count = source.pictures->source().count();
     for (std::size_t i = 0; i < count; ++i) {
-        const Image& full = source.pictures->photograph(i)->image;
+        const auto photograph = source.pictures->photograph(i);
+        const Image full =
+            photograph ? photograph->image : makeImage(kThumbnail, kThumbnail, 3, kNoPicture);
         const Image small =
             scaled(full, static_cast<double>(kThumbnail) / std::max(full.width, full.height));
         if (i == 0) {

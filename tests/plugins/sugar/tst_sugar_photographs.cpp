@@ -190,6 +190,22 @@ void SugarPhotographsTest::noPhotographIsAnError()
     writeScene(root, syntheticScene({16, 12, false, 1}), SceneFormat::ColmapBinary);
     fs::remove_all(root / "images");
     VERGENCE_THROWS(InputError, "None of the 28 photographs", Photographs(readScene(root), {}));
+
+    // Two are enough where there were no more, but not where others are broken.
+    const QTemporaryDir other;
+    const fs::path few = other.path().toStdString();
+    Scene scene = syntheticScene({16, 12, false, 1});
+    scene.views.resize(4);
+    writeScene(few, scene, SceneFormat::ColmapBinary);
+    fs::remove(few / "images/test_00.png");
+    QCOMPARE(Photographs(readScene(few), {}).count(), 3u);
+    fs::remove(few / "images/test_01.png");
+    VERGENCE_THROWS(InputError, "Only 2 of the 4 photographs", Photographs(readScene(few), {}));
+    scene.views.resize(2);
+    scene.views[0].image = few / "images/test_02.png";
+    scene.views[1].image = few / "images/test_03.png";
+    scene.painter = {};
+    QCOMPARE(Photographs(scene, {}).count(), 2u);
 }
 
 void SugarPhotographsTest::transparencyShowsTheBackground()

@@ -6,6 +6,7 @@
 #include "plugins/sugar/io/gaussian_files.h"
 #include "plugins/sugar/io/synthetic_scene.h"
 #include "plugins/sugar/sugar_run.h"
+#include "plugins/sugar/train/schedule.h"
 #include "tests/support/run_bench.h"
 
 using namespace vergence;
@@ -39,6 +40,24 @@ class TestSugarRun : public QObject {
         kTiny};
 
     Config configOf(const std::vector<std::string>& more = {}) { return m_bench.configOf(more); }
+
+    /// A scene of `views` photographs, eight of them held out, as JPEG files.
+    std::filesystem::path jpegScene(const std::string& name, std::size_t views = 28) const
+    {
+        Scene scene = syntheticScene({64, 48, false, 1});
+        scene.views.resize(views);
+        writeScene(folderPath(name), scene, SceneFormat::ColmapBinary);
+        for (const auto& entry : std::filesystem::directory_iterator(folderPath(name) / "images"))
+            writeFileAtomic(entry.path(), encodeJpeg(readPng(entry.path())));
+        return folderPath(name);
+    }
+
+    /// Cuts a photograph off behind its header.
+    static void truncate(const std::filesystem::path& scene, const std::string& name)
+    {
+        const auto file = scene / "images" / name;
+        std::filesystem::resize_file(file, std::filesystem::file_size(file) * 2 / 3);
+    }
 
     std::filesystem::path folderPath(const std::string& name) const
     {
@@ -175,6 +194,82 @@ private Q_SLOTS:
         QVERIFY2(text.find("/nowhere/at/all") != std::string::npos, text.c_str());
         QVERIFY2(text.find("obj") != std::string::npos, text.c_str());
         QVERIFY(!result.config);
+    }
+
+    /// A file that breaks only while it is decoded does not end the run, whenever that is.
+    void truncatedPhotographsAreLeftOut_data()
+    {
+        QTest::addColumn<int>("step"); // that would learn from the picture; 0: it is held out
+        QTest::addColumn<bool>("progressive");
+        QTest::newRow("first step") << 1 << false;
+        QTest::newRow("first step, small pictures") << 1 << true;
+        QTest::newRow("in between") << 13 << false;
+        QTest::newRow("held out") << 0 << false;
+    }
+    void truncatedPhotographsAreLeftOut()
+    {
+        QFETCH(int, step);
+        QFETCH(bool, progressive);
+        const std::string row = QTest::currentDataTag();
+        const auto scene = jpegScene(row);
+        const Config config = configOf({"scene=" + scene.string(), "iterations=30", "eval_every=10",
+                                        "turntable_frames=0",
+                                        progressive ? "progressive=true" : "progressive=false"});
+        Photographs photographs(readScene(scene), {});
+        std::vector<std::size_t> learnt;
+        for (std::size_t i = 0; i < photographs.count(); ++i) {
+            if (i % 8 != 0)
+                learnt.push_back(i);
+        }
+        const std::string broken =
+            photographs.name(step == 0 ? 8 : PictureOrder(learnt, 1).at(step));
+        truncate(scene, broken);
+
+        const RunFolder whole = m_bench.newFolder(), parts = m_bench.newFolder();
+        const RunOutcome outcome = m_bench.run(whole, config);
+        QVERIFY2(outcome.code == ExitCode::Success, outcome.problems().c_str());
+        const std::string warning = broken + " is left out. ";
+        const auto at = outcome.problems().find(warning);
+        QVERIFY2(at != std::string::npos, outcome.problems().c_str());
+        QVERIFY2(outcome.problems().find(warning, at + 1) == std::string::npos, "said once");
+        bool isListed = false;
+        for (const auto& message : outcome.messages)
+            isListed = isListed || (message.at("type") == "table" &&
+                                    message.dump().find(broken + ": ") != std::string::npos);
+        QVERIFY2(isListed, "the table of the data names it");
+        const auto report = nlohmann::json::parse(bytesOf(whole, "report.json"));
+        QCOMPARE(report.at("scene").at("left_out").size(), std::size_t(1));
+        const auto numbers = timelessNumbers(whole);
+        QCOMPARE(numbers.at("train/loss").size(), std::size_t(30));
+        const auto tests = nlohmann::json::parse(bytesOf(whole, "evaluation.json"));
+        QCOMPARE(tests.back().at("pictures").size(), std::size_t(step == 0 ? 3 : 4));
+
+        bool stopped = false;
+        m_bench.run(parts, config, false, [&](RunController& controller) {
+            if (!stopped && controller.step() >= 12) {
+                controller.requestStop();
+                stopped = true;
+            }
+        });
+        const RunOutcome second = m_bench.run(parts, config, true);
+        QVERIFY2(second.code == ExitCode::Success, second.problems().c_str());
+        QCOMPARE(timelessNumbers(parts), numbers);
+        QVERIFY(bytesOf(parts, "gaussians.ply") == bytesOf(whole, "gaussians.ply"));
+    }
+
+    void tooFewPhotographsEndTheRun()
+    {
+        const auto scene = jpegScene("few", 5);
+        const Config config =
+            configOf({"scene=" + scene.string(), "iterations=20", "eval_split=false"});
+        for (const char* name : {"test_01.png", "test_02.png"})
+            truncate(scene, name);
+        QCOMPARE(m_bench.run(m_bench.newFolder(), config).code, ExitCode::Success);
+        truncate(scene, "test_03.png");
+        const RunOutcome outcome = m_bench.run(m_bench.newFolder(), config);
+        QCOMPARE(outcome.code, ExitCode::InputUnreadable);
+        QVERIFY2(outcome.problems().find("Only 2 of the 5 pictures") != std::string::npos,
+                 outcome.problems().c_str());
     }
 
     /// What cannot be read is not built upon: the run starts again and ends as it would have.
