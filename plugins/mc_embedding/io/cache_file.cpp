@@ -15,9 +15,9 @@
 #include <fmt/format.h>
 
 #include "core/artifact/output_file.h"
+#include "core/base/crc32c.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "plugins/mc_embedding/io/crc32c.h"
 
 namespace vergence::mc_embedding {
 

@@ -14,10 +14,10 @@
 
 #include "core/artifact/artifact_store.h"
 #include "core/artifact/digest.h"
+#include "core/base/crc32c.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "plugins/mc_embedding/io/cache_file.h"
-#include "plugins/mc_embedding/io/crc32c.h"
 #include "plugins/mc_embedding/io/decode_pool.h"
 #include "plugins/mc_embedding/io/writer_lock.h"
 

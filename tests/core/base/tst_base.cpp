@@ -4,6 +4,7 @@
 #include <QtTest>
 
 #include "core/base/clock.h"
+#include "core/base/crc32c.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "tests/support/thrown.h"
@@ -93,6 +94,21 @@ private Q_SLOTS:
         removeLogListener(handle);
         setLogToStderr(true);
         QCOMPARE(count, 1000);
+    }
+
+    void checkSumsAreThoseOfCastagnoli()
+    {
+        const std::string text = "123456789";
+        QCOMPARE(crc32c(std::as_bytes(std::span(text))), 0xE3069283u);
+        std::vector<std::byte> bytes(300);
+        for (std::size_t i = 0; i < bytes.size(); ++i) {
+            bytes[i] = static_cast<std::byte>(i * 89);
+            const auto front = std::span(bytes).first(i);
+            QCOMPARE(crc32c(front), crc32cPlain(front));
+            const auto pieces = crc32c(front.subspan(i / 3), crc32c(front.first(i / 3)));
+            QCOMPARE(pieces, crc32c(front));
+        }
+        QCOMPARE(crc32c({}), 0u);
     }
 };
 

@@ -15,7 +15,6 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "plugins/mc_embedding/io/cache_file.h"
-#include "plugins/mc_embedding/io/crc32c.h"
 #include "plugins/mc_embedding/io/pixel_cache.h"
 #include "plugins/mc_embedding/io/writer_lock.h"
 #include "tests/plugins/mc_embedding/pictures.h"
@@ -455,18 +454,6 @@ private Q_SLOTS:
         std::copy_n(cache->pixels(0).begin(), first.pixels.size(), first.pixels.begin());
         QCOMPARE(crcOf(first), QStringLiteral("bc8b0c64")); // Pillow 13
         QCOMPARE(set.images[0].sha256, sha256OfFile(fox / "0001.jpg"));
-    }
-
-    void checkSumsAreThoseOfCastagnoli()
-    {
-        const std::string text = "123456789";
-        QCOMPARE(crc32c(std::as_bytes(std::span(text))), 0xE3069283u);
-        std::vector<std::byte> bytes(300);
-        for (std::size_t i = 0; i < bytes.size(); ++i) {
-            bytes[i] = static_cast<std::byte>(i * 89);
-            QCOMPARE(crc32c(std::span(bytes).first(i)), crc32cPlain(std::span(bytes).first(i)));
-        }
-        QCOMPARE(crc32c({}), 0u);
     }
 };
 

@@ -1,4 +1,4 @@
-#include "plugins/mc_embedding/io/crc32c.h"
+#include "core/base/crc32c.h"
 
 #include <array>
 #include <cstring>
@@ -7,7 +7,7 @@
 #include <nmmintrin.h>
 #endif
 
-namespace vergence::mc_embedding {
+namespace vergence {
 
 namespace {
 
@@ -26,9 +26,10 @@ constexpr std::array<std::uint32_t, 256> table()
 constexpr std::array<std::uint32_t, 256> kTable = table();
 
 #if defined(__x86_64__)
-[[gnu::target("sse4.2")]] std::uint32_t crcWide(std::span<const std::byte> bytes)
+[[gnu::target("sse4.2")]] std::uint32_t crcWide(std::span<const std::byte> bytes,
+                                                std::uint32_t before)
 {
-    std::uint64_t crc = 0xFFFFFFFFu;
+    std::uint64_t crc = ~before;
     std::size_t at = 0;
     for (; at + 8 <= bytes.size(); at += 8) {
         std::uint64_t word = 0;
@@ -46,21 +47,21 @@ const bool hasInstruction = __builtin_cpu_supports("sse4.2");
 
 } // namespace
 
-std::uint32_t crc32cPlain(std::span<const std::byte> bytes)
+std::uint32_t crc32cPlain(std::span<const std::byte> bytes, std::uint32_t before)
 {
-    std::uint32_t crc = 0xFFFFFFFFu;
+    std::uint32_t crc = ~before;
     for (const std::byte byte : bytes)
         crc = crc >> 8 ^ kTable[(crc ^ std::to_integer<std::uint32_t>(byte)) & 255];
     return ~crc;
 }
 
-std::uint32_t crc32c(std::span<const std::byte> bytes)
+std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before)
 {
 #if defined(__x86_64__)
     if (hasInstruction)
-        return crcWide(bytes);
+        return crcWide(bytes, before);
 #endif
-    return crc32cPlain(bytes);
+    return crc32cPlain(bytes, before);
 }
 
-} // namespace vergence::mc_embedding
+} // namespace vergence
