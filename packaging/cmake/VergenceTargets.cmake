@@ -121,6 +121,13 @@ function(vergence_add_test name)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
     target_compile_definitions(${target} PRIVATE
         VERGENCE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" VERGENCE_BINARY_DIR="${CMAKE_BINARY_DIR}")
+    # Most of a test's compile time is Qt's header of tests: those without a window share it, read once.
+    set(windowed ${arg_LIBRARIES})
+    list(FILTER windowed INCLUDE REGEX "^(Qt6::Gui|vergence_(charts|export|forms|gui_harness|shell|viewport))$")
+    if(NOT windowed)
+        target_precompile_headers(${target} REUSE_FROM vergence_test_headers)
+        target_compile_options(${target} PRIVATE -UQT_TESTCASE_BUILDDIR -UQT_TESTCASE_SOURCEDIR)
+    endif()
     set(display "")
     if("gl" IN_LIST arg_LABELS)
         set(display ${CMAKE_SOURCE_DIR}/tests/support/own_display.sh)

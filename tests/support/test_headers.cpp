@@ -1,0 +1,1 @@
+// The library of this file reads the headers that tests share, once.
