@@ -1,0 +1,172 @@
+#include "plugins/foveated_vlm/config_rules.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/config/rule_issues.h"
+
+namespace vergence::fvlm {
+
+const std::vector<std::string>& visionNames()
+{
+    static const std::vector<std::string> names{"tiny", "dinov2-small", "dinov2-base",
+                                                "dinov2-with-registers-small",
+                                                "dinov2-with-registers-base"};
+    return names;
+}
+
+const std::vector<std::string>& languageNames()
+{
+    static const std::vector<std::string> names{"tiny",
+                                                "smollm2-135m",
+                                                "smollm2-135m-instruct",
+                                                "smollm2-360m",
+                                                "smollm2-360m-instruct",
+                                                "smollm2-1.7b",
+                                                "smollm2-1.7b-instruct"};
+    return names;
+}
+
+namespace {
+
+using C = FoveatedVlmConfig;
+using Issues = std::vector<ConfigIssue>;
+
+bool isKnown(const std::vector<std::string>& names, const std::string& name)
+{
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool isFolder(const std::filesystem::path& path)
+{
+    std::error_code failure;
+    return std::filesystem::is_directory(path, failure);
+}
+
+void checkTower(Issues& issues, const char* key, const std::string& value,
+                const std::vector<std::string>& names, bool needsFolder)
+{
+    if (isFolder(value))
+        return;
+    if (!isKnown(names, value))
+        issues.push_back(ruleError(key, fmt::format("{} is neither a folder nor one of {}.", value,
+                                                    fmt::join(names, ", "))));
+    else if (needsFolder)
+        issues.push_back(ruleError(
+            key, fmt::format("weights = \"hf_dir\" reads files: name the folder that holds {}.",
+                             value)));
+}
+
+Issues checkModel(const C& c)
+{
+    Issues issues;
+    const bool needsFolder = c.weights == "hf_dir";
+    checkTower(issues, "vit", c.vit, visionNames(), needsFolder);
+    checkTower(issues, "llm", c.llm, languageNames(), needsFolder);
+    std::error_code failure;
+    if (c.weights == "checkpoint" && !std::filesystem::is_regular_file(c.checkpoint, failure))
+        issues.push_back(
+            ruleError("checkpoint", fmt::format("{} is not a file; name a model.safetensors that "
+                                                "this lab wrote.",
+                                                c.checkpoint.string())));
+    if (c.variant == "dpo" && c.weights != "checkpoint")
+        issues.push_back(ruleWarning(
+            "weights", "Preferences are learnt from a model that has not learnt to answer; name "
+                       "a checkpoint."));
+    if (c.visualNorm == "batch_std")
+        issues.push_back(ruleWarning("visual_norm",
+                                     "batch_std couples the samples of a batch and lets later "
+                                     "frames leak into earlier ones; it is for old checkpoints."));
+    const int patch = c.vit == "tiny" ? 8 : 14;
+    if (!isFolder(c.vit) && c.size < patch)
+        issues.push_back(ruleError(
+            "size", fmt::format("A frame of {} px holds no patch of {} px.", c.size, patch)));
+    return issues;
+}
+
+Issues checkData(const C& c)
+{
+    Issues issues;
+    std::error_code failure;
+    if (!c.clips.empty() && !std::filesystem::exists(c.clips, failure))
+        issues.push_back(ruleError("clips", fmt::format("{} does not exist; name videos, frames "
+                                                        "or shards, or leave it empty for drawn "
+                                                        "clips.",
+                                                        c.clips.string())));
+    if (!c.captions.empty() && !std::filesystem::is_regular_file(c.captions, failure))
+        issues.push_back(
+            ruleError("captions", fmt::format("{} is not a file.", c.captions.string())));
+    if (c.isDrawn() && c.hasText() && c.task == "next")
+        issues.push_back(ruleError("task",
+                                   "Clips drawn for next have no text; choose ask or tell, or "
+                                   "variant A."));
+    if (c.hasLatents() && c.latents != "patch_basis" &&
+        !std::filesystem::exists(c.latentsPath, failure))
+        issues.push_back(ruleError("latents_path",
+                                   fmt::format("Latents from {} need a path: {}.", c.latents,
+                                               c.latents == "vae" ? "the autoencoder's folder"
+                                                                  : "the shard that holds them")));
+    if (c.variant == "dpo" && c.captions.empty() && !c.isDrawn())
+        issues.push_back(ruleWarning("captions", "Preferences need chosen and rejected answers; "
+                                                 "samples without both are left out."));
+    if (c.hasLatents() && c.frames < 2)
+        issues.push_back(ruleError("frames", "There is no next frame in a clip of one frame."));
+    if (c.isDrawn() && c.clipCount > 0 && c.batch > c.clipCount)
+        issues.push_back(ruleError("batch", fmt::format("A batch of {} is more than all {} clips.",
+                                                        c.batch, c.clipCount)));
+    return issues;
+}
+
+Issues checkLength(const C& c)
+{
+    if ((c.microSteps > 0) != (c.samples > 0)) {
+        if (!c.isDrawn() || c.clipCount == 0)
+            return {};
+        const double epochs = static_cast<double>(c.totalMicroSteps()) * c.batch / c.clipCount;
+        if (epochs > c.maxEpochs)
+            return {ruleError("max_epochs",
+                              fmt::format("The run would pass over its clips {:.1f} times, more "
+                                          "than max_epochs = {:g}; shorten it, or raise "
+                                          "max_epochs if that is meant.",
+                                          epochs, c.maxEpochs))};
+        return {};
+    }
+    return {ruleError("micro_steps", c.samples > 0
+                                         ? "Give micro_steps or samples, not both."
+                                         : "Say how long to train: micro_steps or samples.")};
+}
+
+Issues checkTraining(const C& c)
+{
+    Issues issues;
+    if (c.control == "coarse_only" && c.refinements > 1)
+        issues.push_back(
+            ruleWarning("refinements", "The matched control has no fine passes to refine."));
+    if (c.variant == "A" && c.lambdaCoarse == 0)
+        issues.push_back(ruleWarning("lambda_coarse",
+                                     "The coarse loss is charted but not learnt from; the "
+                                     "published runs used 1."));
+    if (c.freezeVit && c.freezeLlm && c.lrConnector == 0)
+        issues.push_back(ruleError("lr_connector", "Nothing learns: both models are frozen and "
+                                                   "the rate of what joins them is 0."));
+    if (!c.compareWith.empty() && !isFolder(c.compareWith))
+        issues.push_back(ruleError(
+            "compare_with", fmt::format("{} is not the folder of a run.", c.compareWith.string())));
+    if (c.epsilon <= 0)
+        issues.push_back(ruleError("epsilon", "epsilon must be above 0."));
+    return issues;
+}
+
+} // namespace
+
+void addRules(SchemaBuilder<FoveatedVlmConfig>& builder)
+{
+    builder.rule("model", checkModel);
+    builder.rule("data", checkData);
+    builder.rule("length", checkLength);
+    builder.rule("training", checkTraining);
+}
+
+} // namespace vergence::fvlm

@@ -1,0 +1,110 @@
+#include <algorithm>
+#include <filesystem>
+
+#include <QTest>
+
+#include "core/base/file.h"
+#include "plugins/foveated_vlm/foveated_vlm_config.h"
+
+using namespace vergence;
+using namespace vergence::fvlm;
+
+namespace {
+
+ConfigBuilder::Result built(const QStringList& assignments)
+{
+    ConfigBuilder builder(foveatedVlmSchema());
+    for (const QString& assignment : assignments)
+        builder.addAssignment(assignment.toStdString());
+    return builder.build();
+}
+
+} // namespace
+
+/// Schema, rules and presets of the foveated VLM trainer.
+class TestFvlmConfig : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void defaultsAreValid()
+    {
+        const auto result = built({});
+        for (const ConfigIssue& issue : result.issues)
+            QVERIFY2(issue.severity != IssueSeverity::Error, issue.sentence.c_str());
+    }
+
+    void presetsAreValid()
+    {
+        const std::filesystem::path folder =
+            std::filesystem::path(VERGENCE_SOURCE_DIR) / "resources/presets/foveated_vlm";
+        int count = 0;
+        for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+            ConfigBuilder builder(foveatedVlmSchema());
+            builder.addToml(readFile(entry.path()), entry.path().filename().string());
+            const auto result = builder.build();
+            for (const ConfigIssue& issue : result.issues)
+                QVERIFY2(issue.severity != IssueSeverity::Error,
+                         (entry.path().filename().string() + ": " + issue.sentence).c_str());
+            ++count;
+        }
+        QVERIFY(count >= 19);
+    }
+
+    void lengthFollowsFromEitherKey()
+    {
+        FoveatedVlmConfig config;
+        config.batch = 10;
+        config.microSteps = 50;
+        config.samples = 0;
+        QCOMPARE(config.totalMicroSteps(), std::int64_t(50));
+        config.microSteps = 0;
+        config.samples = 101;
+        QCOMPARE(config.totalMicroSteps(), std::int64_t(11));
+    }
+
+    void contradictionsAreTold_data()
+    {
+        QTest::addColumn<QStringList>("assignments");
+        QTest::addColumn<QString>("key");
+        QTest::newRow("unknown encoder") << QStringList{"vit=dinov3"} << "vit";
+        QTest::newRow("unknown language model") << QStringList{"llm=gpt"} << "llm";
+        QTest::newRow("weights without a folder") << QStringList{"weights=hf_dir"} << "vit";
+        QTest::newRow("checkpoint is not there")
+            << QStringList{"weights=checkpoint", "checkpoint=/no/such/file"} << "checkpoint";
+        QTest::newRow("no frames") << QStringList{"frames=0"} << "frames";
+        QTest::newRow("batch above the clips")
+            << QStringList{"clip_count=4", "batch=8", "max_epochs=1e6"} << "batch";
+        QTest::newRow("both lengths") << QStringList{"micro_steps=5", "samples=5"} << "micro_steps";
+        QTest::newRow("neither length")
+            << QStringList{"micro_steps=0", "samples=0"} << "micro_steps";
+        QTest::newRow("too many epochs")
+            << QStringList{"clip_count=813", "samples=500000"} << "max_epochs";
+        QTest::newRow("clips are not there") << QStringList{"clips=/no/such/folder"} << "clips";
+        QTest::newRow("captions are not there")
+            << QStringList{"captions=/no/such/file"} << "captions";
+        QTest::newRow("text of clips without text") << QStringList{"task=next"} << "task";
+        QTest::newRow("latents without a path")
+            << QStringList{"variant=A", "task=next", "latents=vae"} << "latents_path";
+        QTest::newRow("no next frame")
+            << QStringList{"variant=A", "task=next", "frames=1"} << "frames";
+        QTest::newRow("nothing learns")
+            << QStringList{"freeze_vit=true", "freeze_llm=true", "lr_connector=0"}
+            << "lr_connector";
+        QTest::newRow("control is not there")
+            << QStringList{"compare_with=/no/such/run"} << "compare_with";
+    }
+
+    void contradictionsAreTold()
+    {
+        QFETCH(QStringList, assignments);
+        QFETCH(QString, key);
+        const auto result = built(assignments);
+        const auto isMeant = [&](const ConfigIssue& issue) {
+            return issue.severity == IssueSeverity::Error && issue.key == key.toStdString();
+        };
+        QVERIFY(std::any_of(result.issues.begin(), result.issues.end(), isMeant));
+    }
+};
+
+QTEST_GUILESS_MAIN(TestFvlmConfig)
+#include "tst_fvlm_config.moc"
