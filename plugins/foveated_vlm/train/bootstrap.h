@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace vergence::fvlm {
+
+/// An estimate with its 95 % interval.
+struct Interval {
+    double value = 0, low = 0, high = 0;
+};
+
+/// Σ numerator / Σ denominator over clips with the percentile interval over resampled clips, e.g.
+/// coarse against fine losses: above 1, looking helps. Draws are a function of `seed`. Throws
+/// ContractError unless there are as many of both and at least one.
+/// Source: Bootstrap Methods: Another Look at the Jackknife (1979); percentile method.
+Interval bootstrapRatio(std::span<const double> numerator, std::span<const double> denominator,
+                        std::uint64_t seed, int resamples = 2000);
+/// The same of the mean of `values`.
+Interval bootstrapMean(std::span<const double> values, std::uint64_t seed, int resamples = 2000);
+
+} // namespace vergence::fvlm

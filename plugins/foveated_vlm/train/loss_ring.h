@@ -1,0 +1,70 @@
+#pragma once
+
+#include <vector>
+
+#include "core/compute/graph/graph.h"
+#include "plugins/foveated_vlm/model/losses.h"
+#include "plugins/foveated_vlm/train/train_settings.h"
+
+namespace vergence::fvlm {
+
+/// What an update was like. Losses are means over the whole update; not a number where the run has
+/// no such loss.
+struct UpdateRecord {
+    Index update = 0;    ///< counted from 0
+    Index microStep = 0; ///< that ended it, counted from 1
+    double loss = 0, fine = 0, coarse = 0;
+    double text = 0, coarseText = 0;
+    double latents = 0, coarseLatents = 0;
+    double laterLatents = 0, laterCoarseLatents = 0; ///< frames 2, 3, …
+    double contrast = 0;
+    std::vector<double> latentsByFrame, coarseLatentsByFrame;
+    double accuracy = 0, margin = 0;   ///< of preferences
+    std::array<double, 3> partNorms{}; ///< of gradients before clipping, by Part
+    double gradientNorm = 0;
+    bool isSkipped = false; ///< the gradients were not finite
+};
+
+/// Losses and norms stay on the device, one row per update, until somebody reads them all at once;
+/// so no micro-step waits for the host.
+class LossRing {
+public:
+    static constexpr Index kRows = 256;
+
+    LossRing(Stream& stream, const ParameterSet& parameters, int longestClip);
+
+    /// Before the first micro-step of an update.
+    void begin(Stream& stream);
+    /// Adds the losses of a micro-step; may be recorded.
+    void add(Graph& graph, const StepValues& values);
+    void add(Graph& graph, const PreferenceValues& values, const Tensor& inversePairs);
+    /// The norms of all gradients; may be recorded.
+    void measure(Stream& stream);
+    /// Closes the row of an update of `microSteps` micro-steps (in pieces).
+    void end(Stream& stream, Index update, Index microStep, Index microSteps);
+
+    /// Rows that were closed and not yet taken; the ring is full at kRows.
+    Index waiting() const { return static_cast<Index>(m_pending.size()); }
+    /// Takes them; waits for the stream.
+    std::vector<UpdateRecord> take(Stream& stream);
+
+    /// Sums of the update that is under way; for checkpoints.
+    const Tensor& sums() const { return m_sums; }
+
+private:
+    struct Pending {
+        Index update = 0, microStep = 0, microSteps = 0;
+    };
+    void put(Graph& graph, Value value, Index column, Index count = 1);
+    UpdateRecord recordOf(const double* row, const Pending& pending) const;
+
+    const ParameterSet& m_parameters;
+    Index m_frames; ///< columns of losses by frame
+    Tensor m_row;   ///< [columns] of the running micro-step, master type
+    Tensor m_sums;  ///< [columns] over the update
+    Tensor m_rows;  ///< [kRows, columns]
+    Index m_next = 0;
+    std::vector<Pending> m_pending;
+};
+
+} // namespace vergence::fvlm

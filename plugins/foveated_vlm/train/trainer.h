@@ -1,0 +1,131 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/compute/optim/adam.h"
+#include "core/compute/optim/trainer_state.h"
+#include "plugins/foveated_vlm/train/batch_loader.h"
+#include "plugins/foveated_vlm/train/best_metric.h"
+#include "plugins/foveated_vlm/train/loss_ring.h"
+#include "plugins/foveated_vlm/train/preference_reference.h"
+
+namespace vergence::fvlm {
+
+/// What a micro-step did, as far as the host knows without waiting for the device.
+struct MicroStepReport {
+    Index microStep = 0;         ///< now done, counted from 1
+    Index updates = 0;           ///< now done
+    bool endsUpdate = false;     ///< it was the last of its update
+    Index samples = 0;           ///< of this micro-step
+    int pieces = 1;              ///< it was run in
+    bool ranOutOfMemory = false; ///< and was run again in more pieces
+};
+
+/// Sums over a run; saved with it.
+struct TrainCounts {
+    Index microSteps = 0, updates = 0;
+    Index samples = 0;      ///< presented
+    Index cutSamples = 0;   ///< shortened by the limit of tokens
+    Index emptyUpdates = 0; ///< had nothing to learn from and changed nothing
+    Index skipped = 0; ///< updates whose gradients were not finite, as far as records were taken
+    Index splits = 0;  ///< times the memory was not enough
+};
+
+/// Trains a foveated model. A micro-step is one forward and backward pass; after the micro-steps of
+/// an update their summed gradients are clipped and applied. All losses of an update share one
+/// denominator, the tokens it counts (frames for latents), so that accumulation equals a large
+/// batch. On CUDA every shape of batch is recorded and replayed. Used from one thread with one
+/// stream.
+class Trainer {
+public:
+    /// What it works with; all must outlive it. `text`: null where nothing is written; needed for
+    /// preferences. `feed` may be null where no sample has frames.
+    struct Parts {
+        FoveatedModel& model;
+        FrameFeed* feed = nullptr;
+        BatchMaker& batches;
+        const ClipSource& clips;
+        const ChatTemplate* text = nullptr;
+    };
+    /// The model has its weights and is prepared for the feed's frames. Throws ContractError for
+    /// settings out of range and where nothing is trained.
+    Trainer(Stream& stream, const Parts& parts, const TrainSettings& settings);
+    ~Trainer();
+    Trainer(const Trainer&) = delete;
+    Trainer& operator=(const Trainer&) = delete;
+
+    /// The next micro-step, and the update where it is the last of one. Where the memory is not
+    /// enough, all micro-batches are run in twice as many pieces from now on and those of this
+    /// update again; their sum is the same. Throws DeviceError (exit code 5) where single samples
+    /// do not fit, NumericsError as takeRecords() does.
+    MicroStepReport microStep(Stream& stream);
+    bool isDone() const { return m_counts.updates >= m_settings.updates; }
+
+    /// Records of updates since the last call, in order; empty unless `logEvery` micro-steps passed
+    /// or `now`. Waits for the device where there are some. Throws NumericsError after skipLimit
+    /// updates in a row that were not finite, and for a loss that is not finite though its
+    /// gradients are.
+    std::vector<UpdateRecord> takeRecords(Stream& stream, bool now = false);
+
+    const TrainCounts& counts() const { return m_counts; }
+    const TrainSettings& settings() const { return m_settings; }
+    double epochs() const; ///< passes over the clips so far
+    double rate(Part part) const { return m_settings.rateAt(part, m_counts.updates); }
+    void change(Stream& stream, const LiveSettings& live);
+
+    /// Tells the best by validation (smaller is better); from then on the training loss does not.
+    /// True where `loss` is the best so far.
+    bool judge(double validationLoss) { return m_best.addValidation(validationLoss); }
+    const BestMetric& best() const { return m_best; }
+
+    /// Weights for evaluation: the moving average where there is one. Puts them into the model
+    /// until the result is destroyed.
+    class AverageScope;
+    std::unique_ptr<AverageScope> useAverage(Stream& stream);
+
+    /// Everything that makes a continued run equal, to the bit, to one that never stopped; also
+    /// between the micro-steps of an update. Records must have been taken before.
+    NamedTensors tensors() const;
+    nlohmann::json state() const;
+    /// Throws InputError where tensors or state are of another run; the trainer is then not to be
+    /// used.
+    void restore(Stream& stream, const nlohmann::json& state, const NamedTensors& saved);
+
+private:
+    struct Update; ///< the one under way
+    Update planned();
+    void beginUpdate(Stream& stream);
+    void uploadDenominators(Stream& stream);
+    void runMicroBatch(Stream& stream, std::size_t index);
+    void runPiece(Stream& stream, const MicroBatchPlan& piece);
+    void learn(Stream& stream, LoadedBatch& loaded);
+    void learnPreferences(Graph& graph, const ForwardPass& pass, LoadedBatch& loaded);
+    void runAgainInMorePieces(Stream& stream);
+    void endUpdate(Stream& stream);
+    void makeAdam(Stream& stream);
+    void watch(const std::vector<UpdateRecord>& records);
+
+    Parts m_parts;
+    TrainSettings m_settings;
+    TrainCounts m_counts;
+    BatchLoader m_loader;
+    std::unique_ptr<Graph> m_graph;
+    std::uint64_t m_graphAllocations = 0; ///< when steps were recorded
+    std::unique_ptr<Adam> m_adam;
+    std::unique_ptr<MovingAverage> m_average;
+    std::unique_ptr<StepGraph> m_updateStep;
+    LossRing m_ring;
+    BestMetric m_best;
+    std::unique_ptr<PreferenceReference> m_reference;
+    Tensor m_inverseCounted, m_inverseSlots, m_inversePairs; ///< [1] master type
+    std::unique_ptr<Update> m_update, m_following;
+    int m_pieces = 1;
+    Index m_skippedInRow = 0;
+    Index m_lastTaken = 0; ///< micro-step of the last reading of the ring
+};
+
+} // namespace vergence::fvlm
