@@ -102,28 +102,33 @@ Value DinoTower::embed(const ForwardPass& pass, Value pixels) const
     expects(image.size() == 4 && image[1] == 3,
             fmt::format("DinoTower: {} is not a batch of images [B, 3, H, W]", toString(image)));
     return place(pass, embedPatches(pass, m_patches, pixels, m_config.patch),
-                 image[2] / m_config.patch, image[3] / m_config.patch);
+                 image[2] / m_config.patch, image[3] / m_config.patch, {});
 }
 
-Value DinoTower::embedPatchRows(const ForwardPass& pass, Value patches, Index rows,
-                                Index columns) const
+Value DinoTower::embedPatchRows(const ForwardPass& pass, Value patches, Index rows, Index columns,
+                                Value last) const
 {
     const Shape& shape = pass.graph.shape(patches);
     const Index numbers = 3 * static_cast<Index>(m_config.patch) * m_config.patch;
     expects(shape.size() == 3 && shape[1] == rows * columns && shape[2] == numbers,
             fmt::format("DinoTower: {} is not [B, {} · {}, {}]", toString(shape), rows, columns,
                         numbers));
-    return place(pass, pass.at(m_patches(pass, patches), -1, Site::PatchEmbedding), rows, columns);
+    return place(pass, pass.at(m_patches(pass, patches), -1, Site::PatchEmbedding), rows, columns,
+                 last);
 }
 
 /// Class and registers before the patches, everything with its position.
-Value DinoTower::place(const ForwardPass& pass, Value patches, Index rows, Index columns) const
+Value DinoTower::place(const ForwardPass& pass, Value patches, Index rows, Index columns,
+                       Value last) const
 {
     Graph& graph = pass.graph;
     const Index images = graph.shape(patches)[0];
     const Value grid = patchPositions(pass, rows, columns);
     const Value placed = pass.at(addBroadcast(graph, patches, grid), -1, Site::PositionAdd);
-    return concat(graph, {broadcastLeading(graph, leadingTokens(pass), images), placed}, 1);
+    std::vector<Value> tokens{broadcastLeading(graph, leadingTokens(pass), images), placed};
+    if (last)
+        tokens.push_back(broadcastLeading(graph, last, images));
+    return concat(graph, tokens, 1);
 }
 
 Value DinoTower::encode(const ForwardPass& pass, Value tokens) const

@@ -38,8 +38,10 @@ public:
     /// ignored.
     Value embed(const ForwardPass& pass, Value pixels) const;
     /// The same from patches that are cut already: [B, rows · columns, 3 · patch²], elements in the
-    /// order channel, row, column, in the type that the parameters compute in.
-    Value embedPatchRows(const ForwardPass& pass, Value patches, Index rows, Index columns) const;
+    /// order channel, row, column, in the type that the parameters compute in. `last` [1, width]
+    /// becomes one more token at the end of every image.
+    Value embedPatchRows(const ForwardPass& pass, Value patches, Index rows, Index columns,
+                         Value last = {}) const;
     /// Through all blocks, without the final norm.
     Value encode(const ForwardPass& pass, Value tokens) const;
     /// last_hidden_state: embed, encode, final norm.
@@ -56,7 +58,8 @@ private:
     Value positions(const ForwardPass& pass, Index first, Index count) const;
     Value leadingTokens(const ForwardPass& pass) const;
     Value patchPositions(const ForwardPass& pass, Index rows, Index columns) const;
-    Value place(const ForwardPass& pass, Value patches, Index rows, Index columns) const;
+    Value place(const ForwardPass& pass, Value patches, Index rows, Index columns,
+                Value last) const;
 
     DinoConfig m_config;
     int m_classToken = -1, m_registerTokens = -1, m_positions = -1;

@@ -97,20 +97,21 @@ public:
     std::array<Index, 3> readoutShape() const;
 
 private:
-    struct Rows; ///< tokens on their way through the blocks
-
-    Value project(const ForwardPass& pass, Value queries) const;
-    Encoded embed(const ForwardPass& pass, Value patches, Rows& rows) const;
-    bool canRide(const ForwardPass& pass, Value tokens, Value query, bool wantsWeights) const;
+    bool canRide(const ForwardPass& pass, bool wantsWeights) const;
     void foldScales(const ForwardPass& pass, Encoded& encoded) const;
-    void encodeBlock(const ForwardPass& pass, Encoded& encoded, Rows& rows, int block) const;
-    void encodeTail(const ForwardPass& pass, Encoded& encoded, Rows& rows) const;
-    void keepFeatures(const ForwardPass& pass, Encoded& encoded, Value tokens) const;
-    Value lookWith(const ForwardPass& pass, const Encoded& encoded, Value u, const Tensor* frames,
+    KeyWindow window(Value source, Index firstKey, Index firstValue) const;
+    void keep(const ForwardPass& pass, Encoded& encoded, const KeyWindow& keys) const;
+    Value encodeBlock(const ForwardPass& pass, Encoded& encoded, Value x, std::size_t block) const;
+    Value mix(const ForwardPass& pass, const Encoded& encoded, Value context, Value residual,
+              std::size_t block) const;
+    void keepTail(const ForwardPass& pass, Encoded& encoded, Value x) const;
+    void keepFeatures(const ForwardPass& pass, Encoded& encoded, Value x) const;
+    Value lookFrom(const ForwardPass& pass, const Encoded& encoded, Value u, const Tensor* frames,
                    AttentionReadout* readout) const;
-    Value lookDeep(const ForwardPass& pass, const Encoded& encoded, Value u, const Tensor* frames,
-                   AttentionReadout* readout, int first) const;
-    Value finish(const ForwardPass& pass, Value state, bool isNormed) const;
+    Value lookThrough(const ForwardPass& pass, const Encoded& encoded, Value u, std::size_t first,
+                      const Tensor* frames, AttentionReadout* readout) const;
+    Value attend(const ForwardPass& pass, const Encoded& encoded, Value q, std::size_t block,
+                 const Tensor* frames, AttentionReadout* readout) const;
 
     DinoTower m_tower;
     LinearLayer m_input, m_output;

@@ -29,34 +29,40 @@ struct VaeNames {
 };
 VaeNames vaeNames();
 
-/// Image → mean of its latent distribution, for inference. Channels innermost within. Source:
-/// High-Resolution Image Synthesis with Latent Diffusion Models (2022), sections 3.1 and D.3.
+/// Image → mean of its latent distribution, for inference. Source: High-Resolution Image Synthesis
+/// with Latent Diffusion Models (2022), section 3.1 and appendix G.
 class VaeEncoder {
 public:
     /// Declares "encoder.*" and "quant_conv.*" under `where` with the names of current Diffusers
     /// files; kernels as there, [out, in, height, width].
     VaeEncoder(const Declaration& where, const VaeConfig& config = {});
 
-    /// pixels [B, 3, h, w] in [−1, 1], any real type; h, w multiples of the reduction (8 for four
-    /// levels) → means · scaling, [B, 4, h/8, w/8] in the type that the parameters compute in.
-    /// Throws ContractError for other shapes.
+    /// pixels [B, 3, h, w] in [−1, 1], any real type; h, w multiples of reduction() → means ·
+    /// scaling, [B, 4, h/8, w/8] in the type that the parameters compute in. Throws ContractError
+    /// for other shapes.
     Value latents(const ForwardPass& pass, Value pixels) const;
 
     const VaeConfig& config() const { return m_config; }
+    /// Pixels per latent and side: 8 for four levels.
     Index reduction() const { return Index(1) << (m_config.widths.size() - 1); }
 
 private:
     struct Residual {
         NormLayer norm1, norm2;
-        LinearLayer conv1, conv2, shortcut; ///< shortcut: absent where widths agree
+        LinearLayer conv1, conv2, shortcut; ///< shortcut: none where widths agree
     };
     struct Level {
         std::vector<Residual> blocks;
-        LinearLayer down; ///< absent in the last one
+        LinearLayer down; ///< none in the last one
+    };
+    struct Attention {
+        NormLayer norm;
+        LinearLayer query, key, value, out;
     };
 
     Residual declareResidual(const Declaration& where, Index in, Index out) const;
-    void declareMiddle(const Declaration& where, Index width);
+    Attention declareAttention(const Declaration& where, Index width) const;
+    Value normed(const ForwardPass& pass, const NormLayer& norm, Value x, bool silu) const;
     Value residual(const ForwardPass& pass, const Residual& block, Value x) const;
     Value attend(const ForwardPass& pass, Value x) const;
 
@@ -64,8 +70,8 @@ private:
     LinearLayer m_first, m_last, m_quantise;
     std::vector<Level> m_levels;
     Residual m_middle[2];
-    NormLayer m_attentionNorm, m_lastNorm;
-    LinearLayer m_query, m_key, m_value, m_out;
+    Attention m_attention;
+    NormLayer m_lastNorm;
 };
 
 } // namespace vergence::fvlm
