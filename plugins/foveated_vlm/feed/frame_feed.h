@@ -35,6 +35,9 @@ struct FeedCounts {
     double lastWaitSeconds = 0;    ///< in the latest fill()
 };
 
+struct FeedFacts;
+class FeedWay;
+
 /// Frames of clips as rows of normalised patches on a device. Frame f of the clips asked for, one
 /// clip after the other, becomes rows [f, G², ·]: patches row by row, in each the channels R, G, B,
 /// in each its pixels row by row; value (u/255 − mean) / deviation with ImageNet's statistics.
@@ -51,9 +54,9 @@ public:
     FrameFeed(const FrameFeed&) = delete;
     FrameFeed& operator=(const FrameFeed&) = delete;
 
-    FeedMode mode() const; ///< Resident or Stream
+    FeedMode mode() const { return m_mode; } ///< Resident or Stream
     /// One sentence for the log: which mode, and why.
-    const std::string& reason() const;
+    const std::string& reason() const { return m_reason; }
 
     Index patchRows() const;    ///< of a frame: ⌊H/P⌋
     Index patchColumns() const; ///< of a frame: ⌊W/P⌋
@@ -62,28 +65,26 @@ public:
     Index frames(std::span<const Index> clips) const; ///< of all of them
 
     /// Announces the batch after those announced before, so that it is read meanwhile. Does not
-    /// wait; nothing for resident frames.
+    /// wait; nothing for resident frames. Throws ContractError for clips that are not there.
     void ahead(std::span<const Index> clips);
-    /// Forgets what was announced.
+    /// Drops what was announced.
     void forget();
 
     /// Queues the frames of `clips` into `patches` of [F, G², K], K ≥ 3P² (columns beyond are set
     /// to 0), in F64, F32, F16 or BF16, and their latents into `latents` of [F, 4, h, w] in F32
-    /// where not null. The batch should be the one that was announced first; another one forgets
-    /// what was announced and is waited for. Throws what reading threw.
+    /// where not null. Those announced before this batch are dropped; a batch that was not
+    /// announced is read now, and those that were stay. Throws what reading threw, ContractError
+    /// for tensors that do not fit. Not to be recorded into a launch graph: its tensors may be.
     void fill(Stream& stream, std::span<const Index> clips, const Tensor& patches,
               const Tensor* latents = nullptr);
 
-    FeedCounts counts() const;
+    const FeedCounts& counts() const;
 
 private:
-    class Way;
-    class ResidentWay;
-    class StreamWay;
-    struct Facts;
-
-    std::unique_ptr<Facts> m_facts;
-    std::unique_ptr<Way> m_way;
+    std::unique_ptr<FeedFacts> m_facts;
+    std::unique_ptr<FeedWay> m_way;
+    FeedMode m_mode = FeedMode::Auto;
+    std::string m_reason;
 };
 
 } // namespace vergence::fvlm

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 
 #include "core/compute/kernel.h"
 #include "core/compute/tensor.h"
@@ -12,28 +13,29 @@ namespace vergence::fvlm {
 inline constexpr std::array<double, 3> kImageNetMean = {0.485, 0.456, 0.406};
 inline constexpr std::array<double, 3> kImageNetDeviation = {0.229, 0.224, 0.225};
 
-/// The 3 · 256 normalised values of bytes on a device, [3, 256] in `type`.
-Tensor normalisedValues(Stream& stream, const std::shared_ptr<Device>& device, DType type);
+/// What each byte of a channel becomes, [3, 256] of `type` (F64, F32, F16 or BF16) on `device`:
+/// (u/255 − mean) / deviation. A table, so that every device gives the same bits.
+Tensor normalisedBytes(Stream& stream, const std::shared_ptr<Device>& device, DType type);
 
-/// Rows of patches from bytes.
+/// Frames of bytes as rows of normalised patches.
 struct PatchRowsArguments {
-    const std::uint8_t* pixels = nullptr;  ///< memory of frames u8 [3, height, width]
-    const std::int64_t* offsets = nullptr; ///< [frames] where each begins, bytes
-    const void* values = nullptr;          ///< [3, 256] of `type`
+    const std::uint8_t* pixels = nullptr;  ///< frames u8 [·, 3, height, width]
+    const std::int64_t* numbers = nullptr; ///< [frames] which of them
+    const void* values = nullptr;          ///< normalisedBytes() of `type`
     void* rows = nullptr;                  ///< [frames, G², columns] of `type`; overwritten
-    DType type = DType::F32;               ///< F64, F32, F16 or BF16
+    DType type = DType::F32;
     Index frames = 0, height = 0, width = 0, patch = 0;
-    Index columns = 0; ///< at least 3 · patch²; what is beyond becomes 0
+    Index columns = 0; ///< at least 3 · patch²; those beyond become 0
 };
 inline const Kernel<void(const PatchRowsArguments&)> patchRowsKernel{"fvlm.patch_rows"};
 
-/// Gathers rows of floats: y[i] = x[rows[i]].
-struct GatherFloatsArguments {
+/// Rows by number: y[i] = x[numbers[i]].
+struct GatherRowsArguments {
     const float* x = nullptr;
-    const std::int64_t* rows = nullptr; ///< [count]
-    float* y = nullptr;                 ///< [count, width]; overwritten
+    const std::int64_t* numbers = nullptr; ///< [count]
+    float* y = nullptr;                    ///< [count, width]; overwritten
     Index count = 0, width = 0;
 };
-inline const Kernel<void(const GatherFloatsArguments&)> gatherFloatsKernel{"fvlm.gather_floats"};
+inline const Kernel<void(const GatherRowsArguments&)> gatherRowsKernel{"fvlm.gather_rows"};
 
 } // namespace vergence::fvlm
