@@ -270,12 +270,20 @@ Value patchAttention(Graph& graph, const KeyWindow& keys,
 
 void receiveLooks(Graph& graph, const KeyWindow& keys, const std::shared_ptr<WaitingLooks>& waiting)
 {
-    const Value due = graph.record(graph.take({1}, graph.tensor(keys.source).dtype()),
-                                   {keys.source}, [keys, waiting](Graph& g, const Tensor&) {
-                                       const auto target = g.gradientTarget(keys.source);
-                                       waiting->finish(g, keys, target.tensor, target.accumulate);
-                                   });
-    waiting->wake(due, false);
+    const Index width = keys.heads * keys.headSize;
+    const bool hasOtherColumns =
+        graph.shape(keys.source)[2] > (keys.firstKey == keys.firstValue ? width : 2 * width);
+    const auto finish = [keys, waiting, hasOtherColumns](Graph& g, const Tensor&) {
+        if (hasOtherColumns) {
+            waiting->finish(g, keys, g.addedGradient(keys.source), true);
+            return;
+        }
+        const auto target = g.gradientTarget(keys.source);
+        waiting->finish(g, keys, target.tensor, target.accumulate);
+    };
+    waiting->wake(
+        graph.record(graph.take({1}, graph.tensor(keys.source).dtype()), {keys.source}, finish),
+        false);
 }
 
 } // namespace vergence::fvlm
