@@ -30,7 +30,7 @@ struct SyntheticObject {
 /// All that is drawn of one clip, and what is asked.
 struct SyntheticScene {
     std::vector<SyntheticObject> objects; ///< later ones in front
-    int subject = 0; ///< object that the answer is about; its shape is there once
+    int subject = 0; ///< the answer is about it; for Ask its shape is there once
 };
 
 struct SyntheticSettings {
