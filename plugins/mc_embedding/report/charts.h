@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "plugins/mc_embedding/report/plot.h"
+#include "plugins/mc_embedding/report/plots.h"
 #include "plugins/mc_embedding/statistics/reliability.h"
 #include "plugins/mc_embedding/study/study_numbers.h"
 #include "plugins/mc_embedding/study/study_state.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "plugins/mc_embedding/report/plot.h"
+#include "plugins/mc_embedding/report/plots.h"
 #include "plugins/mc_embedding/study/study_state.h"
 
 namespace vergence::mc_embedding {

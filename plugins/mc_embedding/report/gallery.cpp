@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/artifact/image_ops.h"
-#include "plugins/mc_embedding/report/diagram_svg.h"
+#include "plugins/mc_embedding/report/plots.h"
 #include "plugins/mc_embedding/statistics/ranks.h"
 
 namespace vergence::mc_embedding {

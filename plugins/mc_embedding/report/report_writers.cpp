@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "plugins/mc_embedding/report/diagram_style.h"
-#include "plugins/mc_embedding/report/diagram_svg.h"
+#include "plugins/mc_embedding/report/plots.h"
 #include "plugins/mc_embedding/report/report_content.h"
 
 namespace vergence::mc_embedding {

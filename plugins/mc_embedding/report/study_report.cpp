@@ -10,9 +10,8 @@
 
 #include "core/artifact/gif.h"
 #include "plugins/mc_embedding/report/cloud_view.h"
-#include "plugins/mc_embedding/report/diagram_image.h"
-#include "plugins/mc_embedding/report/diagram_svg.h"
 #include "plugins/mc_embedding/report/gallery.h"
+#include "plugins/mc_embedding/report/plots.h"
 #include "plugins/mc_embedding/report/report_content.h"
 
 namespace vergence::mc_embedding {

@@ -5,12 +5,11 @@
 #include <QXmlStreamReader>
 #include <QtTest>
 
+#include "core/artifact/plot/stroke_face.h"
 #include "plugins/mc_embedding/report/charts.h"
 #include "plugins/mc_embedding/report/cloud_view.h"
-#include "plugins/mc_embedding/report/diagram_image.h"
-#include "plugins/mc_embedding/report/diagram_svg.h"
+#include "plugins/mc_embedding/report/plots.h"
 #include "plugins/mc_embedding/report/published.h"
-#include "plugins/mc_embedding/report/stroke_face.h"
 #include "tests/plugins/mc_embedding/synthetic_study.h"
 
 using namespace vergence;
@@ -46,7 +45,7 @@ std::vector<Chart> chartsOf(const StudyState& state)
 
 QRectF boxOf(const Diagram::Text& text)
 {
-    const double length = strokedText(text.text, text.size).width;
+    const double length = plot::strokedText(text.text, text.size).width;
     const double shift = text.anchor == "left" ? 0 : text.anchor == "right" ? length : length / 2;
     const double half = 0.36 * text.size;
     return text.isUpright ? QRectF(text.x - half, text.y - shift, 2 * half, length)

@@ -3,7 +3,7 @@
 
 #include "core/artifact/gif.h"
 #include "core/base/file.h"
-#include "plugins/mc_embedding/report/diagram_svg.h"
+#include "plugins/mc_embedding/report/plots.h"
 #include "plugins/mc_embedding/report/report_content.h"
 #include "plugins/mc_embedding/report/study_report.h"
 #include "tests/plugins/mc_embedding/synthetic_study.h"

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "plugins/mc_embedding/report/plot.h"
+#include "core/artifact/plot/plot.h"
 
-namespace vergence::mc_embedding {
+namespace vergence::plot {
 
 /// From data to the units of a drawing along one axis, with its ticks.
 class PlotScale {
@@ -40,4 +40,4 @@ private:
     double m_low = 0, m_high = 1, m_from, m_to;
 };
 
-} // namespace vergence::mc_embedding
+} // namespace vergence::plot

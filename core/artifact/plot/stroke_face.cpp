@@ -1,10 +1,10 @@
-#include "plugins/mc_embedding/report/stroke_face.h"
+#include "core/artifact/plot/stroke_face.h"
 
 #include <cmath>
 #include <map>
 #include <string_view>
 
-namespace vergence::mc_embedding {
+namespace vergence::plot {
 
 namespace {
 
@@ -184,4 +184,4 @@ StrokedText strokedText(const std::string& text, double size)
     return result;
 }
 
-} // namespace vergence::mc_embedding
+} // namespace vergence::plot

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace vergence::mc_embedding {
+namespace vergence::plot {
 
 /// A colour of a diagram, as the window shows it on a light or dark background.
 struct Ink {
@@ -14,10 +14,12 @@ struct Ink {
     std::string hex() const; ///< "#rrggbb"
 };
 Ink inkOf(const std::string& colour, bool isDark = false);
+/// What it stands on.
+Ink paperInk(bool isDark);
 
 /// Class of a named colour in a style sheet; empty for "#rrggbb" and for series from 16 on.
 std::string inkClass(const std::string& colour);
 /// Every class with its colour.
 const std::vector<std::pair<std::string, std::string>>& inkClasses();
 
-} // namespace vergence::mc_embedding
+} // namespace vergence::plot

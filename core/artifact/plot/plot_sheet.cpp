@@ -1,4 +1,4 @@
-#include "plugins/mc_embedding/report/plot_sheet.h"
+#include "core/artifact/plot/plot_sheet.h"
 
 #include <algorithm>
 #include <array>
@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "core/artifact/plot/plot.h"
 #include "core/base/error.h"
-#include "plugins/mc_embedding/report/plot.h"
 
-namespace vergence::mc_embedding {
+namespace vergence::plot {
 
 Diagram sheet(double width, double height)
 {
@@ -209,4 +209,4 @@ std::string heatColour(double fraction)
     return fmt::format("#{:02x}{:02x}{:02x}", rgb[0], rgb[1], rgb[2]);
 }
 
-} // namespace vergence::mc_embedding
+} // namespace vergence::plot

@@ -1,13 +1,13 @@
-#include "plugins/mc_embedding/report/diagram_image.h"
+#include "core/artifact/plot/diagram_image.h"
 
 #include <algorithm>
 #include <cmath>
 
+#include "core/artifact/plot/diagram_style.h"
+#include "core/artifact/plot/stroke_face.h"
 #include "core/base/error.h"
-#include "plugins/mc_embedding/report/diagram_style.h"
-#include "plugins/mc_embedding/report/stroke_face.h"
 
-namespace vergence::mc_embedding {
+namespace vergence::plot {
 
 namespace {
 
@@ -73,7 +73,8 @@ public:
                 if (share <= 0)
                     continue;
                 const double weight = share * opacity;
-                std::uint8_t* pixel = image.row(y) + 3 * static_cast<std::size_t>(x);
+                std::uint8_t* pixel = image.row(y) + static_cast<std::size_t>(image.channels) *
+                                                         static_cast<std::size_t>(x);
                 for (std::size_t c = 0; c < 3; ++c)
                     pixel[c] = static_cast<std::uint8_t>(
                         std::lround(pixel[c] + weight * (ink.rgb[c] - pixel[c])));
@@ -129,9 +130,10 @@ private:
 /// Draws one diagram.
 class Painter {
 public:
-    Painter(const Diagram& diagram, double scale, Image& image)
+    Painter(const Diagram& diagram, double scale, Image& image, bool isDark)
         : m_diagram(diagram),
           m_scale(scale),
+          m_isDark(isDark),
           m_image(image),
           m_mask(image.width, image.height)
     {
@@ -141,13 +143,13 @@ public:
     {
         for (const Diagram::Polygon& polygon : m_diagram.polygons) {
             m_mask.fill(path(polygon.x, polygon.y));
-            m_mask.blend(m_image, inkOf(polygon.colour), polygon.opacity);
+            m_mask.blend(m_image, inkOf(polygon.colour, m_isDark), polygon.opacity);
         }
         for (const Diagram::Shape& shape : m_diagram.shapes)
             paint(shape);
         for (const Diagram::Line& line : m_diagram.lines) {
             strokes(path(line.x, line.y), line.width * m_scale, line.isDashed);
-            m_mask.blend(m_image, inkOf(line.colour), 1);
+            m_mask.blend(m_image, inkOf(line.colour, m_isDark), 1);
         }
         for (const Diagram::Points& points : m_diagram.points)
             paint(points);
@@ -205,10 +207,10 @@ private:
         const Path placed = path(outline.x, outline.y);
         if (shape.isFilled) {
             m_mask.fill(placed);
-            m_mask.blend(m_image, inkOf(shape.colour), 0.35);
+            m_mask.blend(m_image, inkOf(shape.colour, m_isDark), 0.35);
         }
         strokes(placed, 1.2 * m_scale, false);
-        m_mask.blend(m_image, inkOf(shape.colour), 1);
+        m_mask.blend(m_image, inkOf(shape.colour, m_isDark), 1);
     }
     void paint(const Diagram::Points& points)
     {
@@ -231,7 +233,7 @@ private:
             } else {
                 m_mask.disc(x, y, r);
             }
-            m_mask.blend(m_image, inkOf(points.colour), points.opacity);
+            m_mask.blend(m_image, inkOf(points.colour, m_isDark), points.opacity);
         }
     }
     void paint(const Diagram::Text& text)
@@ -256,25 +258,38 @@ private:
             for (std::size_t i = 1; i < placed.x.size(); ++i)
                 m_mask.stroke(placed.x[i - 1], placed.y[i - 1], placed.x[i], placed.y[i], pen);
         }
-        m_mask.blend(m_image, inkOf(text.colour), 1);
+        m_mask.blend(m_image, inkOf(text.colour, m_isDark), 1);
     }
 
     const Diagram& m_diagram;
     double m_scale;
+    bool m_isDark;
     Image& m_image;
     Mask m_mask;
 };
 
 } // namespace
 
-Image toImage(const Diagram& diagram, double scale)
+void paintOver(Image& image, const Diagram& diagram, double scale, bool isDark)
+{
+    expects(scale > 0, "paintOver: scale is above 0");
+    expects(image.channels == 3 || image.channels == 4, "paintOver: RGB or RGBA");
+    Painter(diagram, scale, image, isDark).paint();
+}
+
+Image toImage(const Diagram& diagram, double scale, bool isDark)
 {
     expects(scale > 0, "toImage: scale is above 0");
     Image image =
         makeImage(static_cast<int>(std::lround((diagram.right - diagram.left) * scale)),
                   static_cast<int>(std::lround((diagram.top - diagram.bottom) * scale)), 3, 255);
-    Painter(diagram, scale, image).paint();
+    if (isDark) {
+        const Ink paper = paperInk(true);
+        for (std::size_t i = 0; i < image.pixels.size(); ++i)
+            image.pixels[i] = paper.rgb[i % 3];
+    }
+    paintOver(image, diagram, scale, isDark);
     return image;
 }
 
-} // namespace vergence::mc_embedding
+} // namespace vergence::plot

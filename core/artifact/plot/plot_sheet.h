@@ -4,7 +4,7 @@
 
 #include "core/view/diagram.h"
 
-namespace vergence::mc_embedding {
+namespace vergence::plot {
 
 // What plots and tables are put together from.
 
@@ -24,4 +24,4 @@ std::string shortened(std::string text, double width);
 /// Everything of `from` moved by (dx, dy), added to `to`.
 void addMoved(Diagram& to, Diagram from, double dx, double dy);
 
-} // namespace vergence::mc_embedding
+} // namespace vergence::plot

@@ -1,4 +1,4 @@
-#include "plugins/mc_embedding/report/diagram_style.h"
+#include "core/artifact/plot/diagram_style.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace vergence::mc_embedding {
+namespace vergence::plot {
 
 namespace {
 
@@ -65,6 +65,11 @@ Ink inkOf(const std::string& colour, bool isDark)
     return named.at("muted");
 }
 
+Ink paperInk(bool isDark)
+{
+    return isDark ? Ink{{0x16, 0x19, 0x1d}} : Ink{{0xff, 0xff, 0xff}};
+}
+
 const std::vector<std::pair<std::string, std::string>>& inkClasses()
 {
     static const auto kClasses = [] {
@@ -84,4 +89,4 @@ std::string inkClass(const std::string& colour)
     return found == inkClasses().end() ? "" : found->first;
 }
 
-} // namespace vergence::mc_embedding
+} // namespace vergence::plot

@@ -1,11 +1,11 @@
-#include "plugins/mc_embedding/report/plot_scale.h"
+#include "core/artifact/plot/plot_scale.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
-namespace vergence::mc_embedding {
+namespace vergence::plot {
 
 namespace {
 
@@ -146,4 +146,4 @@ std::string PlotScale::title() const
                          : fmt::format("{} (× 10{})", m_axis.title, superscript(exponent));
 }
 
-} // namespace vergence::mc_embedding
+} // namespace vergence::plot

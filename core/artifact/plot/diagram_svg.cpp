@@ -1,12 +1,12 @@
-#include "plugins/mc_embedding/report/diagram_svg.h"
+#include "core/artifact/plot/diagram_svg.h"
 
 #include <cmath>
 
 #include <fmt/format.h>
 
-#include "plugins/mc_embedding/report/diagram_style.h"
+#include "core/artifact/plot/diagram_style.h"
 
-namespace vergence::mc_embedding {
+namespace vergence::plot {
 
 namespace {
 
@@ -156,6 +156,17 @@ std::string toSvg(const Diagram& diagram)
     return SvgWriter(diagram).write();
 }
 
+std::string svgFile(const Diagram& diagram, bool isDark)
+{
+    const std::string element = toSvg(diagram);
+    const std::size_t inside = element.find('>') + 1;
+    return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + element.substr(0, inside) +
+           "\n<style>svg{font-family:sans-serif}\n" + svgStyle(isDark) + "</style>\n" +
+           fmt::format("<rect width=\"100%\" height=\"100%\" fill=\"{}\"/>",
+                       paperInk(isDark).hex()) +
+           element.substr(inside);
+}
+
 std::string svgStyle(bool isDark)
 {
     std::string css = "svg .l{fill:none}\n";
@@ -192,4 +203,4 @@ std::string escaped(const std::string& text)
     return result;
 }
 
-} // namespace vergence::mc_embedding
+} // namespace vergence::plot

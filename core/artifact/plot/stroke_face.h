@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace vergence::mc_embedding {
+namespace vergence::plot {
 
 /// A text as lines of a pen, so that pictures need no font of the system. Units of the face's size:
 /// x from 0 to `width`, y up from the base line.
@@ -19,4 +19,4 @@ struct StrokedText {
 /// it.
 StrokedText strokedText(const std::string& text, double size);
 
-} // namespace vergence::mc_embedding
+} // namespace vergence::plot

@@ -7,7 +7,7 @@
 
 #include "core/view/diagram.h"
 
-namespace vergence::mc_embedding {
+namespace vergence::plot {
 
 /// One direction of a plot. Limits that are not given follow the data.
 struct PlotAxis {
@@ -116,4 +116,4 @@ std::string shortNumber(double value, int digits = 3);
 /// "#rrggbb" between dark (0) and light (1).
 std::string heatColour(double fraction);
 
-} // namespace vergence::mc_embedding
+} // namespace vergence::plot

@@ -1,4 +1,4 @@
-#include "plugins/mc_embedding/report/plot.h"
+#include "core/artifact/plot/plot.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
+#include "core/artifact/plot/plot_scale.h"
+#include "core/artifact/plot/plot_sheet.h"
 #include "core/base/error.h"
-#include "plugins/mc_embedding/report/plot_scale.h"
-#include "plugins/mc_embedding/report/plot_sheet.h"
 
-namespace vergence::mc_embedding {
+namespace vergence::plot {
 
 namespace {
 
@@ -503,4 +503,4 @@ Diagram layOut(const Plot& plot)
     return Layout(plot).take();
 }
 
-} // namespace vergence::mc_embedding
+} // namespace vergence::plot
