@@ -55,10 +55,10 @@ public:
     const std::vector<TransformerBlock>& blocks() const { return m_blocks; }
     const NormLayer& norm() const { return m_norm; }
     int embedding() const { return m_embedding; }
-
-private:
+    /// Parameter of the logits [vocabulary, width]: the embedding where the two are tied.
     int head() const { return m_head >= 0 ? m_head : m_embedding; }
 
+private:
     LlamaConfig m_config;
     int m_embedding = -1, m_head = -1;
     std::vector<TransformerBlock> m_blocks;

@@ -30,65 +30,68 @@ struct Glance {
     Value rows;    ///< [M, H] as they enter the language model
 };
 
-/// One pass of the language model.
+/// States of one pass of the language model.
 struct LanguageStates {
-    Value states;                   ///< [rows, H], padding included
-    const Tensor* visual = nullptr; ///< rows of the visual tokens [M] I32
+    Value states;         ///< [rows, H], padding included
+    Tensor visual;        ///< [M] I32: rows of the visual tokens
+    bool isWhole = false; ///< text included
 };
 
-/// The parts of a forward pass on one micro-batch, in the order of their use. Lives as long as its
-/// tape; the pass, the model and the batch must outlive backward().
+/// The parts of a forward pass on one micro-batch, in the order of their use. What it is given must
+/// outlive backward(), and it lives as long as its tape. A batch without frames has text alone: no
+/// glances.
 class GazeForward {
 public:
     /// Encodes the frames, and looks at them with the learned query where `looksCoarsely`.
-    /// `readout`: receives the weights of that look, M = F.
+    /// `readout` receives the weights of that look, M = F.
     GazeForward(const ForwardPass& pass, const FoveatedModel& model, const MicroBatch& batch,
                 bool looksCoarsely = true, AttentionReadout* readout = nullptr);
 
+    bool hasFrames() const { return m_tables.shape().slots > 0; }
     const Glance& coarse() const { return m_coarse; }
     /// A look with these queries [M, Q], one per slot.
     Glance look(Value queries, AttentionReadout* readout = nullptr) const;
-    /// The same at chosen encoded frames [n] I32.
-    Glance look(Value queries, const Tensor& frames) const;
 
     /// The language model on whole sequences of these visual tokens.
-    LanguageStates wholeStates(const Glance& glance, bool isCoarse) const;
+    LanguageStates wholeStates(const Glance& glance, bool isCoarse);
     /// On what stands up to the last visual token, one row per clip: all that queries depend on.
-    LanguageStates shortStates(const Glance& glance, bool isCoarse) const;
+    LanguageStates shortStates(const Glance& glance, bool isCoarse);
     /// Queries of the next look: of slot t from the state of slot t − 1, of first frames the
     /// learned one. [M, Q]
     Value nextQueries(const LanguageStates& states) const;
 
     /// States that predict the counted tokens [counted, H]; of whole sequences.
     Value predictingStates(const LanguageStates& states) const;
-    /// What the head predicts for every slot, [M, h, w, C]; of whole sequences.
-    Value predictLatents(const LanguageStates& states) const;
+    /// What the head predicts for every slot, [M, h, w, C], from these states before it [M, H].
+    Value predictLatents(Value statesBefore);
+    /// The states before every slot's token [M, H]; of whole sequences.
+    Value statesBefore(const LanguageStates& states) const;
     /// The latents of all slots in the same layout, F32 (F64).
     Value latentTargets() const;
 
     /// z [n, D] → rows [n, H] under the model's norm.
     Value enter(Value tokens) const;
-    /// Embedded text of all sequences [text, H].
-    Value text() const { return m_text; }
-    /// concat(learned tokens, visual rows, text)
+    /// concat(learned tokens, visual rows, embedded text); visual rows may be none.
     Value table(Value visualRows) const;
     const Encoded& encoded() const { return m_encoded; }
     const FoveatedModel& model() const { return m_model; }
     const ForwardPass& pass() const { return m_pass; }
+    const SequenceTables& tables() const { return m_tables; }
 
 private:
-    LanguageStates run(const Glance& glance, const Tensor& rows, Index sequences,
-                       const Tensor& visual) const;
-    Value latentFeatures() const;
+    Glance glanceOf(Value queries, Value tokens) const;
+    Value run(const Glance& glance, const Tensor& rows, Index sequences);
+    Value encodedLatents() const;
 
     const ForwardPass& m_pass;
     const FoveatedModel& m_model;
     const MicroBatch& m_batch;
+    const SequenceTables& m_tables;
     Encoded m_encoded;
     Glance m_coarse;
-    Value m_text;
-    mutable LanguagePass m_language;
-    mutable Value m_features; ///< of the latents before; shared by the passes where told
+    Value m_text;     ///< embedded [text, H]
+    Value m_features; ///< of the latents before, once known, where the passes share them
+    LanguagePass m_language;
 };
 
 } // namespace vergence::fvlm

@@ -42,6 +42,9 @@ struct StepValues {
 StepValues trainingLoss(const ForwardPass& pass, const FoveatedModel& model,
                         const MicroBatch& batch, const LossSettings& settings);
 
+/// Mean squared error of every slot: [M, h, w, C] each → [M] in the type of the target.
+Value latentErrors(Graph& graph, Value prediction, Value target);
+
 /// Direct Preference Optimization: Your Language Model is Secretly a Reward Model (2023), equation
 /// 7: mean of softplus(−m), m = β[(log π(c) − log ρ(c)) − (log π(r) − log ρ(r))]. Every sample has
 /// one other ending, the rejected one; frames and visual tokens are shared. Log-probabilities are
@@ -51,7 +54,6 @@ struct PreferenceSettings {
     int refinements = 1;
     Tensor inversePairs; ///< [1] on the device: 1 / pairs of the update
     Tensor reference;    ///< [pairs, 2] F32 (F64): log ρ of chosen and rejected, computed once
-    Tensor isReal;       ///< [pairs] 1, padding 0; empty: all are real
 };
 struct PreferenceValues {
     Value loss;             ///< [1] share of the update

@@ -44,6 +44,7 @@ struct SequenceShape {
     Index length = 0;      ///< longest sequence L
     Index shortLength = 0; ///< longest sequence up to its last visual token
     Index counted = 0;     ///< tokens to be predicted
+    Index longestClip = 0; ///< most frames of a sample
 
     auto operator<=>(const SequenceShape&) const = default;
 };
@@ -51,8 +52,9 @@ struct SequenceShape {
 /// What the samples need.
 SequenceShape shapeOf(std::span<const SampleTokens> samples, const ModelSettings& settings);
 /// Frames, slots, text, lengths and counts rounded up to at most an eighth more, so that few shapes
-/// occur; 0 stays 0, and clips and sequences stay as they are.
-SequenceShape roundedUp(SequenceShape shape);
+/// occur; 0 stays 0, and clips and sequences stay as they are. Frames stay too under BatchStd,
+/// whose statistics take no padding.
+SequenceShape roundedUp(SequenceShape shape, const ModelSettings& settings);
 
 /// The index tables of a micro-batch in host memory. A sequence is a list of rows of
 /// concat(learned tokens, visual tokens of all slots, embedded text); −1 is padding, which lies
@@ -66,8 +68,7 @@ public:
               const std::optional<SequenceShape>& shape = {});
 
     const SequenceShape& shape() const { return m_shape; }
-    int learned() const { return m_learned; }     ///< rows in front of the visual ones
-    int longestClip() const { return m_longest; } ///< most frames of a sample
+    int learned() const { return m_learned; } ///< rows in front of the visual ones
 
     std::vector<std::int32_t> textIds;      ///< [text]
     std::vector<std::int32_t> fine, coarse; ///< [sequences, length]
@@ -89,17 +90,23 @@ public:
         int frames = 0, firstSlot = 0, firstFrame = 0, firstSequence = 0, sequences = 0;
     };
     const std::vector<Clip>& clips() const { return m_clips; }
-    /// A sequence without padding, as rows of the fine table; its visual ones are neighbours.
-    std::vector<std::int32_t> rowsOf(int sequence) const;
-    /// Whether every slot is the encoded frame of its number.
-    bool slotsAreFrames() const;
+    /// A sequence without padding, as in `fine`; its visual rows are neighbours.
+    const std::vector<std::int32_t>& rowsOf(Index sequence) const
+    {
+        return m_rows.at(static_cast<std::size_t>(sequence));
+    }
+    bool isVisual(std::int32_t row) const
+    {
+        return row >= m_learned && row < m_learned + m_shape.slots;
+    }
 
 private:
     class Builder;
 
     SequenceShape m_shape, m_real;
-    int m_learned = 0, m_longest = 0;
+    int m_learned = 0;
     std::vector<Clip> m_clips;
+    std::vector<std::vector<std::int32_t>> m_rows; ///< of sequences, without padding
 };
 
 /// The same on the device: one block of numbers of fixed address, filled by one copy.
@@ -107,13 +114,12 @@ class SequenceTables {
 public:
     /// real: F32, or F64 where the model computes in F64.
     SequenceTables(const std::shared_ptr<Device>& device, const SequenceShape& shape,
-                   int longestClip, DType real = DType::F32);
+                   DType real = DType::F32);
     /// Throws ContractError where the shape is another.
     void fill(Stream& stream, const Sequences& sequences);
 
     const SequenceShape& shape() const { return m_shape; }
-    bool slotsAreFrames() const { return m_slotsAreFrames; }
-    int longestClip() const { return m_longest; }
+    bool slotsAreFrames() const { return m_shape.slots == m_shape.frames; }
 
     // I32, extents as in Sequences.
     Tensor textIds, fine, coarse, shortFine, shortCoarse, visual, shortVisual, queryOf, frameOf,
@@ -124,13 +130,13 @@ public:
     Tensor realShare;     ///< [slots] 1 / slots of this micro-batch, padding 0
     Tensor laterShare;    ///< [slots] 1 / slots of frames 2, 3, …; first frames and padding 0
     Tensor frameShare;    ///< [longestClip, slots] 1 / samples that have a frame of that number
+    /// [sequences, counted] 1 where the token is the sequence's; empty where no sample has other
+    /// endings.
+    Tensor sequenceSums;
 
 private:
     SequenceShape m_shape;
-    int m_longest = 0;
-    bool m_slotsAreFrames = true;
     Tensor m_integers, m_reals;
-    std::vector<Tensor Sequences::*> m_unused;
 };
 
 } // namespace vergence::fvlm
