@@ -14,6 +14,7 @@ struct LossSettings {
     double coarse = 0;             ///< λ of the coarse pass's loss; with text behind it
     double recon = 0.5;            ///< λ of latents in joint training
     double contrast = 0;           ///< λ of the mean cosine of fine and coarse tokens
+    bool measuresContrast = false; ///< the cosine is wanted though its λ is 0
     bool trainsCoarseOnly = false; ///< the control: one look, its loss is the loss
     bool chartsCoarse = false;     ///< the coarse loss is wanted though λ is 0; takes no gradient
     int refinements = 1;           ///< K looks after the coarse one, at least 1

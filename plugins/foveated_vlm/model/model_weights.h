@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "core/artifact/weights.h"
 #include "plugins/foveated_vlm/model/foveated_model.h"
@@ -27,7 +28,9 @@ WeightReport loadCheckpointWeights(Stream& stream, FoveatedModel& model,
 struct ExportSettings {
     DType type = DType::F32;  ///< F32, BF16, F16
     bool repeatsHead = false; ///< writes lm_head.weight though it is the embedding
-    Index imageSize = 224;    ///< for the ViT's config.json
+    // For the config.json of the language model.
+    Index longestText = 8192;
+    int beginToken = 1, endToken = 2;
 };
 /// One file of everything under the names of FoveatedModel.
 void saveCheckpointWeights(Stream& stream, const FoveatedModel& model,
