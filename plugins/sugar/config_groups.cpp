@@ -124,6 +124,15 @@ void addSurface(Builder& b)
     b.add("mesh_quantile", &C::meshQuantile)
         .range(0, 0.9)
         .help("poisson: this share of the vertices, those farthest from any sample, is dropped.");
+    b.add("mesh_parts", &C::meshParts)
+        .title("Smallest part")
+        .range(0, 0.9)
+        .help("Connected parts with less than this share of the triangles are dropped.");
+    b.add("mesh_holes", &C::meshHoles)
+        .title("Close holes")
+        .range(0, 1'000)
+        .unit("edges")
+        .help("Holes of at most so many edges are closed before the mesh is refined; 0: none.");
     b.add("triangles", &C::triangles)
         .range(100, 20'000'000)
         .help("The foreground is reduced to so many triangles.");
@@ -158,14 +167,14 @@ void addTexture(Builder& b)
     b.group("texture");
     b.add("texture_packing", &C::texturePacking)
         .title("Packing")
-        .choices({"squares", "charts"})
-        .help("squares: every two triangles share a square. charts: connected pieces keep their "
-              "shape, for painting by hand.");
+        .choices({"charts", "squares"})
+        .help("charts: connected pieces keep their shape, as finely as the photographs show them; "
+              "they stay clean from afar and can be painted by hand. squares: every two triangles "
+              "share a square.");
     b.add("texture_side", &C::textureSide)
         .range(256, 16'384)
         .unit("px")
-        .visibleIf("texture_packing=charts")
-        .help("Largest side of the texture.");
+        .help("Largest side of a texture; where one is not enough, up to 16 are made.");
     b.add("texture_square", &C::textureSquare)
         .range(4, 64)
         .unit("px")

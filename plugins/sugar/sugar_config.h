@@ -72,7 +72,8 @@ struct SugarConfig {
     int poissonDepth = 10, gridDepth = 8;
     bool meshBackground = true;
     std::vector<double> box; ///< smallest and largest corner; empty: around the cameras
-    double meshQuantile = 0.1;
+    double meshQuantile = 0.1, meshParts = 0.001;
+    int meshHoles = 60; ///< edges
     std::int64_t triangles = 1'000'000;
     double trianglesBackground = 0.5; ///< share of `triangles`
 
@@ -81,8 +82,8 @@ struct SugarConfig {
     double refineNormal = 0.1;
     bool refineFixedOpacity = false;
 
-    std::string texturePacking = "squares";
-    int textureSquare = 10, textureSide = 4'096;
+    std::string texturePacking = "charts";
+    int textureSquare = 10, textureSide = 8'192;
     std::string textureSource = "diffuse";
     bool textureRobust = true;
     bool trimBorder = false, keepLargest = false;

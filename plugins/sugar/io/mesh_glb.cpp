@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 
 constexpr int kFloat = 5126, kUnsignedInt = 5125;          ///< component types
 constexpr int kArrayBuffer = 34962, kElementArray = 34963; ///< targets of buffer views
-constexpr int kLinear = 9729, kClampToEdge = 33071;
+constexpr int kLinear = 9729, kLinearMipmapLinear = 9987, kClampToEdge = 33071;
 
 /// The binary chunk and what the JSON chunk says about it.
 class GlbBuffer {
@@ -107,7 +107,21 @@ const char* turnOf(GlbAxes axes)
     return "";
 }
 
-Json documentWith(const Json& attributes, int indices, GlbAxes axes)
+Json primitiveOf(const Json& attributes, int indices, std::size_t material)
+{
+    return {{"attributes", attributes}, {"indices", indices}, {"material", material}};
+}
+
+Json unlitMaterial(std::size_t number)
+{
+    return {{"name", number == 0 ? "surface" : "surface-" + std::to_string(number + 1)},
+            {"doubleSided", true},
+            {"pbrMetallicRoughness", {{"metallicFactor", 0.0}, {"roughnessFactor", 1.0}}},
+            {"extensions", {{"KHR_materials_unlit", Json::object()}}}};
+}
+
+/// One material a primitive.
+Json documentWith(const Json& primitives, GlbAxes axes)
 {
     Json document;
     document["asset"] = {{"version", "2.0"},
@@ -117,13 +131,10 @@ Json documentWith(const Json& attributes, int indices, GlbAxes axes)
     document["scene"] = 0;
     document["scenes"] = {{{"nodes", {0}}}};
     document["nodes"] = Json::array({nodeWith(axes)});
-    document["meshes"] = {
-        {{"primitives", {{{"attributes", attributes}, {"indices", indices}, {"material", 0}}}}}};
-    document["materials"] = {
-        {{"name", "surface"},
-         {"doubleSided", true},
-         {"pbrMetallicRoughness", {{"metallicFactor", 0.0}, {"roughnessFactor", 1.0}}},
-         {"extensions", {{"KHR_materials_unlit", Json::object()}}}}};
+    document["meshes"] = Json::array({{{"primitives", primitives}}});
+    document["materials"] = Json::array();
+    for (std::size_t i = 0; i < primitives.size(); ++i)
+        document["materials"].push_back(unlitMaterial(i));
     return document;
 }
 
@@ -163,16 +174,18 @@ std::string pngOf(const std::filesystem::path& beside, const Image& image)
     return readFile(file.temporaryPath());
 }
 
-/// Vertices that differ in place or in picture, and the triangles between them.
+/// Vertices of a page that differ in place or in picture, and the triangles between them.
 struct Corners {
     std::vector<float> position, normal, uv;
     std::vector<std::uint32_t> index;
 
-    explicit Corners(const TexturedMesh& textured)
+    Corners(const TexturedMesh& textured, std::size_t page)
     {
         const TriangleMesh& mesh = textured.mesh;
         std::unordered_multimap<std::uint32_t, std::uint32_t> known; // vertex to new vertices
         for (std::size_t corner = 0; corner < mesh.triangle.size(); ++corner) {
+            if (textured.pageOf(corner / 3) != page)
+                continue;
             const std::uint32_t v = mesh.triangle[corner];
             const float u = textured.uv[2 * corner], w = 1 - textured.uv[2 * corner + 1];
             const auto [begin, end] = known.equal_range(v);
@@ -217,22 +230,33 @@ void writeGlb(const std::filesystem::path& path, const TexturedMesh& textured, G
     expects(textured.uv.size() == 2 * textured.mesh.triangle.size(),
             "writeGlb: every corner needs a place in the picture");
     expects(textured.mesh.faces() > 0, "writeGlb: the mesh has no triangles");
-    const Corners corners(textured);
+    expectPages(textured);
     GlbBuffer buffer;
-    Json attributes{{"POSITION", buffer.addVectors(corners.position, 3, true)},
-                    {"TEXCOORD_0", buffer.addVectors(corners.uv, 2, false)}};
-    if (!corners.normal.empty())
-        attributes["NORMAL"] = buffer.addVectors(corners.normal, 3, false);
-    Json document = documentWith(attributes, buffer.addIndices(corners.index), axes);
-    const std::string png = pngOf(path, textured.texture);
-    document["images"] = {
-        {{"mimeType", "image/png"}, {"bufferView", buffer.addView(png.data(), png.size(), 0)}}};
+    Json primitives = Json::array(), images = Json::array(), textures = Json::array();
+    for (std::size_t page = 0; page < textured.pages.size(); ++page) {
+        const Corners corners(textured, page);
+        if (corners.index.empty())
+            continue;
+        Json attributes{{"POSITION", buffer.addVectors(corners.position, 3, true)},
+                        {"TEXCOORD_0", buffer.addVectors(corners.uv, 2, false)}};
+        if (!corners.normal.empty())
+            attributes["NORMAL"] = buffer.addVectors(corners.normal, 3, false);
+        primitives.push_back(
+            primitiveOf(attributes, buffer.addIndices(corners.index), primitives.size()));
+        const std::string png = pngOf(path, textured.pages[page]);
+        textures.push_back({{"source", images.size()}, {"sampler", 0}});
+        images.push_back(
+            {{"mimeType", "image/png"}, {"bufferView", buffer.addView(png.data(), png.size(), 0)}});
+    }
+    Json document = documentWith(primitives, axes);
+    document["images"] = images;
+    document["textures"] = textures;
     document["samplers"] = {{{"magFilter", kLinear},
-                             {"minFilter", kLinear},
+                             {"minFilter", kLinearMipmapLinear},
                              {"wrapS", kClampToEdge},
                              {"wrapT", kClampToEdge}}};
-    document["textures"] = {{{"source", 0}, {"sampler", 0}}};
-    document["materials"][0]["pbrMetallicRoughness"]["baseColorTexture"] = {{"index", 0}};
+    for (std::size_t i = 0; i < primitives.size(); ++i)
+        document["materials"][i]["pbrMetallicRoughness"]["baseColorTexture"] = {{"index", i}};
     writeChunks(path, document, buffer);
 }
 
@@ -246,7 +270,8 @@ void writeGlb(const std::filesystem::path& path, const TriangleMesh& mesh, GlbAx
         attributes["NORMAL"] = buffer.addVectors(mesh.normal, 3, false);
     if (!mesh.colour.empty())
         attributes["COLOR_0"] = buffer.addVectors(linearColours(mesh.colour), 3, false);
-    Json document = documentWith(attributes, buffer.addIndices(mesh.triangle), axes);
+    Json document = documentWith(
+        Json::array({primitiveOf(attributes, buffer.addIndices(mesh.triangle), 0)}), axes);
     writeChunks(path, document, buffer);
 }
 

@@ -43,30 +43,44 @@ private:
     fmt::memory_buffer m_text;
 };
 
-/// `path` with another extension, its name without blanks: they would end it inside the files.
-std::filesystem::path companion(const std::filesystem::path& path, const char* extension)
+/// `path` with another ending, its name without blanks: they would end it inside the files.
+std::filesystem::path companion(const std::filesystem::path& path, const std::string& ending)
 {
     std::string name = path.stem().string();
     for (char& letter : name) {
         if (letter == ' ' || letter == '\t')
             letter = '_';
     }
-    return path.parent_path() / (name + extension);
+    return path.parent_path() / (name + ending);
 }
 
-void writeMaterial(const std::filesystem::path& path, const std::filesystem::path& picture)
+/// "" of the first page, "-2" of the second.
+std::string pageSuffix(std::size_t page)
 {
-    ObjText text(path);
-    text.add("newmtl surface\nKa 0 0 0\nKd 1 1 1\nKs 0 0 0\nillum 1\nmap_Kd {}\n",
-             picture.filename().string());
+    return page == 0 ? std::string() : fmt::format("-{}", page + 1);
+}
+
+/// Pictures and the materials that name them.
+void writeMaterials(const std::filesystem::path& path, const TexturedMesh& textured)
+{
+    ObjText text(companion(path, ".mtl"));
+    for (std::size_t page = 0; page < textured.pages.size(); ++page) {
+        const std::filesystem::path picture = companion(path, pageSuffix(page) + ".png");
+        writePng(picture, textured.pages[page]);
+        text.add("newmtl surface{}\nKa 0 0 0\nKd 1 1 1\nKs 0 0 0\nillum 1\nmap_Kd {}\n",
+                 pageSuffix(page), picture.filename().string());
+    }
     text.commit();
 }
 
-void writeFaces(ObjText& text, const TexturedMesh& textured)
+void writeFaces(ObjText& text, const TexturedMesh& textured, std::size_t page)
 {
     const TriangleMesh& mesh = textured.mesh;
     const bool hasNormals = !mesh.normal.empty();
+    text.add("usemtl surface{}\n", pageSuffix(page));
     for (std::size_t corner = 0; corner < mesh.triangle.size(); ++corner) {
+        if (textured.pageOf(corner / 3) != page)
+            continue;
         const std::uint32_t v = mesh.triangle[corner] + 1;
         text.add("{}{}/{}", corner % 3 == 0 ? "f " : " ", v, corner + 1);
         if (hasNormals)
@@ -111,12 +125,10 @@ void writeObj(const std::filesystem::path& path, const TexturedMesh& textured)
     expectSound(mesh);
     expects(textured.uv.size() == 2 * mesh.triangle.size(),
             "writeObj: every corner needs a place in the picture");
-    const std::filesystem::path picture = companion(path, ".png"),
-                                material = companion(path, ".mtl");
-    writePng(picture, textured.texture);
-    writeMaterial(material, picture);
+    expectPages(textured);
+    writeMaterials(path, textured);
     ObjText text(path);
-    text.add("mtllib {}\nusemtl surface\n", material.filename().string());
+    text.add("mtllib {}\n", companion(path, ".mtl").filename().string());
     for (std::size_t v = 0; v < mesh.position.size(); v += 3)
         text.add("v {:.9g} {:.9g} {:.9g}\n", mesh.position[v], mesh.position[v + 1],
                  mesh.position[v + 2]);
@@ -125,7 +137,8 @@ void writeObj(const std::filesystem::path& path, const TexturedMesh& textured)
     for (std::size_t v = 0; v < mesh.normal.size(); v += 3)
         text.add("vn {:.6g} {:.6g} {:.6g}\n", mesh.normal[v], mesh.normal[v + 1],
                  mesh.normal[v + 2]);
-    writeFaces(text, textured);
+    for (std::size_t page = 0; page < textured.pages.size(); ++page)
+        writeFaces(text, textured, page);
     text.commit();
 }
 
@@ -145,16 +158,25 @@ TexturedMesh readObj(const std::filesystem::path& path)
         if (!std::isfinite(value))
             fail(path, "a vertex lies nowhere: a coordinate is not finite");
     }
+    std::vector<std::uint8_t> pageOfMaterial(1, 0); // the first is for faces without a material
+    for (const tinyobj::material_t& material : reader.GetMaterials()) {
+        if (material.diffuse_texname.empty()) {
+            pageOfMaterial.push_back(0);
+            continue;
+        }
+        pageOfMaterial.push_back(static_cast<std::uint8_t>(textured.pages.size()));
+        textured.pages.push_back(readImage(path.parent_path() / material.diffuse_texname));
+    }
     for (const tinyobj::shape_t& shape : reader.GetShapes()) {
         for (const tinyobj::index_t& index : shape.mesh.indices)
             takeCorner(attributes, index, path, textured);
+        for (const int material : shape.mesh.material_ids)
+            textured.page.push_back(pageOfMaterial.at(static_cast<std::size_t>(material + 1)));
     }
     if (textured.mesh.triangle.empty())
         fail(path, "there are no faces in it");
-    for (const tinyobj::material_t& material : reader.GetMaterials()) {
-        if (!material.diffuse_texname.empty() && textured.texture.pixels.empty())
-            textured.texture = readImage(path.parent_path() / material.diffuse_texname);
-    }
+    if (textured.pages.size() < 2)
+        textured.page.clear();
     if (attributes.texcoords.empty())
         textured.uv.clear();
     return textured;

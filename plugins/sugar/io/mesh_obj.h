@@ -6,13 +6,13 @@
 
 namespace vergence::sugar {
 
-/// `name.obj` with `name.mtl` and `name.png` beside it; positions with 9 significant digits, which
-/// give back the same numbers. Throws OutputError.
-/// Source: Object files (.obj), Alias Wavefront Advanced Visualizer, appendix B1.
+/// `name.obj` with `name.mtl` and `name.png` beside it, `name-2.png` … for further pages, a
+/// material each; positions with 9 significant digits, which give back the same numbers. Throws
+/// OutputError. Source: Object files (.obj), Alias Wavefront Advanced Visualizer, appendix B1.
 void writeObj(const std::filesystem::path& path, const TexturedMesh& mesh);
 
-/// Polygons are cut into triangles; the first picture that a material names is the texture (no
-/// pixels without one, and uv is then empty). Throws InputError for a file that is damaged or has
+/// Polygons are cut into triangles; every material's picture is a page. Without a picture there are
+/// no pages, without coordinates uv is empty. Throws InputError for a file that is damaged or has
 /// no faces.
 TexturedMesh readObj(const std::filesystem::path& path);
 

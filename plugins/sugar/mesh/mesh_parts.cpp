@@ -57,6 +57,17 @@ void expectSound(const TriangleMesh& mesh)
             "mesh: a triangle names a vertex that is not there");
 }
 
+void expectPages(const TexturedMesh& textured)
+{
+    const auto faces = static_cast<std::size_t>(textured.mesh.faces());
+    expects(!textured.pages.empty(), "mesh: a textured mesh needs a picture");
+    expects(textured.page.empty() || textured.page.size() == faces,
+            "mesh: there must be a page per face or none");
+    expects(std::all_of(textured.page.begin(), textured.page.end(),
+                        [&](std::uint8_t page) { return page < textured.pages.size(); }),
+            "mesh: a triangle lies on a page that is not there");
+}
+
 TriangleMesh keptFaces(const TriangleMesh& mesh, const std::vector<std::uint8_t>& isKept)
 {
     expectSound(mesh);

@@ -10,6 +10,8 @@ namespace vergence::sugar {
 /// Throws ContractError where arrays of a mesh do not fit each other or a triangle names a vertex
 /// that is not there.
 void expectSound(const TriangleMesh& mesh);
+/// The same where a triangle names a picture that is not there, or there is none.
+void expectPages(const TexturedMesh& textured);
 
 /// The faces whose `isKept` [F] is not 0 and the vertices that they use, in order.
 TriangleMesh keptFaces(const TriangleMesh& mesh, const std::vector<std::uint8_t>& isKept);

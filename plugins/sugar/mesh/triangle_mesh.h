@@ -21,11 +21,14 @@ struct TriangleMesh {
     Index faces() const { return static_cast<Index>(triangle.size() / 3); }
 };
 
-/// A mesh with a picture on it. Corners have places of their own in the picture.
+/// A mesh with pictures on it. Corners have places of their own in the picture of their triangle.
 struct TexturedMesh {
     TriangleMesh mesh;
-    std::vector<float> uv; ///< [F, 3, 2] 0 to 1, u to the right, v upwards from the lower edge
-    Image texture;         ///< sRGB, 8 bits
+    std::vector<float> uv;    ///< [F, 3, 2] 0 to 1, u to the right, v upwards from the lower edge
+    std::vector<Image> pages; ///< at least one, sRGB, 8 bits
+    std::vector<std::uint8_t> page; ///< [F] of `pages`; empty: all on the first
+
+    std::size_t pageOf(std::size_t face) const { return page.empty() ? 0 : page[face]; }
 };
 
 } // namespace vergence::sugar

@@ -23,9 +23,9 @@ constexpr std::int64_t kLaterUnits = 5;
 
 std::vector<std::string> MeshStage::keys() const
 {
-    return {"box",           "mesh_background", "solver",    "poisson_depth",
-            "grid_depth",    "mesh_quantile",   "triangles", "triangles_background",
-            "surface_level", "neighbours"};
+    return {"box",           "mesh_background", "solver",     "poisson_depth",
+            "grid_depth",    "mesh_quantile",   "triangles",  "triangles_background",
+            "surface_level", "neighbours",      "mesh_parts", "mesh_holes"};
 }
 
 std::int64_t MeshStage::totalSteps(const Workspace& workspace) const

@@ -1,5 +1,9 @@
 #include "plugins/sugar/pipeline/packing.h"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
 #include "core/base/error.h"
 
 namespace vergence::sugar {
@@ -154,13 +158,34 @@ TriangleMesh unpackMesh(const SafetensorsFile& file, const std::string& prefix)
     return mesh;
 }
 
+namespace {
+
+Image unpackImage(const SafetensorsFile& file, const std::string& name)
+{
+    const auto pixels = needed<std::uint8_t>(file, name);
+    const std::vector<Index>& shape = file.find(name)->shape;
+    if (shape.size() != 3)
+        throw InputError("The result of an earlier stage is damaged: " + name +
+                         " is not a picture; remove its folder below stages and resume.");
+    Image image = makeImage(static_cast<int>(shape[1]), static_cast<int>(shape[0]),
+                            static_cast<int>(shape[2]));
+    std::copy(pixels.begin(), pixels.end(), image.pixels.begin());
+    return image;
+}
+
+} // namespace
+
 std::vector<HostTensor> packTextured(const TexturedMesh& textured)
 {
     std::vector<HostTensor> all = packMesh(textured.mesh);
     add(all, "uv", 6, textured.uv);
-    const Image& image = textured.texture;
-    all.push_back(HostTensor::from<std::uint8_t>(
-        "texture", {image.height, image.width, image.channels}, image.pixels));
+    add(all, "page", 1, textured.page);
+    for (std::size_t i = 0; i < textured.pages.size(); ++i) {
+        const Image& image = textured.pages[i];
+        all.push_back(HostTensor::from<std::uint8_t>(fmt::format("texture.{}", i),
+                                                     {image.height, image.width, image.channels},
+                                                     image.pixels));
+    }
     return all;
 }
 
@@ -170,14 +195,13 @@ TexturedMesh unpackTextured(const SafetensorsFile& file)
     textured.mesh = unpackMesh(file);
     textured.uv = needed<float>(file, "uv");
     requireRows("uv", textured.uv.size(), 6, static_cast<std::size_t>(textured.mesh.faces()));
-    const auto pixels = needed<std::uint8_t>(file, "texture");
-    const std::vector<Index>& shape = file.find("texture")->shape;
-    if (shape.size() != 3)
-        throw InputError("The result of an earlier stage is damaged: texture is not a picture; "
-                         "remove its folder below stages and resume.");
-    textured.texture = makeImage(static_cast<int>(shape[1]), static_cast<int>(shape[0]),
-                                 static_cast<int>(shape[2]));
-    std::copy(pixels.begin(), pixels.end(), textured.texture.pixels.begin());
+    textured.page = optional<std::uint8_t>(file, "page");
+    requireOptionalRows("page", textured.page.size(), 1,
+                        static_cast<std::size_t>(textured.mesh.faces()));
+    const auto last = std::max_element(textured.page.begin(), textured.page.end());
+    const std::size_t pages = last == textured.page.end() ? 1 : std::size_t{*last} + 1;
+    for (std::size_t i = 0; i < pages; ++i)
+        textured.pages.push_back(unpackImage(file, fmt::format("texture.{}", i)));
     return textured;
 }
 

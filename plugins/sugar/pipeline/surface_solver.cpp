@@ -5,6 +5,7 @@
 #include "plugins/sugar/mesh/mesh_cleaning.h"
 #include "plugins/sugar/mesh/vertex_colour.h"
 #include "plugins/sugar/pipeline/surface_settings.h"
+#include "plugins/sugar/refine/post_process.h"
 #include "plugins/sugar/spatial/neighbours.h"
 #include "plugins/sugar/surface/density_field.h"
 #include "plugins/sugar/surface/level_set.h"
@@ -62,6 +63,7 @@ std::optional<TriangleMesh> solvedSurface(RunContext& context, const Workspace& 
     if (context.stopRequested())
         return std::nullopt;
     CleaningSettings cleaning;
+    cleaning.smallShare = workspace.config.meshParts;
     cleaning.quantile = choice.solver == "poisson" ? choice.quantile : 0;
     cleaning.leastArea = leastArea(workspace.extent);
     const Index raw = found.mesh.faces();
@@ -83,7 +85,10 @@ std::optional<TriangleMesh> reducedSurface(RunContext& context, const Workspace&
     if (context.stopRequested())
         return std::nullopt;
     std::vector<float> noDensity;
-    clean(reduced, noDensity, {.leastArea = leastArea(workspace.extent)});
+    clean(reduced, noDensity,
+          {.smallShare = workspace.config.meshParts, .leastArea = leastArea(workspace.extent)});
+    if (workspace.config.meshHoles > 0)
+        reduced = withFilledHoles(reduced, workspace.config.meshHoles);
     return reduced;
 }
 

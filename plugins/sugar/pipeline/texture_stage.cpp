@@ -14,24 +14,43 @@
 #include "plugins/sugar/pipeline/surface_settings.h"
 #include "plugins/sugar/refine/post_process.h"
 #include "plugins/sugar/texture/chart_atlas.h"
+#include "plugins/sugar/texture/texel_density.h"
 #include "plugins/sugar/view/splat_mode.h"
 
 namespace vergence::sugar {
 
 namespace {
 
-TextureAtlas atlasOf(const TriangleMesh& mesh, const SugarConfig& config)
+double nearOf(const Workspace& workspace)
 {
+    return 0.02 * workspace.extent;
+}
+
+constexpr int kMostTextures = 16;
+constexpr double kTexelsPerPixel = 1.5; ///< along each side; with as many, painting would blur
+
+/// `side` 0 where a stop came first.
+TextureAtlas atlasOf(RunContext& context, const TriangleMesh& mesh, const Workspace& workspace)
+{
+    const SugarConfig& config = workspace.config;
     if (config.texturePacking == "charts") {
-        const ChartAtlas charts = chartAtlas(mesh, {.largestSide = config.textureSide});
-        log("sugar").info("{} charts cover {:.0f} % of the texture.", charts.charts,
-                          100 * charts.covered);
+        ChartSettings settings;
+        settings.largestSide = config.textureSide;
+        settings.texelsPerUnit =
+            kTexelsPerPixel * pictureDensity(mesh, workspace.learntCameras(), nearOf(workspace));
+        settings.mostPages = settings.texelsPerUnit > 0 ? kMostTextures : 1;
+        const ChartAtlas charts =
+            chartAtlas(mesh, settings, [&] { return context.stopRequested(); });
+        log("sugar").info("{} charts at {:.3g} texels a unit cover {:.0f} % of the texture.",
+                          charts.charts, charts.texelsPerUnit, 100 * charts.covered);
         return charts.atlas;
     }
-    const SquarePacking packing = squarePacking(mesh.faces(), config.textureSquare);
+    const SquarePacking packing =
+        squarePacking(mesh.faces(), config.textureSquare, config.textureSide, kMostTextures);
     if (packing.square < config.textureSquare)
-        log("sugar").warn("Squares of {} px would make a texture above 16,384 px; they have {} px.",
-                          config.textureSquare, packing.square);
+        log("sugar").warn("Squares of {} px would need more than {} textures of {} px; they have "
+                          "{} px.",
+                          config.textureSquare, kMostTextures, config.textureSide, packing.square);
     return squareAtlas(mesh, packing);
 }
 
@@ -99,15 +118,11 @@ bool TextureStage::step(RunContext& context, Workspace& workspace)
             --m_replay;
             return false;
         }
-        if (m_done == 0) {
-            repair(workspace);
-            beginBaking(workspace);
-        } else {
-            // A baker may need several passes over the pictures for a large texture.
-            const auto units = static_cast<std::size_t>(m_total - 1);
-            const std::size_t until = m_baker->steps() * static_cast<std::size_t>(m_done) / units;
-            while (m_baker->stepsDone() < until)
-                m_baker->step();
+        if (m_done > 0) {
+            paint(workspace, m_done);
+        } else if (!pack(context, workspace)) {
+            --m_replay;
+            return false;
         }
         ++m_done;
     }
@@ -131,17 +146,47 @@ void TextureStage::repair(const Workspace& workspace)
                          "keep_largest off.");
 }
 
-void TextureStage::beginBaking(const Workspace& workspace)
+/// False where a stop came first.
+bool TextureStage::pack(RunContext& context, const Workspace& workspace)
 {
-    const SugarConfig& config = workspace.config;
+    repair(workspace);
+    m_atlas = atlasOf(context, m_mesh, workspace);
+    if (context.stopRequested())
+        return false;
+    m_pages.clear();
+    m_seenShare = 0;
+    beginPage(workspace);
+    return true;
+}
+
+void TextureStage::beginPage(const Workspace& workspace)
+{
     BakeSettings settings;
     settings.extent = workspace.extent;
-    settings.near = 0.02 * workspace.extent;
-    settings.isRobust = config.textureRobust;
+    settings.near = nearOf(workspace);
+    settings.isRobust = workspace.config.textureRobust;
     settings.unseen = meanColour(workspace.gaussians);
     m_baker = std::make_unique<TextureBaker>(
-        m_mesh, atlasOf(m_mesh, config), settings, m_pictures.size(),
+        m_mesh, pageOf(m_atlas, static_cast<int>(m_pages.size())), settings, m_pictures.size(),
         [this, &workspace](std::size_t number) { return view(workspace, number); });
+}
+
+/// As much as belongs to the unit: a texture may need several passes over the pictures.
+void TextureStage::paint(const Workspace& workspace, std::int64_t unit)
+{
+    const auto units = static_cast<std::size_t>(m_total - 1);
+    const std::size_t onPage = m_baker->steps(), pages = static_cast<std::size_t>(m_atlas.pages);
+    const std::size_t until = onPage * pages * static_cast<std::size_t>(unit) / units;
+    while (m_pages.size() * onPage + m_baker->stepsDone() < until) {
+        m_baker->step();
+        if (!m_baker->isDone())
+            continue;
+        m_seenShare += m_baker->seenShare();
+        m_pages.push_back(std::move(m_baker->finish().pages.front()));
+        if (m_pages.size() == pages)
+            break;
+        beginPage(workspace);
+    }
 }
 
 BakeView TextureStage::view(const Workspace& workspace, std::size_t number)
@@ -181,8 +226,10 @@ void TextureStage::load(RunContext& context, Workspace& workspace, const Checkpo
 
 void TextureStage::finish(RunContext&, Workspace& workspace)
 {
-    log("sugar").info("{:.1f} % of the texture was seen by a picture.", 100 * m_baker->seenShare());
-    workspace.textured = m_baker->finish();
+    log("sugar").info("{:.1f} % of the texture was seen by a picture.",
+                      100 * m_seenShare / static_cast<double>(m_pages.size()));
+    workspace.textured = {std::move(m_mesh), std::move(m_atlas.uv), std::move(m_pages),
+                          std::move(m_atlas.page)};
 }
 
 void TextureStage::writeResults(RunContext& context, const Workspace& workspace) const
@@ -191,14 +238,19 @@ void TextureStage::writeResults(RunContext& context, const Workspace& workspace)
         return;
     TexturedMesh textured = workspace.textured;
     moveBack(textured.mesh, workspace.origin);
-    const std::string title =
-        fmt::format("{} triangles, texture of {} × {} px", textured.mesh.faces(),
-                    textured.texture.width, textured.texture.height);
+    const Image& first = textured.pages.front();
+    const std::string size = fmt::format("{} × {} px", first.width, first.height);
+    const std::size_t pages = textured.pages.size();
+    const std::string title = fmt::format(
+        "{} triangles, {}", textured.mesh.faces(),
+        pages == 1 ? "texture of " + size : fmt::format("{} textures of {}", pages, size));
     ArtifactStore& artifacts = context.artifacts();
     writeObj(artifacts.pathFor("mesh/textured.obj"), textured);
     artifacts.add("mesh/textured.obj", "mesh", title);
     artifacts.add("mesh/textured.mtl", "material");
-    artifacts.add("mesh/textured.png", "texture", "Texture");
+    for (std::size_t i = 0; i < pages; ++i)
+        artifacts.add(i == 0 ? "mesh/textured.png" : fmt::format("mesh/textured-{}.png", i + 1),
+                      "texture", "Texture");
     writeGlb(artifacts.pathFor("mesh/textured.glb"), textured, glbAxes(workspace));
     artifacts.add("mesh/textured.glb", "mesh", title);
 }
@@ -209,6 +261,8 @@ void TextureStage::release()
     m_rasteriser.reset();
     m_gaussians = {};
     m_mesh = {};
+    m_atlas = {};
+    m_pages.clear();
 }
 
 std::vector<HostTensor> TextureStage::pack(const Workspace& workspace) const

@@ -28,11 +28,16 @@ public:
 
 private:
     void repair(const Workspace& workspace);
-    void beginBaking(const Workspace& workspace);
+    bool pack(RunContext& context, const Workspace& workspace);
+    void beginPage(const Workspace& workspace);
+    void paint(const Workspace& workspace, std::int64_t unit);
     BakeView view(const Workspace& workspace, std::size_t number);
 
     TriangleMesh m_mesh;
-    std::unique_ptr<TextureBaker> m_baker;
+    TextureAtlas m_atlas;
+    std::vector<Image> m_pages;            ///< those that are painted
+    double m_seenShare = 0;                ///< sum over them
+    std::unique_ptr<TextureBaker> m_baker; ///< of the page at work
     std::unique_ptr<Rasteriser> m_rasteriser;
     Gaussians m_gaussians; ///< that colours come from
     std::vector<std::size_t> m_pictures;

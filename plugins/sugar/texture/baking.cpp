@@ -199,6 +199,7 @@ TextureBaker::TextureBaker(const TriangleMesh& mesh, TextureAtlas atlas, BakeSet
     expects(mesh.faces() > 0 && atlas.side > 0 &&
                 static_cast<Index>(atlas.uv.size()) == 6 * mesh.faces(),
             "TextureBaker: the atlas belongs to another mesh");
+    expects(atlas.pages == 1, "TextureBaker: pages are painted one at a time");
     expects(views > 0, "TextureBaker: there is no view to take colours from");
     m_impl = std::make_unique<Impl>(mesh, std::move(atlas), settings, views, std::move(view));
 }
@@ -242,7 +243,10 @@ TexturedMesh TextureBaker::finish()
     }
     own.owners.reset();
     own.result.dilate(own.settings.dilation);
-    return {own.mesh, std::move(own.atlas.uv), std::move(own.result.image)};
+    own.result.fillRest();
+    std::vector<Image> pages;
+    pages.push_back(std::move(own.result.image));
+    return {own.mesh, std::move(own.atlas.uv), std::move(pages), {}};
 }
 
 } // namespace vergence::sugar

@@ -27,15 +27,16 @@ struct BakeView {
     std::vector<std::uint8_t> mask = {};
 };
 
-/// Paints a mesh from pictures: each texel gathers Σ w c / Σ w over the views that see it, with
-/// w = max(0, ⟨n, v⟩)² / z² faded towards the border of the view. Hidden is what lies more than
-/// 0.5 % + 10⁻⁴ extent behind the mesh's own depth in a pixel that the colour is taken from. One
-/// view of one part of the texture at a time, so that a run can stop in between; results do not
+/// Paints one page of a mesh from pictures: each texel gathers Σ w c / Σ w over the views that see
+/// it, with w = max(0, ⟨n, v⟩)² / z² faded towards the border of the view. Hidden is what lies more
+/// than 0.5 % + 10⁻⁴ extent behind the mesh's own depth in a pixel that the colour is taken from.
+/// One view of one part of the texture at a time, so that a run can stop in between; results do not
 /// depend on threads.
 class TextureBaker {
 public:
     /// `view(i)` is called for 0 ≤ i < views in rising order, once for each part and sweep. The
-    /// mesh must outlive the baker. Throws ContractError for an atlas of another mesh.
+    /// mesh must outlive the baker. Triangles without coordinates hide others, but get no colour.
+    /// Throws ContractError for an atlas of another mesh or of several pages.
     TextureBaker(const TriangleMesh& mesh, TextureAtlas atlas, BakeSettings settings,
                  std::size_t views, std::function<BakeView(std::size_t)> view);
     ~TextureBaker();
@@ -49,7 +50,8 @@ public:
     void step();
     /// The painted mesh, once done. Texels that no view saw take the colour of seen ones beside
     /// them in the same triangle, further ones the mean of the triangle; triangles without any the
-    /// area-weighted mean of their neighbours. To be called once.
+    /// area-weighted mean of their neighbours. No texel stays empty, so that smaller copies of the
+    /// picture mix no strange colour into a triangle. To be called once.
     TexturedMesh finish();
 
     /// Share of triangles' texels that some view saw; of what is done.

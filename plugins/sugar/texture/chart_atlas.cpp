@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <numbers>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -56,21 +58,26 @@ struct Bounds {
 /// Grows pieces one after the other.
 class ChartGrowth {
 public:
-    ChartGrowth(const TriangleMesh& mesh, double leastCosine, double texelsPerUnit)
+    /// `reach`: a piece stays so near to the triangle that it begins with, world units.
+    ChartGrowth(const TriangleMesh& mesh, double leastCosine, double texelsPerUnit, double reach)
         : m_mesh(mesh),
           m_edges(edgesOf(mesh)),
           m_leastCosine(leastCosine),
           m_texelsPerUnit(texelsPerUnit),
+          m_reach(reach),
           m_isTaken(static_cast<std::size_t>(mesh.faces()), 0)
     {
     }
 
-    std::vector<Chart> all()
+    std::vector<Chart> all(const std::function<bool()>& stop)
     {
         std::vector<Chart> charts;
         for (std::uint32_t f = 0; f < m_isTaken.size(); ++f) {
-            while (!m_isTaken[f]) // a piece always keeps the triangle that it begins with
+            while (!m_isTaken[f]) { // a piece always keeps the triangle that it begins with
+                if (stop && stop())
+                    return {};
                 charts.push_back(chartFrom(f));
+            }
         }
         return charts;
     }
@@ -110,7 +117,8 @@ private:
                 const std::uint32_t edge = m_edges.ofCorner[3 * std::size_t{faces[next]} + k];
                 for (const std::uint32_t corner : m_edges.corners.of(edge)) {
                     const std::uint32_t f = corner / 3;
-                    if (m_isTaken[f] || dot(unit(faceVector(m_mesh, f)), normal) < m_leastCosine)
+                    if (m_isTaken[f] || !isNear(f, seed) ||
+                        dot(unit(faceVector(m_mesh, f)), normal) < m_leastCosine)
                         continue;
                     m_isTaken[f] = 1;
                     faces.push_back(f);
@@ -120,6 +128,16 @@ private:
         for (const std::uint32_t f : faces)
             m_isTaken[f] = 0;
         return faces;
+    }
+
+    bool isNear(std::uint32_t f, std::uint32_t seed) const
+    {
+        const Point3 from = vertexOf(m_mesh, m_mesh.triangle[3 * std::size_t{seed}]);
+        for (std::size_t k = 0; k < 3; ++k) {
+            if (norm(vertexOf(m_mesh, m_mesh.triangle[3 * std::size_t{f} + k]) - from) > m_reach)
+                return false;
+        }
+        return true;
     }
 
     /// Corners along two axes across the normal, turned to the smallest bounding box.
@@ -219,7 +237,7 @@ private:
 
     const TriangleMesh& m_mesh;
     MeshEdges m_edges;
-    double m_leastCosine, m_texelsPerUnit;
+    double m_leastCosine, m_texelsPerUnit, m_reach;
     std::vector<std::uint8_t> m_isTaken;
 };
 
@@ -236,22 +254,25 @@ std::vector<PackedBox> boxesOf(const std::vector<Chart>& charts, double density,
     return boxes;
 }
 
-/// The smallest side, up to the largest, that the boxes fit; 0 where there is none.
-int packedSide(std::vector<PackedBox>& boxes, int largest)
+/// The smallest side, up to the largest, of one page that the boxes fit, or the largest where they
+/// need more pages; side and pages, 0 where they do not fit.
+std::pair<int, int> packedSide(std::vector<PackedBox>& boxes, int largest, int mostPages)
 {
     constexpr double kFirst = 1.02, kMore = 1.03;
     double area = 0;
     for (const PackedBox& box : boxes)
         area += static_cast<double>(box.width) * box.height;
-    if (area > static_cast<double>(largest) * largest)
-        return 0;
-    for (double side = kFirst * std::sqrt(area);; side = kMore * side + 1) {
+    const double page = static_cast<double>(largest) * largest;
+    if (area > mostPages * page)
+        return {0, 0};
+    for (double side = kFirst * std::sqrt(area); area <= page; side = kMore * side + 1) {
         const int tried = std::min(static_cast<int>(side), largest);
         if (packUnderSkyline(boxes, tried))
-            return tried;
+            return {tried, 1};
         if (tried == largest)
-            return 0;
+            break;
     }
+    return {largest, mostPages > 1 ? packOnPages(boxes, largest, mostPages) : 0};
 }
 
 double totalArea(const TriangleMesh& mesh)
@@ -264,41 +285,53 @@ double totalArea(const TriangleMesh& mesh)
 
 } // namespace
 
-ChartAtlas chartAtlas(const TriangleMesh& mesh, const ChartSettings& settings)
+ChartAtlas chartAtlas(const TriangleMesh& mesh, const ChartSettings& settings,
+                      const std::function<bool()>& stop)
 {
     expectSound(mesh);
     expects(settings.largestSide > 0 && settings.gutter >= 1 && settings.texelsPerUnit >= 0 &&
+                settings.mostPages >= 1 && settings.mostPages <= kMostPages &&
                 settings.deviationDegrees > 0 && settings.deviationDegrees < 90,
             "chartAtlas: settings are out of range");
     const double area = totalArea(mesh), side = settings.largestSide;
     if (!(area > 0))
         throw InputError("A mesh without area has no texture; reconstruct it again.");
     ChartAtlas result;
-    const double most = side / std::sqrt(area);
+    const double most = side * std::sqrt(settings.mostPages / area);
     result.texelsPerUnit =
         settings.texelsPerUnit > 0 ? std::min(settings.texelsPerUnit, most) : most;
     const double cosine = std::cos(settings.deviationDegrees * std::numbers::pi / 180);
-    const auto charts = ChartGrowth(mesh, cosine, result.texelsPerUnit).all();
+    constexpr double kOfPage = 0.45; // to each side; on one page whatever is too large is shrunk
+    const double reach =
+        settings.mostPages > 1 ? kOfPage * side / result.texelsPerUnit : HUGE_VAL;
+    const auto charts = ChartGrowth(mesh, cosine, result.texelsPerUnit, reach).all(stop);
     result.charts = static_cast<Index>(charts.size());
     constexpr double kFewer = 0.97, kLeast = 1e-3;
     const double least = kLeast * result.texelsPerUnit;
     std::vector<PackedBox> boxes;
     for (;; result.texelsPerUnit *= kFewer) {
+        if (stop && stop())
+            return {};
         if (result.texelsPerUnit < least)
             throw InputError(fmt::format("A texture of {} px a side cannot hold the {} pieces of "
                                          "the mesh; allow a larger one or pack squares.",
                                          settings.largestSide, charts.size()));
         boxes = boxesOf(charts, result.texelsPerUnit, settings.gutter);
-        result.atlas.side = packedSide(boxes, settings.largestSide);
-        if (result.atlas.side > 0)
+        std::tie(result.atlas.side, result.atlas.pages) =
+            packedSide(boxes, settings.largestSide, settings.mostPages);
+        if (result.atlas.pages > 0)
             break;
     }
+    if (result.atlas.pages > 1)
+        result.atlas.page.resize(static_cast<std::size_t>(mesh.faces()));
     result.atlas.uv.resize(static_cast<std::size_t>(6 * mesh.faces()));
     const double scale = result.atlas.side;
     for (std::size_t i = 0; i < charts.size(); ++i) {
         const double left = boxes[i].x + 0.5 * (1 + settings.gutter),
                      top = boxes[i].y + 0.5 * (1 + settings.gutter);
         for (std::size_t n = 0; n < charts[i].faces.size(); ++n) {
+            if (result.atlas.pages > 1)
+                result.atlas.page[charts[i].faces[n]] = static_cast<std::uint8_t>(boxes[i].page);
             for (std::size_t k = 0; k < 3; ++k) {
                 const Flat& p = charts[i].corners[n][k];
                 float* uv = result.atlas.uv.data() + 6 * std::size_t{charts[i].faces[n]} + 2 * k;
@@ -306,7 +339,7 @@ ChartAtlas chartAtlas(const TriangleMesh& mesh, const ChartSettings& settings)
                 uv[1] = static_cast<float>((top + p[1] * result.texelsPerUnit) / scale);
             }
             const TexelTriangle triangle(result.atlas, charts[i].faces[n]);
-            result.covered += std::abs(triangle.area) / 2 / (scale * scale);
+            result.covered += std::abs(triangle.area) / 2 / (scale * scale * result.atlas.pages);
         }
     }
     return result;

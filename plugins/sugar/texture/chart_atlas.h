@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "plugins/sugar/texture/square_packing.h"
 
 namespace vergence::sugar {
@@ -8,6 +10,7 @@ struct ChartSettings {
     int largestSide = 4096;       ///< texels
     double texelsPerUnit = 0;     ///< per world unit; 0: as many as fill the largest side
     int gutter = 4;               ///< texels between charts, at least 1
+    int mostPages = 1;            ///< further ones only where the density asks for them
     double deviationDegrees = 60; ///< of triangles' normals from that of their chart, below 90
 };
 
@@ -20,9 +23,12 @@ struct ChartAtlas {
 
 /// Unfolds a mesh into connected pieces that keep their shape, for painting by hand. A piece is
 /// seen along its mean normal: no triangle turns over or shrinks below cos(deviation) in area, and
-/// one that would lie over another starts a piece of its own. Bounding boxes of pieces are packed
-/// by their height under a skyline. Throws InputError where the pieces do not fit.
+/// one that would lie over another starts a piece of its own. Where there may be several pages, no
+/// piece is larger than one. Bounding boxes of pieces are packed by their height under a skyline.
+/// Throws InputError where the pieces do not fit. Where `stop` says so it returns early, and what
+/// it returns is worth nothing.
 /// Source of the packing: A thousand ways to pack the bin (Jylänki, 2010), section 3.
-ChartAtlas chartAtlas(const TriangleMesh& mesh, const ChartSettings& settings = {});
+ChartAtlas chartAtlas(const TriangleMesh& mesh, const ChartSettings& settings = {},
+                      const std::function<bool()>& stop = {});
 
 } // namespace vergence::sugar

@@ -72,14 +72,29 @@ private:
 
 bool packUnderSkyline(std::vector<PackedBox>& boxes, int side)
 {
+    return boxes.empty() || packOnPages(boxes, side, 1) > 0;
+}
+
+int packOnPages(std::vector<PackedBox>& boxes, int side, int most)
+{
     std::vector<std::size_t> order(boxes.size());
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
         return boxes[a].height > boxes[b].height;
     });
-    Skyline skyline(side);
-    return std::all_of(order.begin(), order.end(),
-                       [&](std::size_t i) { return skyline.place(boxes[i]); });
+    std::vector<Skyline> pages;
+    for (const std::size_t i : order) {
+        PackedBox& box = boxes[i];
+        box.page = 0;
+        while (box.page < static_cast<int>(pages.size()) &&
+               !pages[static_cast<std::size_t>(box.page)].place(box))
+            ++box.page;
+        if (box.page < static_cast<int>(pages.size()))
+            continue;
+        if (box.page == most || !pages.emplace_back(side).place(box))
+            return 0;
+    }
+    return static_cast<int>(pages.size());
 }
 
 } // namespace vergence::sugar

@@ -1,5 +1,6 @@
 #include "plugins/sugar/texture/square_packing.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -48,32 +49,55 @@ std::array<Texel, 3> cornersInSquare(bool isSecond, double s)
 
 } // namespace
 
-SquarePacking squarePacking(Index faces, int square, int largestSide)
+SquarePacking squarePacking(Index faces, int square, int largestSide, int mostPages)
 {
     expects(faces > 0 && square >= kLeastSquare, "squarePacking: squares have 4 texels or more");
+    expects(mostPages >= 1 && mostPages <= kMostPages, "squarePacking: 1 to 64 pages are possible");
     const Index squares = (faces + 1) / 2;
-    auto perRow = static_cast<Index>(std::ceil(std::sqrt(static_cast<double>(squares))));
-    while (perRow * perRow < squares)
-        ++perRow;
-    const Index most = largestSide / perRow;
-    if (most < kLeastSquare)
-        throw InputError(fmt::format(
-            "A texture of {} px a side cannot hold {} triangles with {} texels each way; simplify "
-            "the mesh.",
-            largestSide, faces, kLeastSquare));
-    return {static_cast<int>(std::min<Index>(square, most)), static_cast<int>(perRow)};
+    for (int size = square; size >= kLeastSquare; --size) {
+        const Index inRow = largestSide / size;
+        const Index pages = inRow > 0 ? (squares + inRow * inRow - 1) / (inRow * inRow) : squares;
+        if (pages > mostPages)
+            continue;
+        const Index onPage = (squares + pages - 1) / pages;
+        auto perRow = static_cast<Index>(std::sqrt(static_cast<double>(onPage)));
+        while (perRow * perRow < onPage)
+            ++perRow;
+        return {size, static_cast<int>(perRow), static_cast<int>(pages)};
+    }
+    throw InputError(fmt::format("Textures of {} px a side, {} at most, cannot hold {} triangles "
+                                 "with {} texels each way; simplify the mesh.",
+                                 largestSide, mostPages, faces, kLeastSquare));
+}
+
+TextureAtlas pageOf(const TextureAtlas& atlas, int page)
+{
+    TextureAtlas one;
+    one.side = atlas.side;
+    one.uv = atlas.uv;
+    for (std::size_t f = 0; f < atlas.page.size(); ++f) {
+        if (atlas.page[f] != page)
+            std::fill_n(one.uv.begin() + static_cast<std::ptrdiff_t>(6 * f), 6, 0.0F);
+    }
+    return one;
 }
 
 TextureAtlas squareAtlas(const TriangleMesh& mesh, const SquarePacking& packing)
 {
-    const Index squares = Index{packing.perRow} * packing.perRow;
-    expects(mesh.faces() <= 2 * squares, "squareAtlas: the packing is for fewer triangles");
+    const Index onPage = Index{packing.perRow} * packing.perRow;
+    expects(mesh.faces() <= 2 * onPage * packing.pages,
+            "squareAtlas: the packing is for fewer triangles");
     TextureAtlas atlas;
     atlas.side = packing.side();
+    atlas.pages = packing.pages;
+    if (packing.pages > 1)
+        atlas.page.resize(static_cast<std::size_t>(mesh.faces()));
     atlas.uv.resize(static_cast<std::size_t>(6 * mesh.faces()));
     const auto side = static_cast<double>(atlas.side);
     for (Index f = 0; f < mesh.faces(); ++f) {
-        const Index square = f / 2;
+        const Index square = f / 2 % onPage;
+        if (packing.pages > 1)
+            atlas.page[static_cast<std::size_t>(f)] = static_cast<std::uint8_t>(f / 2 / onPage);
         const auto left = static_cast<double>(square % packing.perRow * packing.square),
                    top = static_cast<double>(square / packing.perRow * packing.square);
         const auto corners = cornersInSquare(f % 2 == 1, packing.square);

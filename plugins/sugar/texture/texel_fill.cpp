@@ -1,9 +1,11 @@
 #include "plugins/sugar/texture/texel_fill.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "plugins/sugar/mesh/mesh_topology.h"
 #include "plugins/sugar/mesh/mesh_vector.h"
+#include "plugins/sugar/texture/coarser_fill.h"
 
 namespace vergence::sugar {
 
@@ -158,6 +160,14 @@ void FilledTexture::dilate(int reach)
             open.push_back(static_cast<std::uint32_t>(at));
     }
     grow(open, reach, [](std::uint32_t, int, int) { return true; });
+}
+
+void FilledTexture::fillRest()
+{
+    std::vector<std::uint8_t> isKnown(m_state.size());
+    std::transform(m_state.begin(), m_state.end(), isKnown.begin(),
+                   [](State state) { return state == State::Filled ? 1 : 0; });
+    fillFromCoarser(image, isKnown);
 }
 
 } // namespace vergence::sugar

@@ -28,6 +28,9 @@ struct FilledTexture {
     void fillFaces(const TexelOwners& owners, int reach);
     /// Texels without a triangle take the mean of filled ones beside them, `reach` times.
     void dilate(int reach);
+    /// Texels that are still empty take the mean colour of the smallest square around them, of 2,
+    /// 4, 8 … texels a side, that holds a filled one.
+    void fillRest();
 
 private:
     enum class State : std::uint8_t { Outside, Missed, Filled };

@@ -101,7 +101,7 @@ struct Probe {
             for (std::size_t axis = 0; axis < 2; ++axis)
                 uv[axis] += b[k] * static_cast<double>(textured.uv[2 * (3 * f + k) + axis]);
         }
-        colour = sampled(textured.texture, uv[0], uv[1]);
+        colour = sampled(textured.pages.at(textured.pageOf(f)), uv[0], uv[1]);
     }
 };
 

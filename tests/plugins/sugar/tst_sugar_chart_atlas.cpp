@@ -1,6 +1,7 @@
 #include <QTest>
 
 #include <cmath>
+#include <set>
 
 #include "core/base/error.h"
 #include "plugins/sugar/mesh/mesh_vector.h"
@@ -133,6 +134,35 @@ private Q_SLOTS:
         QCOMPARE(charts.texelsPerUnit, 40.0);
         QVERIFY(charts.atlas.side >= 125 && charts.atlas.side < 135);
         QVERIFY(charts.covered > 0.8);
+    }
+
+    void finerTexturesTakeMorePages()
+    {
+        const TriangleMesh mesh = sphereMesh(24);
+        ChartSettings settings;
+        settings.largestSide = 256;
+        settings.texelsPerUnit = 120;
+        settings.mostPages = 16;
+        const ChartAtlas charts = chartAtlas(mesh, settings);
+        QCOMPARE(charts.texelsPerUnit, 120.0);
+        QCOMPARE(charts.atlas.side, 256);
+        QVERIFY(charts.atlas.pages > 2 && charts.atlas.pages <= 16);
+        std::set<int> used(charts.atlas.page.begin(), charts.atlas.page.end());
+        QCOMPARE(static_cast<int>(used.size()), charts.atlas.pages);
+        for (int page = 0; page < charts.atlas.pages; ++page)
+            QCOMPARE(mostOver(pageOf(charts.atlas, page)), 1);
+        settings.mostPages = 2; // there is less room, and less density
+        QVERIFY(chartAtlas(mesh, settings).texelsPerUnit < 120);
+        settings.mostPages = 16;
+        settings.largestSide = 4096;
+        QVERIFY(chartAtlas(mesh, settings).atlas.page.empty());
+    }
+
+    void stopEndsTheUnfolding()
+    {
+        int asked = 0;
+        chartAtlas(sphereMesh(24), {512}, [&] { return ++asked > 2; });
+        QVERIFY(asked > 2 && asked < 6);
     }
 
     void linearFieldIsReproducedOnCharts()

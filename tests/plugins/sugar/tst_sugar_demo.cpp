@@ -89,7 +89,7 @@ private Q_SLOTS:
         const sugar::TexturedMesh painted =
             sugar::readObj(folderOf("demo").artifacts() / "mesh/textured.obj");
         QVERIFY2(painted.mesh.faces() >= 5'000, "triangles of the demo");
-        QVERIFY(!painted.texture.pixels.empty());
+        QVERIFY(!painted.pages.at(0).pixels.empty());
         const auto [toTruth, fromTruth] = distances(painted.mesh);
         qInfo("Mesh to truth %.4f m, truth to mesh %.4f m.", toTruth, fromTruth);
         QVERIFY2(toTruth < 0.02, "mean distance of the mesh from the true surface");

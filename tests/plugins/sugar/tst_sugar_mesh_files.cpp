@@ -46,9 +46,20 @@ TexturedMesh texturedSphere()
         textured.uv.push_back(static_cast<float>(corner % 97) / 97);
         textured.uv.push_back(static_cast<float>(corner % 31) / 31);
     }
-    textured.texture = makeImage(13, 7, 3);
-    for (std::size_t i = 0; i < textured.texture.pixels.size(); ++i)
-        textured.texture.pixels[i] = static_cast<std::uint8_t>(i * 37 % 256);
+    textured.pages.push_back(makeImage(13, 7, 3));
+    std::vector<std::uint8_t>& pixels = textured.pages.front().pixels;
+    for (std::size_t i = 0; i < pixels.size(); ++i)
+        pixels[i] = static_cast<std::uint8_t>(i * 37 % 256);
+    return textured;
+}
+
+/// The same with every third triangle on a second picture.
+TexturedMesh onTwoPages()
+{
+    TexturedMesh textured = texturedSphere();
+    textured.pages.push_back(makeImage(4, 9, 3, 77));
+    for (Index f = 0; f < textured.mesh.faces(); ++f)
+        textured.page.push_back(f % 3 == 0);
     return textured;
 }
 
@@ -231,8 +242,50 @@ private Q_SLOTS:
         QCOMPARE(back.mesh.triangle, textured.mesh.triangle);
         VERGENCE_AGREES(difference(back.mesh.position, textured.mesh.position, 0, 1.2e-7));
         VERGENCE_AGREES(difference(back.uv, textured.uv, 1e-7, 0));
-        QVERIFY(back.texture.pixels == textured.texture.pixels);
-        QCOMPARE(back.texture.width, 13);
+        QVERIFY(back.pages.at(0).pixels == textured.pages.at(0).pixels);
+        QCOMPARE(back.pages.at(0).width, 13);
+    }
+
+    void objHasAMaterialForEachPage()
+    {
+        const Scratch folder;
+        const TexturedMesh textured = onTwoPages();
+        writeObj(folder / "mesh.obj", textured);
+        QCOMPARE(contentOf(folder.path()),
+                 (std::set<std::string>{"mesh.obj", "mesh.mtl", "mesh.png", "mesh-2.png"}));
+        const TexturedMesh back = readObj(folder / "mesh.obj");
+        QCOMPARE(back.pages.size(), std::size_t{2});
+        QVERIFY(back.pages[1].pixels == textured.pages[1].pixels);
+        const auto onSecond = std::count(back.page.begin(), back.page.end(), 1);
+        QCOMPARE(onSecond, std::count(textured.page.begin(), textured.page.end(), 1));
+        // Faces come page after page: the first of the second is face 0.
+        const auto first = std::find(back.page.begin(), back.page.end(), 1) - back.page.begin();
+        for (std::size_t k = 0; k < 3; ++k)
+            QCOMPARE(back.mesh.triangle[3 * static_cast<std::size_t>(first) + k],
+                     textured.mesh.triangle[k]);
+        TexturedMesh broken = textured;
+        broken.pages.pop_back();
+        VERGENCE_THROWS(ContractError, "not there", writeObj(folder / "broken.obj", broken));
+    }
+
+    void glbHasAPrimitiveForEachPage()
+    {
+        const Scratch folder;
+        const TexturedMesh textured = onTwoPages();
+        writeGlb(folder / "mesh.glb", textured);
+        const ReadGlb glb(folder / "mesh.glb");
+        QCOMPARE(glb.problem, std::string());
+        const auto& primitives = glb.model.meshes.at(0).primitives;
+        QCOMPARE(primitives.size(), std::size_t{2});
+        std::size_t corners = 0;
+        for (const auto& primitive : primitives)
+            corners += glb.model.accessors.at(static_cast<std::size_t>(primitive.indices)).count;
+        QCOMPARE(corners, textured.mesh.triangle.size());
+        const auto& material =
+            glb.model.materials.at(static_cast<std::size_t>(primitives[1].material));
+        const auto& texture = glb.model.textures.at(
+            static_cast<std::size_t>(material.pbrMetallicRoughness.baseColorTexture.index));
+        QCOMPARE(glb.model.images.at(static_cast<std::size_t>(texture.source)).height, 9);
     }
 
     void objIsReadByOthersWithoutAWarning()
@@ -316,7 +369,7 @@ private Q_SLOTS:
         for (std::size_t i = 0; i < 13 * 7; ++i)
             for (std::size_t k = 0; k < 3; ++k)
                 QCOMPARE(image.image[static_cast<std::size_t>(image.component) * i + k],
-                         textured.texture.pixels[3 * i + k]);
+                         textured.pages.at(0).pixels[3 * i + k]);
         const auto& bounds =
             glb.model.accessors.at(static_cast<std::size_t>(primitive.attributes.at("POSITION")));
         QVERIFY(std::abs(bounds.maxValues.at(2) - 1.701) < 1e-6);
@@ -331,7 +384,7 @@ private Q_SLOTS:
             textured.uv.push_back(textured.mesh.position[3 * v]);
             textured.uv.push_back(textured.mesh.position[3 * v + 1]);
         }
-        textured.texture = makeImage(2, 2, 3, 9);
+        textured.pages.push_back(makeImage(2, 2, 3, 9));
         writeGlb(folder / "mesh.glb", textured);
         const ReadGlb glb(folder / "mesh.glb");
         QCOMPARE(glb.model.accessors

@@ -51,7 +51,8 @@ const std::vector<std::string> kTiny{"built_in_width=64",
                                      "grid_depth=5",
                                      "triangles=1500",
                                      "refine_steps=12",
-                                     "texture_square=4",
+                                     "texture_packing=\"squares\"",
+                                     "texture_square=16",
                                      "turntable_frames=0",
                                      "milestones=[]",
                                      "align_prune=0.3",
@@ -211,10 +212,12 @@ private Q_SLOTS:
         QTest::addColumn<QString>("firstStale");
         QTest::newRow("nothing") << ""
                                  << "";
-        QTest::newRow("texture") << "texture_square=5"
-                                 << "S8";
+        QTest::newRow("pages") << "texture_side=256"
+                               << "S8";
         QTest::newRow("charts") << "texture_packing=charts"
                                 << "S8";
+        QTest::newRow("holes") << "mesh_holes=0"
+                               << "S6";
         QTest::newRow("refinement") << "refine_normal=0.2"
                                     << "S7";
         QTest::newRow("triangles") << "triangles=900"

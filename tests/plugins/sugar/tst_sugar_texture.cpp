@@ -6,7 +6,9 @@
 #include <tbb/global_control.h>
 
 #include "core/base/error.h"
+#include "plugins/sugar/texture/coarser_fill.h"
 #include "plugins/sugar/texture/depth_buffer.h"
+#include "plugins/sugar/texture/texel_density.h"
 #include "plugins/sugar/texture/texel_owners.h"
 #include "tests/plugins/sugar/texture_support.h"
 #include "tests/support/thrown.h"
@@ -47,6 +49,46 @@ private Q_SLOTS:
         QCOMPARE(packing.square, 5);
         QCOMPARE(packing.side(), 3540);
         VERGENCE_THROWS(InputError, "simplify the mesh", squarePacking(10'000'000, 10, 8192));
+    }
+
+    void squaresGoToFurtherPagesBeforeTheyShrink()
+    {
+        const SquarePacking packing = squarePacking(1'000'000, 10, 4096, 16);
+        QCOMPARE(packing.square, 10);
+        QCOMPARE(packing.pages, 3); // 409² squares on each
+        QCOMPARE(packing.perRow, 409);
+        QCOMPARE(squarePacking(1'000'000, 10, 4096, 2).square, 8);
+        const TriangleMesh mesh = gridMesh(8); // 64 squares
+        const TextureAtlas atlas = squareAtlas(mesh, squarePacking(mesh.faces(), 10, 50, 4));
+        QCOMPARE(atlas.pages, 3);
+        QCOMPARE(atlas.side, 50);
+        QCOMPARE(int(atlas.page[0]), 0);
+        QCOMPARE(int(atlas.page[2 * 25]), 1);
+        QCOMPARE(int(atlas.page.back()), 2);
+        const TextureAtlas second = pageOf(atlas, 1);
+        for (Index f = 0; f < mesh.faces(); ++f)
+            QCOMPARE(TexelTriangle(second, f).area != 0,
+                     atlas.page[static_cast<std::size_t>(f)] == 1);
+    }
+
+    /// Each page shows its own triangles, though all of them hide one another.
+    void pagesTogetherShowTheField()
+    {
+        const TriangleMesh mesh = gridMesh(4);
+        TextureAtlas atlas = squareAtlas(mesh, squarePacking(mesh.faces(), 10, 30, 4));
+        QCOMPARE(atlas.pages, 2);
+        TexturedMesh textured{mesh, atlas.uv, {}, atlas.page};
+        for (int page = 0; page < atlas.pages; ++page)
+            textured.pages.push_back(
+                vergence::sugar::test::baked(mesh, pageOf(atlas, page),
+                                             {planeView(aboveCamera(300), linearField)})
+                    .pages.front());
+        double worst = 0;
+        for (std::uint64_t i = 0; i < 1000; ++i) {
+            const Probe probe(textured, i % 32, randomBarycentric(i));
+            worst = std::max(worst, largestError(probe.colour, linearField(probe.place)));
+        }
+        QVERIFY2(worst <= 1.0 / 255, qPrintable(QString("%1 of 255").arg(255 * worst)));
     }
 
     void lookupsReadOnlyTexelsOfTheirTriangle_data()
@@ -308,7 +350,8 @@ private Q_SLOTS:
         while (!baker.isDone())
             baker.step();
         QVERIFY(baker.seenShare() > 0.3 && baker.seenShare() < 1);
-        QVERIFY(baker.finish().texture.pixels == baked(mesh, views, settings, 8).texture.pixels);
+        QVERIFY(baker.finish().pages.at(0).pixels ==
+                baked(mesh, views, settings, 8).pages.at(0).pixels);
     }
 
     void threadsMakeTheSameTexture()
@@ -320,7 +363,7 @@ private Q_SLOTS:
             view.image.pixels[i] = static_cast<std::uint8_t>(i * i % 251);
         const auto pixels = [&](std::size_t threads) {
             const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
-            return baked(mesh, {view}).texture.pixels;
+            return baked(mesh, {view}).pages.at(0).pixels;
         };
         QVERIFY(pixels(1) == pixels(4));
     }
@@ -336,8 +379,45 @@ private Q_SLOTS:
                                                            return Colour{1, 1, 1};
                                                        })},
                                             {}, 6);
-        const Image& image = textured.texture;
+        const Image& image = textured.pages.at(0);
         QCOMPARE(int(image.row(9)[3 * 1]), 255); // below the first square, without a triangle
+    }
+
+    void emptyPixelsTakeTheSmallestSquareAroundThem()
+    {
+        Image image = makeImage(5, 4, 3);
+        std::vector<std::uint8_t> isKnown(20, 0);
+        const auto set = [&](std::size_t at, std::uint8_t value) {
+            std::fill_n(&image.pixels[3 * at], 3, value);
+            isKnown[at] = 1;
+        };
+        set(0, 10);
+        set(1, 30);  // both in the first square of two
+        set(14, 99); // alone in the last column
+        fillFromCoarser(image, isKnown);
+        const auto at = [&](int row, int column) { return int(image.row(row)[3 * column]); };
+        QCOMPARE(at(0, 0), 10);
+        QCOMPARE(at(0, 1), 30);
+        QCOMPARE(at(1, 0), 20); // of the square of two
+        QCOMPARE(at(3, 3), 20); // of the square of four
+        QCOMPARE(at(3, 4), 99);
+        QCOMPARE(at(0, 4), 99);
+        Image unknown = makeImage(3, 3, 3, 7);
+        fillFromCoarser(unknown, std::vector<std::uint8_t>(9, 0));
+        QVERIFY(unknown.pixels == makeImage(3, 3, 3, 7).pixels);
+    }
+
+    void densityIsThatOfTheNearestCamera()
+    {
+        const TriangleMesh mesh = gridMesh(8);
+        const Camera near = aboveCamera(200), far = aboveCamera(200, {0.5, 0.5, 3});
+        QVERIFY(std::abs(pictureDensity(mesh, {far}, 0.01) - 180 / 3.0) < 1e-3);
+        QVERIFY(std::abs(pictureDensity(mesh, {far, near}, 0.01) - 180 / 1.5) < 1e-3);
+        // One that sees less than half of the surface does not count.
+        const Camera close = aboveCamera(200, {0.2, 0.2, 0.2});
+        QVERIFY(std::abs(pictureDensity(mesh, {far, close}, 0.01) - 180 / 3.0) < 1e-3);
+        const Camera away = lookingAt({0, 0, 1}, {0, 0, 2}, {0, 1, 0}, 100, 100, 100);
+        QCOMPARE(pictureDensity(mesh, {away}, 0.01), 0.0);
     }
 
     void atlasesOfOtherMeshesAreRefused()
