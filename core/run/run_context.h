@@ -13,11 +13,12 @@
 #include "core/compute/backend.h"
 #include "core/compute/rng.h"
 #include "core/compute/stream.h"
-#include "core/config/config.h"
 #include "core/metrics/metric_sink.h"
 #include "core/view/frame_publisher.h"
 
 namespace vergence {
+
+class Config;
 
 /// All that a run may touch; lent for the length of a call, never stored.
 class RunContext {
