@@ -228,17 +228,15 @@ void demoMicroStep(benchmark::State& state)
 
 } // namespace
 
-BENCHMARK(tinyForward)->Unit(benchmark::kMillisecond)->UseRealTime();
-BENCHMARK(tinyForwardBackward)->Unit(benchmark::kMillisecond)->UseRealTime();
-BENCHMARK(tinyForwardBackwardWithoutSavings)->Unit(benchmark::kMillisecond)->UseRealTime();
-BENCHMARK(smallForward)->Unit(benchmark::kMillisecond)->UseRealTime();
-BENCHMARK(smallForwardBackward)->Unit(benchmark::kMillisecond)->UseRealTime();
-BENCHMARK(smallForwardBackwardWithoutSavings)->Unit(benchmark::kMillisecond)->UseRealTime();
-BENCHMARK(demoMicroStep)
-    ->Arg(1)
-    ->Arg(0)
-    ->ArgName("savings")
-    ->Unit(benchmark::kMillisecond)
-    ->UseRealTime();
+#define ROW(function)                                                                              \
+    BENCHMARK(function)->Unit(benchmark::kMillisecond)->UseRealTime()->MeasureProcessCPUTime()
+
+ROW(tinyForward);
+ROW(tinyForwardBackward);
+ROW(tinyForwardBackwardWithoutSavings);
+ROW(smallForward);
+ROW(smallForwardBackward);
+ROW(smallForwardBackwardWithoutSavings);
+ROW(demoMicroStep)->Arg(1)->Arg(0)->ArgName("savings");
 
 BENCHMARK_MAIN();

@@ -67,6 +67,14 @@ Value padEnd(Graph& graph, Value x)
     const Value wide = concat(graph, {x, zeros(graph.shape(x), 2)}, 2);
     return concat(graph, {wide, zeros(graph.shape(wide), 1)}, 1);
 }
+
+/// A part whose temporaries are not kept: images are large.
+template <class Part>
+Value alone(const ForwardPass& pass, Value x, const Part& part)
+{
+    return pass.graph.checkpoint(
+        {x}, [part](Graph&, const std::vector<Value>& inputs) { return part(inputs.front()); });
+}
 } // namespace
 
 VaeEncoder::VaeEncoder(const Declaration& where, const VaeConfig& config) : m_config(config)
@@ -133,9 +141,11 @@ Value VaeEncoder::normed(const ForwardPass& pass, const NormLayer& norm, Value x
 
 Value VaeEncoder::residual(const ForwardPass& pass, const Residual& block, Value x) const
 {
-    const Value first = convolve(pass, block.conv1, normed(pass, block.norm1, x, true));
-    const Value same = block.shortcut.weight >= 0 ? block.shortcut(pass, x) : x;
-    return convolve(pass, block.conv2, normed(pass, block.norm2, first, true), 1, same);
+    return alone(pass, x, [this, pass, block](Value in) {
+        const Value first = convolve(pass, block.conv1, normed(pass, block.norm1, in, true));
+        const Value same = block.shortcut.weight >= 0 ? block.shortcut(pass, in) : in;
+        return convolve(pass, block.conv2, normed(pass, block.norm2, first, true), 1, same);
+    });
 }
 
 /// One head over all places.
@@ -167,10 +177,13 @@ Value VaeEncoder::latents(const ForwardPass& pass, Value pixels) const
         for (const Residual& block : level.blocks)
             x = residual(pass, block, x);
         if (level.down.weight >= 0)
-            x = convolve(pass, level.down, padEnd(graph, x), 2);
+            x = alone(pass, x, [pass, down = level.down](Value in) {
+                return convolve(pass, down, padEnd(pass.graph, in), 2);
+            });
     }
     x = residual(pass, m_middle[0], x);
-    x = residual(pass, m_middle[1], attend(pass, x));
+    x = alone(pass, x, [this, pass](Value in) { return attend(pass, in); });
+    x = residual(pass, m_middle[1], x);
     x = m_quantise(pass, convolve(pass, m_last, normed(pass, m_lastNorm, x, true)));
     const Value mean = narrow(graph, x, 3, 0, m_config.latentChannels);
     return scale(graph, m_config.scaling, permute(graph, mean, {0, 3, 1, 2}));

@@ -38,8 +38,8 @@ public:
     VaeEncoder(const Declaration& where, const VaeConfig& config = {});
 
     /// pixels [B, 3, h, w] in [−1, 1], any real type; h, w multiples of reduction() → means ·
-    /// scaling, [B, 4, h/8, w/8] in the type that the parameters compute in. Throws ContractError
-    /// for other shapes.
+    /// scaling, [B, 4, h/8, w/8] in the type that the parameters compute in. Parts are segments of
+    /// the tape, so not within another one. Throws ContractError for other shapes.
     Value latents(const ForwardPass& pass, Value pixels) const;
 
     const VaeConfig& config() const { return m_config; }

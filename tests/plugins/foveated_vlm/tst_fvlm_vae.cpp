@@ -303,6 +303,7 @@ private Q_SLOTS:
     void halfPrecisionStaysNear();
     void singlePrecisionStaysNear_data();
     void singlePrecisionStaysNear();
+    void temporariesAreNotKept();
     void allNamesLoadEqually_data();
     void allNamesLoadEqually();
     void whatDoesNotFitIsRefused();
@@ -409,6 +410,19 @@ void TestFvlmVae::halfPrecisionStaysNear()
         b += static_cast<double>(got[i]) * got[i];
     }
     QVERIFY2(dot / std::sqrt(a * b) > 0.999, qPrintable(QString::number(dot / std::sqrt(a * b))));
+}
+
+/// Of the first level alone, at full size, twelve tensors are made.
+void TestFvlmVae::temporariesAreNotKept()
+{
+    Setup setup{narrowConfig(), DType::F32, DType::F32};
+    setup.fill();
+    Graph graph(*setup.stream, setup.device, {false, DType::F32});
+    const ForwardPass pass{graph, setup.parameters, nullptr, false, {}};
+    const Value image = graph.constant(Tensor::zeros(*setup.stream, setup.device, {1, 3, 96, 96}));
+    (void)setup.encoder.latents(pass, image);
+    const std::size_t one = 96 * 96 * 4 * sizeof(float);
+    QVERIFY2(graph.peakBytes() < 14 * one, qPrintable(QString::number(graph.peakBytes() / one)));
 }
 
 void TestFvlmVae::allNamesLoadEqually_data()
