@@ -85,6 +85,7 @@ public:
     /// Passes over the clips after `samples` samples of the run.
     double epochs(std::int64_t samples) const;
     const BatchSettings& settings() const { return m_settings; }
+    const std::vector<Index>& members() const { return m_members; }
 
 private:
     std::int64_t textsBefore(std::int64_t drawn) const;

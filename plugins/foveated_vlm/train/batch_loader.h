@@ -36,6 +36,8 @@ public:
                       std::span<const SampleTokens> samples);
     /// Announces the frames of a batch to the feed.
     void ahead(const MicroBatchPlan& plan);
+    /// Forgets what is recorded, of all shapes.
+    void forgetSteps();
     /// Gives all memory back, and forgets what was announced.
     void drop();
 

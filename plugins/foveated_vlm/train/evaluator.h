@@ -16,7 +16,8 @@ struct WayResult {
     double loss = 0;                ///< per counted token, or per latent number
     double answerNats = 0;          ///< Σ over an answer, mean over clips; text
     double exactMatch = 0;          ///< share of clips whose greedy answer is exact; text
-    double later = 0;               ///< loss over frames 2, 3, …; latents
+    double latents = 0;             ///< mean squared error
+    double later = 0;               ///< the same over frames 2, 3, …
     std::vector<double> clipLosses; ///< by clip, in order: Σ over its answer, mean over its frames
     std::vector<double> byFrame;    ///< latents
 };
@@ -40,14 +41,13 @@ struct EvaluationReport {
     std::optional<double> copyError; ///< mean squared error of the latent of the frame before
     AttentionMeasures coarseAttention, fineAttention;
     LikenessMeasures likeness;
-    double blindNats = 0;
+    double blindNats = 0; ///< per answer; 0: unknown
+    bool wasStopped = false;
 
-    /// Nats per answer below a model without sight, of the best kind of look that was taken in
-    /// order sequential, fine, coarse; 0 without text or where the floor is unknown.
+    /// Nats per answer below what is possible without sight; 0 where the floor is unknown.
     double natsBelowBlind(const std::optional<WayResult>& way) const;
     /// The loss that tells the best checkpoint: fine, else coarse, else sequential.
     double judged() const;
-    bool wasStopped = false;
 };
 
 /// Evaluates a model on fixed clips. Specification, sections 6.9 and 12.
@@ -71,8 +71,14 @@ public:
 
 private:
     struct Sums;
+    MicroBatchPlan planOf(std::span<const Index> clips) const;
     void runBatch(Stream& stream, std::span<const Index> clips, Sums& sums);
+    Evaluation look(Stream& stream, const LoadedBatch& loaded, Mode mode, bool readsAttention);
+    void measure(Stream& stream, const Sequences& sequences, const Evaluation& seen,
+                 Sums& sums) const;
     void runControls(Stream& stream, const LoadedBatch& loaded, Sums& sums);
+    void finish(const Sums& sums, EvaluationReport& report);
+    std::optional<double> copyError() const;
 
     Parts m_parts;
     std::vector<Index> m_members;

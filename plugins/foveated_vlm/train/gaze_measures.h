@@ -19,7 +19,7 @@ struct AttentionMeasures {
 class AttentionMeter {
 public:
     /// weights [M, blocks, heads, N] in host memory, the class token first where `hasClassToken`.
-    void add(std::span<const float> weights, Index tokens, bool hasClassToken);
+    void add(std::span<const double> weights, Index tokens, bool hasClassToken);
     AttentionMeasures measures() const;
 
 private:

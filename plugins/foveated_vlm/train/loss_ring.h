@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <span>
 #include <vector>
 
 #include "core/compute/graph/graph.h"
@@ -19,10 +21,12 @@ struct UpdateRecord {
     double laterLatents = 0, laterCoarseLatents = 0; ///< frames 2, 3, …
     double contrast = 0;
     std::vector<double> latentsByFrame, coarseLatentsByFrame;
-    double accuracy = 0, margin = 0;   ///< of preferences
-    std::array<double, 3> partNorms{}; ///< of gradients before clipping, by Part
+    double accuracy = 0, margin = 0;             ///< of preferences: share with m > 0, mean m
+    double chosenReward = 0, rejectedReward = 0; ///< β (log π − log ρ), means
+    std::array<double, 3> partNorms{};           ///< of gradients before clipping, by Part
     double gradientNorm = 0;
     bool isSkipped = false; ///< the gradients were not finite
+    bool isBest = false;    ///< see BestMetric::addTraining()
 };
 
 /// Losses and norms stay on the device, one row per update, until somebody reads them all at once;
@@ -31,17 +35,21 @@ class LossRing {
 public:
     static constexpr Index kRows = 256;
 
-    LossRing(Stream& stream, const ParameterSet& parameters, int longestClip);
+    /// `longestClip`: frames whose losses are told apart; `mostPairs`: preferences of an update.
+    LossRing(Stream& stream, const ParameterSet& parameters, int longestClip, Index mostPairs);
 
     /// Before the first micro-step of an update.
     void begin(Stream& stream);
     /// Adds the losses of a micro-step; may be recorded.
     void add(Graph& graph, const StepValues& values);
-    void add(Graph& graph, const PreferenceValues& values, const Tensor& inversePairs);
+    /// The same of preferences; log-probabilities wait for keep().
+    void add(Graph& graph, const PreferenceValues& values);
+    /// Keeps the log-probabilities [pairs, 2] of the latest add(), of pairs with this reference.
+    void keep(Stream& stream, std::span<const std::array<double, 2>> reference);
     /// The norms of all gradients; may be recorded.
     void measure(Stream& stream);
-    /// Closes the row of an update of `microSteps` micro-steps (in pieces).
-    void end(Stream& stream, Index update, Index microStep, Index microSteps);
+    /// Closes the row of an update that was run in `pieces` passes.
+    void end(Stream& stream, Index update, Index microStep, Index pieces);
 
     /// Rows that were closed and not yet taken; the ring is full at kRows.
     Index waiting() const { return static_cast<Index>(m_pending.size()); }
@@ -51,18 +59,31 @@ public:
     /// Sums of the update that is under way; for checkpoints.
     const Tensor& sums() const { return m_sums; }
 
+    /// What else of it is needed to go on: references of its pairs so far.
+    const std::vector<std::array<double, 2>>& references() const { return m_references; }
+    void restore(std::vector<std::array<double, 2>> references);
+
+    double preferenceBeta = 0.1; ///< of rewards
+
 private:
     struct Pending {
-        Index update = 0, microStep = 0, microSteps = 0;
+        Index update = 0, microStep = 0, pieces = 0;
+        std::vector<std::array<double, 2>> references;
     };
-    void put(Graph& graph, Value value, Index column, Index count = 1);
+    void put(Graph& graph, Value value, Index column);
+    void addRow(Graph& graph);
+    Index columns() const;
     UpdateRecord recordOf(const double* row, const Pending& pending) const;
+    void readPreferences(const double* logs, const Pending& pending, UpdateRecord& record) const;
 
     const ParameterSet& m_parameters;
-    Index m_frames; ///< columns of losses by frame
-    Tensor m_row;   ///< [columns] of the running micro-step, master type
-    Tensor m_sums;  ///< [columns] over the update
-    Tensor m_rows;  ///< [kRows, columns]
+    Index m_frames, m_pairs;
+    std::vector<bool> m_isUsed; ///< columns that have a meaning
+    Tensor m_row;               ///< [columns] of the running micro-step, master type
+    Tensor m_sums;              ///< [columns] over the update
+    Tensor m_logs;              ///< [2 · pairs] of the running micro-step
+    Tensor m_rows;              ///< [kRows, columns]
+    std::vector<std::array<double, 2>> m_references; ///< of the running update
     Index m_next = 0;
     std::vector<Pending> m_pending;
 };

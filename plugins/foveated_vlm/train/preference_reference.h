@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <span>
 #include <vector>
 
@@ -8,22 +9,23 @@
 namespace vergence::fvlm {
 
 /// Log-probabilities of chosen and rejected answers under the model that preference training
-/// starts from; made once, two numbers per clip.
+/// starts from; made once, two numbers per clip in host memory.
 class PreferenceReference {
 public:
-    /// Of `clips` clips; nothing is known yet. Lies in host memory; `device` is the CPU.
-    explicit PreferenceReference(Index clips);
+    explicit PreferenceReference(Index clips); ///< nothing is known yet
 
-    void set(Index clip, double chosen, double rejected);
+    void set(Index clip, std::array<double, 2> logs); ///< of the chosen, of the rejected answer
     bool knows(Index clip) const;
-    /// [pairs, 2] in `type` (F32, F64) for these clips. Throws ContractError for an unknown one.
-    void upload(Stream& stream, std::span<const Index> clips, const Tensor& reference) const;
+    /// Throws ContractError for a clip that is not known.
+    std::vector<std::array<double, 2>> of(std::span<const Index> clips) const;
 
     /// F64 [clips, 2], not a number where unknown; for checkpoints.
-    const Tensor& values() const { return m_values; }
+    const Tensor& tensor() const { return m_tensor; }
 
 private:
-    Tensor m_values;
+    std::span<double> values() const;
+
+    Tensor m_tensor;
 };
 
 } // namespace vergence::fvlm

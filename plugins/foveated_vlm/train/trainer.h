@@ -1,8 +1,8 @@
 #pragma once
 
-#include <deque>
+#include <functional>
 #include <memory>
-#include <optional>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -65,6 +65,11 @@ public:
     MicroStepReport microStep(Stream& stream);
     bool isDone() const { return m_counts.updates >= m_settings.updates; }
 
+    /// Preferences: log-probabilities of all pairs under the weights as they are, before the first
+    /// micro-step. `isStopped` is asked between batches; a later call goes on. True when done.
+    bool makeReference(Stream& stream, const std::function<bool()>& isStopped = {});
+    bool needsReference() const;
+
     /// Records of updates since the last call, in order; empty unless `logEvery` micro-steps passed
     /// or `now`. Waits for the device where there are some. Throws NumericsError after skipLimit
     /// updates in a row that were not finite, and for a loss that is not finite though its
@@ -73,7 +78,8 @@ public:
 
     const TrainCounts& counts() const { return m_counts; }
     const TrainSettings& settings() const { return m_settings; }
-    double epochs() const; ///< passes over the clips so far
+    double epochs() const;                  ///< passes over the clips so far
+    int pieces() const { return m_pieces; } ///< that micro-batches are run in
     double rate(Part part) const { return m_settings.rateAt(part, m_counts.updates); }
     void change(Stream& stream, const LiveSettings& live);
 
@@ -82,10 +88,19 @@ public:
     bool judge(double validationLoss) { return m_best.addValidation(validationLoss); }
     const BestMetric& best() const { return m_best; }
 
-    /// Weights for evaluation: the moving average where there is one. Puts them into the model
-    /// until the result is destroyed.
-    class AverageScope;
-    std::unique_ptr<AverageScope> useAverage(Stream& stream);
+    /// Puts the moving average into the model while it lives; does nothing where there is none.
+    class AverageScope {
+    public:
+        AverageScope(Trainer& trainer, Stream& stream);
+        ~AverageScope();
+        AverageScope(const AverageScope&) = delete;
+        AverageScope& operator=(const AverageScope&) = delete;
+
+    private:
+        Trainer& m_trainer;
+        Stream& m_stream;
+        Tensor m_values; ///< as they are trained
+    };
 
     /// Everything that makes a continued run equal, to the bit, to one that never stopped; also
     /// between the micro-steps of an update. Records must have been taken before.
@@ -96,36 +111,54 @@ public:
     void restore(Stream& stream, const nlohmann::json& state, const NamedTensors& saved);
 
 private:
-    struct Update; ///< the one under way
+    /// One update on its way.
+    struct Update {
+        BatchMaker::Position start;
+        UpdatePlan plan;
+        Index counted = 0, slots = 0; ///< denominators: tokens, frames
+        std::size_t next = 0;         ///< micro-batch
+        Index pieces = 0;             ///< run so far
+    };
+
+    std::vector<SampleTokens> samplesOf(const MicroBatchPlan& plan) const;
     Update planned();
-    void beginUpdate(Stream& stream);
-    void uploadDenominators(Stream& stream);
+    void announce(const Update& update);
+    void startUpdate(Stream& stream);
+    void clearSums(Stream& stream);
     void runMicroBatch(Stream& stream, std::size_t index);
     void runPiece(Stream& stream, const MicroBatchPlan& piece);
-    void learn(Stream& stream, LoadedBatch& loaded);
-    void learnPreferences(Graph& graph, const ForwardPass& pass, LoadedBatch& loaded);
-    void runAgainInMorePieces(Stream& stream);
+    void learn(LoadedBatch& loaded);
+    void learnPreferences(const ForwardPass& pass, LoadedBatch& loaded);
+    LossSettings lossSettings() const;
+    void uploadReference(Stream& stream, std::span<const std::array<double, 2>> reference);
+    std::vector<Index> clipsOf(const MicroBatchPlan& plan) const;
+    void referBatch(Stream& stream, std::span<const Index> clips);
+    bool splitFurther(Stream& stream);
     void endUpdate(Stream& stream);
+    void makeGraph(Stream& stream);
     void makeAdam(Stream& stream);
-    void watch(const std::vector<UpdateRecord>& records);
+    void readRing(Stream& stream);
+    void watch(UpdateRecord& record);
 
     Parts m_parts;
     TrainSettings m_settings;
     TrainCounts m_counts;
     BatchLoader m_loader;
     std::unique_ptr<Graph> m_graph;
-    std::uint64_t m_graphAllocations = 0; ///< when steps were recorded
+    std::uint64_t m_allocations = 0; ///< of the graph, when steps were recorded
     std::unique_ptr<Adam> m_adam;
     std::unique_ptr<MovingAverage> m_average;
     std::unique_ptr<StepGraph> m_updateStep;
     LossRing m_ring;
     BestMetric m_best;
-    std::unique_ptr<PreferenceReference> m_reference;
+    std::unique_ptr<PreferenceReference> m_reference;        ///< null: no preferences
     Tensor m_inverseCounted, m_inverseSlots, m_inversePairs; ///< [1] master type
+    Tensor m_logs; ///< [most pairs of a micro-batch, 2] master type: of the reference
     std::unique_ptr<Update> m_update, m_following;
     int m_pieces = 1;
     Index m_skippedInRow = 0;
-    Index m_lastTaken = 0; ///< micro-step of the last reading of the ring
+    Index m_lastReading = 0;             ///< micro-step
+    std::vector<UpdateRecord> m_records; ///< read and not yet taken
 };
 
 } // namespace vergence::fvlm

@@ -1,0 +1,324 @@
+#include "plugins/foveated_vlm/train/evaluator.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "core/base/log.h"
+#include "plugins/foveated_vlm/train/host_numbers.h"
+#include "plugins/foveated_vlm/train/query_controls.h"
+
+namespace vergence::fvlm {
+
+namespace {
+
+/// One way of looking, summed up over batches.
+struct WaySums {
+    double nll = 0, errors = 0, later = 0;
+    Index counted = 0, frames = 0, laterFrames = 0, exact = 0, answers = 0;
+    std::vector<double> clipLosses, byFrame;
+    std::vector<Index> framesByNumber;
+
+    void addText(const Sequences& sequences, std::span<const double> nlls,
+                 std::span<const int> counts, std::span<const int> guesses);
+    void addLatents(const Sequences& sequences, std::span<const double> slotErrors, bool isLoss);
+    WayResult result(bool hasText) const;
+};
+
+/// By sequence, whether every guess is the label.
+std::vector<bool> exactAnswers(const Sequences& sequences, std::span<const int> guesses,
+                               std::size_t count)
+{
+    std::vector<bool> exact(count, true);
+    for (std::size_t i = 0; i < guesses.size(); ++i) {
+        if (sequences.labels[i] >= 0 && guesses[i] != sequences.labels[i])
+            exact[static_cast<std::size_t>(sequences.sequenceOf[i])] = false;
+    }
+    return exact;
+}
+
+void WaySums::addText(const Sequences& sequences, std::span<const double> nlls,
+                      std::span<const int> counts, std::span<const int> guesses)
+{
+    const std::vector<bool> isExact = exactAnswers(sequences, guesses, nlls.size());
+    for (std::size_t i = 0; i < nlls.size(); ++i) {
+        nll += nlls[i];
+        counted += counts[i];
+        clipLosses.push_back(nlls[i]);
+        answers += counts[i] > 0 ? 1 : 0;
+        exact += counts[i] > 0 && isExact[i] && !guesses.empty() ? 1 : 0;
+    }
+}
+
+void WaySums::addLatents(const Sequences& sequences, std::span<const double> slotErrors,
+                         bool isLoss)
+{
+    for (const Sequences::Clip& clip : sequences.clips()) {
+        const auto own = slotErrors.subspan(static_cast<std::size_t>(clip.firstSlot),
+                                            static_cast<std::size_t>(clip.frames));
+        const double sum = std::accumulate(own.begin(), own.end(), 0.0);
+        if (isLoss)
+            clipLosses.push_back(clip.frames > 0 ? sum / clip.frames : 0);
+        errors += sum;
+        frames += clip.frames;
+        if (clip.frames > 0) {
+            later += sum - own.front();
+            laterFrames += clip.frames - 1;
+        }
+        byFrame.resize(std::max(byFrame.size(), own.size()));
+        framesByNumber.resize(byFrame.size());
+        for (std::size_t t = 0; t < own.size(); ++t) {
+            byFrame[t] += own[t];
+            ++framesByNumber[t];
+        }
+    }
+}
+
+double ratioOf(double sum, Index count)
+{
+    return count > 0 ? sum / static_cast<double>(count) : 0;
+}
+
+WayResult WaySums::result(bool hasText) const
+{
+    WayResult way;
+    way.latents = ratioOf(errors, frames);
+    way.later = ratioOf(later, laterFrames);
+    way.loss = hasText ? ratioOf(nll, counted) : way.latents;
+    way.answerNats = ratioOf(nll, answers);
+    way.exactMatch = ratioOf(static_cast<double>(exact), answers);
+    way.clipLosses = clipLosses;
+    for (std::size_t t = 0; t < byFrame.size(); ++t)
+        way.byFrame.push_back(ratioOf(byFrame[t], framesByNumber[t]));
+    return way;
+}
+
+} // namespace
+
+/// What a run of the evaluator has seen so far.
+struct Evaluator::Sums {
+    WaySums coarse, fine, sequential;
+    ControlSums controls;
+    AttentionMeter coarseAttention, fineAttention;
+    LikenessMeter likeness;
+    Index clips = 0;
+};
+
+double EvaluationReport::natsBelowBlind(const std::optional<WayResult>& way) const
+{
+    return way && blindNats > 0 ? blindNats - way->answerNats : 0;
+}
+
+double EvaluationReport::judged() const
+{
+    for (const auto* way : {&fine, &coarse, &sequential}) {
+        if (way->has_value())
+            return (*way)->loss;
+    }
+    return std::numeric_limits<double>::quiet_NaN();
+}
+
+Evaluator::Evaluator(const Parts& parts, std::vector<Index> members, EvaluationSettings settings)
+    : m_parts(parts),
+      m_members(std::move(members)),
+      m_settings(settings),
+      m_loader(parts.model, parts.feed, 4)
+{
+    expects(settings.batch > 0 && settings.refinements > 0 && settings.attentionClips >= 0,
+            "Evaluator: settings out of range");
+    expects(settings.coarse || settings.fine || settings.sequential,
+            "Evaluator: at least one way of looking");
+}
+
+Evaluator::~Evaluator() = default;
+
+MicroBatchPlan Evaluator::planOf(std::span<const Index> clips) const
+{
+    MicroBatchPlan plan;
+    for (const Index clip : clips) {
+        const ClipInfo info = m_parts.clips.info(clip);
+        PlannedSample sample{clip, -1, info.frames, info.isImage, {}};
+        if (m_parts.text)
+            sample.tokens = m_parts.text->sample(info.text);
+        plan.samples.push_back(std::move(sample));
+    }
+    return plan;
+}
+
+EvaluationReport Evaluator::run(Stream& stream, const std::function<bool()>& isStopped)
+{
+    m_loader.drop();
+    Sums sums;
+    EvaluationReport report;
+    auto batch = static_cast<std::size_t>(m_settings.batch);
+    for (std::size_t first = 0; first < m_members.size();) {
+        if (isStopped && isStopped()) {
+            report.wasStopped = true;
+            break;
+        }
+        const auto clips =
+            std::span(m_members).subspan(first, std::min(batch, m_members.size() - first));
+        Sums before = sums;
+        try {
+            runBatch(stream, clips, sums);
+            first += clips.size();
+        } catch (const DeviceError& error) {
+            if (error.exitCode() != ExitCode::OutOfMemory || batch == 1)
+                throw;
+            sums = std::move(before);
+            stream.synchronize();
+            m_loader.drop();
+            m_graph.reset();
+            batch = (batch + 1) / 2;
+            log("foveated_vlm")
+                .warn("Evaluation goes on with {} clips at a time: the memory was "
+                      "not enough for more.",
+                      batch);
+        }
+    }
+    m_graph.reset();
+    m_loader.drop();
+    finish(sums, report);
+    return report;
+}
+
+void Evaluator::finish(const Sums& sums, EvaluationReport& report)
+{
+    const bool hasText = m_parts.model.settings().hasText();
+    report.clips = sums.clips;
+    report.blindNats = hasText ? m_settings.blindNats : 0;
+    if (sums.clips == 0)
+        return;
+    if (m_settings.coarse)
+        report.coarse = sums.coarse.result(hasText);
+    if (m_settings.fine)
+        report.fine = sums.fine.result(hasText);
+    if (m_settings.sequential)
+        report.sequential = sums.sequential.result(hasText);
+    if (report.coarse && report.fine)
+        report.ratio =
+            bootstrapRatio(report.coarse->clipLosses, report.fine->clipLosses, m_settings.seed);
+    if (m_settings.controls && sums.controls.count > 0) {
+        report.randomQueries = sums.controls.random / static_cast<double>(sums.controls.count);
+        report.shuffledQueries = sums.controls.shuffled / static_cast<double>(sums.controls.count);
+    }
+    report.coarseAttention = sums.coarseAttention.measures();
+    report.fineAttention = sums.fineAttention.measures();
+    report.likeness = sums.likeness.measures();
+    if (m_parts.latents && !m_copyError)
+        m_copyError = copyError();
+    report.copyError = m_copyError;
+}
+
+/// Mean squared error of taking the latent of the frame before, over frames 2, 3, …
+std::optional<double> Evaluator::copyError() const
+{
+    const auto [channels, height, width] = m_parts.latents->shape();
+    const auto size = static_cast<std::size_t>(channels * height * width);
+    double sum = 0;
+    Index count = 0;
+    for (const Index clip : m_members) {
+        const ClipInfo info = m_parts.clips.info(clip);
+        std::vector<float> latents(static_cast<std::size_t>(info.frames) * size);
+        m_parts.latents->read(clip, latents);
+        for (std::size_t i = size; i < latents.size(); ++i) {
+            const double difference =
+                static_cast<double>(latents[i]) - static_cast<double>(latents[i - size]);
+            sum += difference * difference;
+        }
+        count += static_cast<Index>(latents.size() - std::min(latents.size(), size));
+    }
+    if (count == 0)
+        return std::nullopt;
+    return sum / static_cast<double>(count);
+}
+
+Evaluation Evaluator::look(Stream& stream, const LoadedBatch& loaded, Mode mode,
+                           bool readsAttention)
+{
+    const ParameterSet& parameters = m_parts.model.parameters();
+    if (!m_graph)
+        m_graph = std::make_unique<Graph>(stream, parameters.device(),
+                                          Graph::Options{false, parameters.computeType()});
+    m_graph->reset();
+    const ForwardPass pass{*m_graph, parameters, nullptr, false, {}};
+    return evaluate(pass, m_parts.model, loaded.batch, mode,
+                    {m_settings.refinements, readsAttention});
+}
+
+void Evaluator::runBatch(Stream& stream, std::span<const Index> clips, Sums& sums)
+{
+    const MicroBatchPlan plan = planOf(clips);
+    std::vector<SampleTokens> samples;
+    for (const PlannedSample& sample : plan.samples)
+        samples.push_back(sampleTokens(sample));
+    const LoadedBatch& loaded = m_loader.load(stream, plan, samples);
+    const Sequences& sequences = *loaded.sequences;
+    const bool hasText = m_parts.model.settings().hasText();
+    const bool readsAttention = sums.clips < m_settings.attentionClips;
+    const auto add = [&](WaySums& way, const Evaluation& seen) {
+        if (hasText)
+            way.addText(sequences, seen.nll, seen.counted, seen.guesses);
+        if (!seen.latentErrors.empty())
+            way.addLatents(sequences, seen.latentErrors, !hasText);
+    };
+    if (m_settings.fine) {
+        const Evaluation seen = look(stream, loaded, Mode::CoarseFine, readsAttention);
+        add(sums.fine, seen);
+        measure(stream, sequences, seen, sums);
+        if (m_settings.controls)
+            runControls(stream, loaded, sums);
+    }
+    if (m_settings.coarse) {
+        const Evaluation seen =
+            look(stream, loaded, Mode::CoarseOnly, readsAttention && !m_settings.fine);
+        add(sums.coarse, seen);
+        if (!m_settings.fine)
+            measure(stream, sequences, seen, sums);
+    }
+    if (m_settings.sequential)
+        add(sums.sequential, look(stream, loaded, Mode::Sequential, false));
+    sums.clips += static_cast<Index>(clips.size());
+}
+
+void Evaluator::measure(Stream& stream, const Sequences& sequences, const Evaluation& seen,
+                        Sums& sums) const
+{
+    const bool hasClassToken = !m_parts.model.settings().query.dropsClassToken;
+    const auto addAttention = [&](AttentionMeter& meter, const AttentionReadout& readout) {
+        if (readout.weights.isEmpty())
+            return;
+        const std::vector<double> weights = toDoubles(stream, readout.weights);
+        meter.add(weights, readout.weights.shape().back(), hasClassToken);
+    };
+    addAttention(sums.coarseAttention, seen.coarseAttention);
+    addAttention(sums.fineAttention, seen.fineAttention);
+    if (seen.queries.isEmpty())
+        return;
+    const Index width = seen.fineTokens.extent(1), queryWidth = seen.queries.extent(1);
+    const std::vector<double> coarse = toDoubles(stream, seen.coarseTokens);
+    const std::vector<double> fine = toDoubles(stream, seen.fineTokens);
+    const std::vector<double> queries = toDoubles(stream, seen.queries);
+    for (const Sequences::Clip& clip : sequences.clips()) {
+        const auto part = [&](const std::vector<double>& rows, Index columns) {
+            if (rows.empty())
+                return std::span<const double>();
+            return std::span(rows).subspan(static_cast<std::size_t>(clip.firstSlot * columns),
+                                           static_cast<std::size_t>(clip.frames * columns));
+        };
+        sums.likeness.add(part(coarse, width), part(fine, width), width, part(queries, queryWidth),
+                          queryWidth);
+    }
+}
+
+void Evaluator::runControls(Stream& stream, const LoadedBatch& loaded, Sums& sums)
+{
+    m_graph->reset();
+    const ForwardPass pass{*m_graph, m_parts.model.parameters(), nullptr, false, {}};
+    const auto batch = static_cast<std::uint64_t>(sums.clips);
+    addControls(stream, pass, m_parts.model, loaded.batch, {m_settings.seed, batch}, sums.controls);
+}
+
+} // namespace vergence::fvlm
