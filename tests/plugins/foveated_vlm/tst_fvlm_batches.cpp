@@ -64,7 +64,7 @@ std::string described(const UpdatePlan& update)
 class TestBatches : public QObject {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void everyEpochShowsEveryClipOnce()
     {
         const Bench bench(small());

@@ -36,7 +36,7 @@ bool isPermutation(std::vector<Index> samples)
 class TestOrder : public QObject {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void everyEpochIsAnotherPermutation_data()
     {
         QTest::addColumn<int>("count");

@@ -43,7 +43,7 @@ int sum(const std::vector<std::uint8_t>& mask)
 class TestTemplate : public QObject {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void conversationIsWrittenAsPublished()
     {
         const ChatTemplate chat(tokenizer(), settingsOf(TemplateKind::ChatMl, TextMask::All));

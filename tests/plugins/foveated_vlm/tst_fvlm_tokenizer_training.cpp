@@ -32,7 +32,7 @@ std::vector<std::string> pieces(const Tokenizer& tokenizer, std::string_view tex
 class TestTokenizerTraining : public QObject {
     Q_OBJECT
 
-private slots:
+private Q_SLOTS:
     void sameTextsGiveTheSameBytes()
     {
         QCOMPARE(trainedTokenizerJson(kTexts), trainedTokenizerJson(kTexts));
