@@ -34,7 +34,6 @@ SampleTokens sampleTokens(const PlannedSample& sample, const TextTokens* other)
 
 struct BatchLoader::Entry {
     SequenceShape shape;
-    int longestClip = 0;
     Tensor latents; ///< F32 [F, 4, h, w] as the feed gives them
     LoadedBatch loaded;
 };
@@ -49,11 +48,10 @@ BatchLoader::BatchLoader(const FoveatedModel& model, FrameFeed* feed, int mostSh
 
 BatchLoader::~BatchLoader() = default;
 
-BatchLoader::Entry& BatchLoader::entryOf(const SequenceShape& shape, int longestClip,
-                                         Stream& stream)
+BatchLoader::Entry& BatchLoader::entryOf(const SequenceShape& shape, Stream& stream)
 {
     for (auto entry = m_entries.begin(); entry != m_entries.end(); ++entry) {
-        if (entry->shape != shape || entry->longestClip != longestClip)
+        if (entry->shape != shape)
             continue;
         m_entries.splice(m_entries.begin(), m_entries, entry);
         return m_entries.front();
@@ -66,8 +64,7 @@ BatchLoader::Entry& BatchLoader::entryOf(const SequenceShape& shape, int longest
     const ModelSettings& settings = m_model.settings();
     Entry entry;
     entry.shape = shape;
-    entry.longestClip = longestClip;
-    entry.loaded.tables = std::make_unique<SequenceTables>(device, shape, longestClip, real);
+    entry.loaded.tables = std::make_unique<SequenceTables>(device, shape, real);
     if (shape.frames > 0) { // what is padding stays 0
         const Index patch = settings.vit.patch;
         entry.loaded.batch.patches = Tensor::zeros(
@@ -91,9 +88,9 @@ LoadedBatch& BatchLoader::load(Stream& stream, const MicroBatchPlan& plan,
                                std::span<const SampleTokens> samples)
 {
     const ModelSettings& settings = m_model.settings();
-    auto sequences =
-        std::make_unique<Sequences>(samples, settings, roundedUp(shapeOf(samples, settings)));
-    Entry& entry = entryOf(sequences->shape(), sequences->longestClip(), stream);
+    auto sequences = std::make_unique<Sequences>(samples, settings,
+                                                 roundedUp(shapeOf(samples, settings), settings));
+    Entry& entry = entryOf(sequences->shape(), stream);
     LoadedBatch& loaded = entry.loaded;
     loaded.tables->fill(stream, *sequences);
     loaded.sequences = std::move(sequences);

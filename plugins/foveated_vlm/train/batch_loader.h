@@ -43,7 +43,7 @@ public:
 
 private:
     struct Entry;
-    Entry& entryOf(const SequenceShape& shape, int longestClip, Stream& stream);
+    Entry& entryOf(const SequenceShape& shape, Stream& stream);
 
     const FoveatedModel& m_model;
     FrameFeed* m_feed;

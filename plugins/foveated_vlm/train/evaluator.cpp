@@ -14,46 +14,38 @@ namespace vergence::fvlm {
 
 namespace {
 
+double ratioOf(double sum, Index count)
+{
+    return count > 0 ? sum / static_cast<double>(count) : 0;
+}
+
+} // namespace
+
 /// One way of looking, summed up over batches.
-struct WaySums {
+struct Evaluator::WaySums {
     double nll = 0, errors = 0, later = 0;
-    Index counted = 0, frames = 0, laterFrames = 0, exact = 0, answers = 0;
+    Index counted = 0, frames = 0, laterFrames = 0, answers = 0;
+    Index exact = 0, generated = 0;
     std::vector<double> clipLosses, byFrame;
     std::vector<Index> framesByNumber;
 
-    void addText(const Sequences& sequences, std::span<const double> nlls,
-                 std::span<const int> counts, std::span<const int> guesses);
+    void addText(std::span<const double> nlls, std::span<const int> counts);
     void addLatents(const Sequences& sequences, std::span<const double> slotErrors, bool isLoss);
     WayResult result(bool hasText) const;
 };
 
-/// By sequence, whether every guess is the label.
-std::vector<bool> exactAnswers(const Sequences& sequences, std::span<const int> guesses,
-                               std::size_t count)
+void Evaluator::WaySums::addText(std::span<const double> nlls, std::span<const int> counts)
 {
-    std::vector<bool> exact(count, true);
-    for (std::size_t i = 0; i < guesses.size(); ++i) {
-        if (sequences.labels[i] >= 0 && guesses[i] != sequences.labels[i])
-            exact[static_cast<std::size_t>(sequences.sequenceOf[i])] = false;
-    }
-    return exact;
-}
-
-void WaySums::addText(const Sequences& sequences, std::span<const double> nlls,
-                      std::span<const int> counts, std::span<const int> guesses)
-{
-    const std::vector<bool> isExact = exactAnswers(sequences, guesses, nlls.size());
     for (std::size_t i = 0; i < nlls.size(); ++i) {
         nll += nlls[i];
         counted += counts[i];
         clipLosses.push_back(nlls[i]);
         answers += counts[i] > 0 ? 1 : 0;
-        exact += counts[i] > 0 && isExact[i] && !guesses.empty() ? 1 : 0;
     }
 }
 
-void WaySums::addLatents(const Sequences& sequences, std::span<const double> slotErrors,
-                         bool isLoss)
+void Evaluator::WaySums::addLatents(const Sequences& sequences, std::span<const double> slotErrors,
+                                    bool isLoss)
 {
     for (const Sequences::Clip& clip : sequences.clips()) {
         const auto own = slotErrors.subspan(static_cast<std::size_t>(clip.firstSlot),
@@ -76,31 +68,25 @@ void WaySums::addLatents(const Sequences& sequences, std::span<const double> slo
     }
 }
 
-double ratioOf(double sum, Index count)
-{
-    return count > 0 ? sum / static_cast<double>(count) : 0;
-}
-
-WayResult WaySums::result(bool hasText) const
+WayResult Evaluator::WaySums::result(bool hasText) const
 {
     WayResult way;
     way.latents = ratioOf(errors, frames);
     way.later = ratioOf(later, laterFrames);
     way.loss = hasText ? ratioOf(nll, counted) : way.latents;
     way.answerNats = ratioOf(nll, answers);
-    way.exactMatch = ratioOf(static_cast<double>(exact), answers);
+    way.exactMatch = ratioOf(static_cast<double>(exact), generated);
     way.clipLosses = clipLosses;
     for (std::size_t t = 0; t < byFrame.size(); ++t)
         way.byFrame.push_back(ratioOf(byFrame[t], framesByNumber[t]));
     return way;
 }
 
-} // namespace
-
 /// What a run of the evaluator has seen so far.
 struct Evaluator::Sums {
     WaySums coarse, fine, sequential;
-    ControlSums controls;
+    double random = 0, shuffled = 0; ///< losses of controls, summed over what counts
+    Index controlled = 0;
     AttentionMeter coarseAttention, fineAttention;
     LikenessMeter likeness;
     Index clips = 0;
@@ -200,9 +186,9 @@ void Evaluator::finish(const Sums& sums, EvaluationReport& report)
     if (report.coarse && report.fine)
         report.ratio =
             bootstrapRatio(report.coarse->clipLosses, report.fine->clipLosses, m_settings.seed);
-    if (m_settings.controls && sums.controls.count > 0) {
-        report.randomQueries = sums.controls.random / static_cast<double>(sums.controls.count);
-        report.shuffledQueries = sums.controls.shuffled / static_cast<double>(sums.controls.count);
+    if (sums.controlled > 0) {
+        report.randomQueries = ratioOf(sums.random, sums.controlled);
+        report.shuffledQueries = ratioOf(sums.shuffled, sums.controlled);
     }
     report.coarseAttention = sums.coarseAttention.measures();
     report.fineAttention = sums.fineAttention.measures();
@@ -236,16 +222,20 @@ std::optional<double> Evaluator::copyError() const
 }
 
 Evaluation Evaluator::look(Stream& stream, const LoadedBatch& loaded, Mode mode,
-                           bool readsAttention)
+                           const EvaluationWish& wish)
+{
+    const ForwardPass pass = newPass(stream);
+    return evaluate(pass, m_parts.model, loaded.batch, mode, wish);
+}
+
+ForwardPass Evaluator::newPass(Stream& stream)
 {
     const ParameterSet& parameters = m_parts.model.parameters();
     if (!m_graph)
         m_graph = std::make_unique<Graph>(stream, parameters.device(),
                                           Graph::Options{false, parameters.computeType()});
     m_graph->reset();
-    const ForwardPass pass{*m_graph, parameters, nullptr, false, {}};
-    return evaluate(pass, m_parts.model, loaded.batch, mode,
-                    {m_settings.refinements, readsAttention});
+    return {*m_graph, parameters, nullptr, false, {}};
 }
 
 void Evaluator::runBatch(Stream& stream, std::span<const Index> clips, Sums& sums)
@@ -255,32 +245,76 @@ void Evaluator::runBatch(Stream& stream, std::span<const Index> clips, Sums& sum
     for (const PlannedSample& sample : plan.samples)
         samples.push_back(sampleTokens(sample));
     const LoadedBatch& loaded = m_loader.load(stream, plan, samples);
-    const Sequences& sequences = *loaded.sequences;
-    const bool hasText = m_parts.model.settings().hasText();
-    const bool readsAttention = sums.clips < m_settings.attentionClips;
-    const auto add = [&](WaySums& way, const Evaluation& seen) {
-        if (hasText)
-            way.addText(sequences, seen.nll, seen.counted, seen.guesses);
-        if (!seen.latentErrors.empty())
-            way.addLatents(sequences, seen.latentErrors, !hasText);
-    };
+    EvaluationWish wish;
+    wish.refinements = m_settings.refinements;
+    wish.readsAttention = sums.clips < m_settings.attentionClips;
+    wish.comparesCoarse = m_settings.coarse;
     if (m_settings.fine) {
-        const Evaluation seen = look(stream, loaded, Mode::CoarseFine, readsAttention);
-        add(sums.fine, seen);
-        measure(stream, sequences, seen, sums);
+        const Evaluation seen = look(stream, loaded, Mode::CoarseFine, wish);
+        add(sums.fine, loaded, seen.nll, seen.counted, seen.latentErrors);
+        if (m_settings.coarse)
+            add(sums.coarse, loaded, seen.coarseNll, seen.counted, seen.coarseLatents);
+        measure(stream, *loaded.sequences, seen, sums);
         if (m_settings.controls)
-            runControls(stream, loaded, sums);
+            runControls(stream, loaded, seen.queries, sums);
+    } else if (m_settings.coarse) {
+        wish.comparesCoarse = false;
+        const Evaluation seen = look(stream, loaded, Mode::CoarseOnly, wish);
+        add(sums.coarse, loaded, seen.nll, seen.counted, seen.latentErrors);
+        measure(stream, *loaded.sequences, seen, sums);
     }
-    if (m_settings.coarse) {
-        const Evaluation seen =
-            look(stream, loaded, Mode::CoarseOnly, readsAttention && !m_settings.fine);
-        add(sums.coarse, seen);
-        if (!m_settings.fine)
-            measure(stream, sequences, seen, sums);
+    if (m_settings.sequential) {
+        const Evaluation seen = look(stream, loaded, Mode::Sequential, {});
+        add(sums.sequential, loaded, seen.nll, seen.counted, seen.latentErrors);
     }
-    if (m_settings.sequential)
-        add(sums.sequential, look(stream, loaded, Mode::Sequential, false));
+    if (sums.clips < m_settings.exactClips && m_parts.model.settings().hasText())
+        answerQuestions(stream, plan, sums);
     sums.clips += static_cast<Index>(clips.size());
+}
+
+void Evaluator::add(WaySums& way, const LoadedBatch& loaded, std::span<const double> nlls,
+                    std::span<const int> counts, std::span<const double> latents) const
+{
+    const bool hasText = m_parts.model.settings().hasText();
+    if (hasText)
+        way.addText(nlls, counts);
+    if (!latents.empty())
+        way.addLatents(*loaded.sequences, latents, !hasText);
+}
+
+/// Greedy answers against the ones that are right.
+void Evaluator::answerQuestions(Stream& stream, const MicroBatchPlan& plan, Sums& sums)
+{
+    std::vector<SampleTokens> questions;
+    std::vector<std::vector<int>> answers;
+    GenerationSettings settings;
+    settings.refinements = m_settings.refinements;
+    settings.stopToken = m_parts.text->endOfTurn();
+    settings.newTokens = 0;
+    for (const PlannedSample& sample : plan.samples) {
+        PlannedSample question = sample;
+        question.tokens.after.clear();
+        question.tokens.afterMask.clear();
+        questions.push_back(sampleTokens(question));
+        const auto end =
+            std::find(sample.tokens.after.begin(), sample.tokens.after.end(), settings.stopToken);
+        answers.emplace_back(sample.tokens.after.begin(), end);
+        const int length = static_cast<int>(answers.back().size()) + 1;
+        settings.newTokens = std::max(settings.newTokens, length);
+    }
+    const LoadedBatch& loaded = m_loader.load(stream, plan, questions);
+    const auto count = [&](bool isWanted, Mode mode, WaySums& way) {
+        if (!isWanted)
+            return;
+        settings.mode = mode;
+        const auto said = generate(newPass(stream), m_parts.model, loaded.batch, settings);
+        for (std::size_t i = 0; i < said.size(); ++i)
+            way.exact += said[i] == answers[i] ? 1 : 0;
+        way.generated += static_cast<Index>(said.size());
+    };
+    count(m_settings.coarse, Mode::CoarseOnly, sums.coarse);
+    count(m_settings.fine, Mode::CoarseFine, sums.fine);
+    count(m_settings.sequential, Mode::Sequential, sums.sequential);
 }
 
 void Evaluator::measure(Stream& stream, const Sequences& sequences, const Evaluation& seen,
@@ -313,12 +347,24 @@ void Evaluator::measure(Stream& stream, const Sequences& sequences, const Evalua
     }
 }
 
-void Evaluator::runControls(Stream& stream, const LoadedBatch& loaded, Sums& sums)
+void Evaluator::runControls(Stream& stream, const LoadedBatch& loaded, const Tensor& queries,
+                            Sums& sums)
 {
-    m_graph->reset();
-    const ForwardPass pass{*m_graph, m_parts.model.parameters(), nullptr, false, {}};
+    if (queries.isEmpty())
+        return;
+    const Index rows = loaded.tables->shape().slots;
     const auto batch = static_cast<std::uint64_t>(sums.clips);
-    addControls(stream, pass, m_parts.model, loaded.batch, {m_settings.seed, batch}, sums.controls);
+    const auto lossWith = [&](const Tensor& asked) {
+        EvaluationWish wish;
+        wish.queries = asked;
+        const Evaluation seen = look(stream, loaded, Mode::CoarseFine, wish);
+        const auto& losses = m_parts.model.settings().hasText() ? seen.nll : seen.latentErrors;
+        return std::accumulate(losses.begin(), losses.end(), 0.0);
+    };
+    sums.random += lossWith(randomQueries(stream, queries, rows, m_settings.seed, batch));
+    sums.shuffled += lossWith(shuffledQueries(stream, queries, rows, m_settings.seed, batch));
+    const SequenceShape& real = loaded.sequences->real();
+    sums.controlled += m_parts.model.settings().hasText() ? real.counted : real.slots;
 }
 
 } // namespace vergence::fvlm

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plugins/foveated_vlm/model/evaluation.h"
+#include "plugins/foveated_vlm/model/generation.h"
 #include "plugins/foveated_vlm/train/batch_loader.h"
 #include "plugins/foveated_vlm/train/bootstrap.h"
 #include "plugins/foveated_vlm/train/gaze_measures.h"
@@ -27,6 +28,7 @@ struct EvaluationSettings {
     bool coarse = true, fine = true, sequential = true;
     int refinements = 1;
     int attentionClips = 32; ///< whose attention is measured
+    int exactClips = 64;     ///< whose answers are generated
     bool controls = false;   ///< random and shuffled queries
     double blindNats = 0;    ///< that a model without sight reaches per answer; 0: unknown
     std::uint64_t seed = 42; ///< of controls and resampling
@@ -70,13 +72,19 @@ public:
     const std::vector<Index>& members() const { return m_members; }
 
 private:
+    struct WaySums;
     struct Sums;
     MicroBatchPlan planOf(std::span<const Index> clips) const;
     void runBatch(Stream& stream, std::span<const Index> clips, Sums& sums);
-    Evaluation look(Stream& stream, const LoadedBatch& loaded, Mode mode, bool readsAttention);
+    ForwardPass newPass(Stream& stream);
+    Evaluation look(Stream& stream, const LoadedBatch& loaded, Mode mode,
+                    const EvaluationWish& wish);
+    void add(WaySums& way, const LoadedBatch& loaded, std::span<const double> nlls,
+             std::span<const int> counts, std::span<const double> latents) const;
+    void answerQuestions(Stream& stream, const MicroBatchPlan& plan, Sums& sums);
     void measure(Stream& stream, const Sequences& sequences, const Evaluation& seen,
                  Sums& sums) const;
-    void runControls(Stream& stream, const LoadedBatch& loaded, Sums& sums);
+    void runControls(Stream& stream, const LoadedBatch& loaded, const Tensor& queries, Sums& sums);
     void finish(const Sums& sums, EvaluationReport& report);
     std::optional<double> copyError() const;
 

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/compute/ops/pointwise.h"
 #include "core/compute/ops/random.h"
 #include "plugins/foveated_vlm/text/sample_order.h"
 #include "plugins/foveated_vlm/train/host_numbers.h"
@@ -15,76 +14,40 @@ namespace {
 constexpr std::uint64_t kRandomStream = std::uint64_t{5} << 56;
 constexpr std::uint64_t kShuffleStream = std::uint64_t{6} << 56;
 
-double deviation(const std::vector<double>& numbers)
+Tensor zeroRows(Stream& stream, const Tensor& queries, Index rows)
 {
+    expects(queries.rank() == 2 && queries.extent(0) > 0 && rows >= queries.extent(0),
+            "controls of queries: [slots, Q] and room for all of them");
+    return Tensor::zeros(stream, queries.device(), {rows, queries.extent(1)}, queries.dtype());
+}
+
+} // namespace
+
+Tensor randomQueries(Stream& stream, const Tensor& queries, Index rows, std::uint64_t seed,
+                     std::uint64_t batch)
+{
+    const Tensor result = zeroRows(stream, queries, rows);
+    const std::vector<double> numbers = toDoubles(stream, queries);
     const auto count = static_cast<double>(numbers.size());
     const double mean = std::accumulate(numbers.begin(), numbers.end(), 0.0) / count;
     double squares = 0;
     for (const double number : numbers)
         squares += (number - mean) * (number - mean);
-    return std::sqrt(squares / count);
+    fillNormal(stream, result.narrow(0, 0, queries.extent(0)), mean, std::sqrt(squares / count),
+               seed, kRandomStream + batch);
+    return result;
 }
 
-/// Row i of the result is row permutation(i) of `rows`, padding stays.
-Tensor shuffledRows(Stream& stream, const Tensor& rows, Index real, const ControlKey& key)
+Tensor shuffledQueries(Stream& stream, const Tensor& queries, Index rows, std::uint64_t seed,
+                       std::uint64_t batch)
 {
-    Tensor result = rows.clone(stream);
-    const KeyedPermutation permutation(real, key.seed, kShuffleStream + key.batch);
-    for (Index i = 0; i < real; ++i) {
+    const Tensor result = zeroRows(stream, queries, rows);
+    const KeyedPermutation permutation(queries.extent(0), seed, kShuffleStream + batch);
+    for (Index i = 0; i < queries.extent(0); ++i) {
         const Tensor target = result.slice(i);
-        stream.copy(target.data(), rows.slice(permutation(i)).data(), target.bytes());
+        stream.copy(target.data(), queries.slice(permutation(i)).data(), target.bytes());
     }
     return result;
-}
-
-Tensor randomRows(Stream& stream, const Tensor& rows, Index real, const ControlKey& key)
-{
-    const std::vector<double> numbers = toDoubles(stream, rows.narrow(0, 0, real));
-    Tensor result = Tensor::empty(rows.device(), rows.shape(), rows.dtype());
-    fillNormal(stream, result, 0, deviation(numbers), key.seed, kRandomStream + key.batch);
-    return result;
-}
-
-/// Σ over counted tokens, or over frames, of the loss of a look with these queries.
-double lossWith(Stream& stream, const GazeForward& forward, const MicroBatch& batch,
-                const Tensor& queries)
-{
-    const ForwardPass& pass = forward.pass();
-    const LanguageStates states =
-        forward.wholeStates(forward.look(pass.graph.constant(queries)), false);
-    if (forward.model().settings().hasText()) {
-        const Value loss = forward.model().language().loss(pass, forward.predictingStates(states),
-                                                           batch.tables->labels);
-        return toDoubles(stream, pass.graph.dense(loss)).front() *
-               static_cast<double>(batch.sequences->real().counted);
-    }
-    const std::vector<double> predicted =
-        toDoubles(stream, pass.graph.dense(forward.predictLatents(states)));
-    const std::vector<double> targets =
-        toDoubles(stream, pass.graph.dense(forward.latentTargets()));
-    const auto size = predicted.size() / static_cast<std::size_t>(batch.sequences->shape().slots);
-    const auto real = size * static_cast<std::size_t>(batch.sequences->real().slots);
-    double sum = 0;
-    for (std::size_t i = 0; i < real; ++i)
-        sum += (predicted[i] - targets[i]) * (predicted[i] - targets[i]);
-    return sum / static_cast<double>(size);
-}
-
-} // namespace
-
-void addControls(Stream& stream, const ForwardPass& pass, const FoveatedModel& model,
-                 const MicroBatch& batch, ControlKey key, ControlSums& sums)
-{
-    expects(batch.sequences != nullptr, "addControls: sequences are missing");
-    const SequenceShape& real = batch.sequences->real();
-    if (real.slots == 0)
-        return;
-    const GazeForward forward(pass, model, batch);
-    const Value queries = forward.nextQueries(forward.shortStates(forward.coarse(), true));
-    const Tensor rows = pass.graph.dense(queries);
-    sums.random += lossWith(stream, forward, batch, randomRows(stream, rows, real.slots, key));
-    sums.shuffled += lossWith(stream, forward, batch, shuffledRows(stream, rows, real.slots, key));
-    sums.count += model.settings().hasText() ? real.counted : real.slots;
 }
 
 } // namespace vergence::fvlm

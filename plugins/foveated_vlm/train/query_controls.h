@@ -2,26 +2,19 @@
 
 #include <cstdint>
 
-#include "plugins/foveated_vlm/model/forward.h"
+#include "core/compute/tensor.h"
 
 namespace vergence::fvlm {
 
-/// Losses of the second look with queries that know nothing of the frame, summed over what they
-/// count: answers' tokens, or frames for latents.
-struct ControlSums {
-    double random = 0;   ///< queries of normal numbers, deviation as that of the model's queries
-    double shuffled = 0; ///< the model's queries, dealt to other frames and clips of the batch
-    Index count = 0;
-};
+// Queries that know nothing of the frame they are put to, in place of the model's own: what is lost
+// with them is what looking is worth. `queries` [slots, Q], of any floating type; results are
+// [rows, Q], rows at least slots, the rest 0. A function of seed and batch.
 
-/// What the draws of a batch depend on.
-struct ControlKey {
-    std::uint64_t seed = 42, batch = 0;
-};
-
-/// Adds the losses of one batch; `batch.sequences` must be there. The tape of `pass` records no
-/// gradients. Waits for the device.
-void addControls(Stream& stream, const ForwardPass& pass, const FoveatedModel& model,
-                 const MicroBatch& batch, ControlKey key, ControlSums& sums);
+/// Normal numbers, deviation and mean as those of `queries`.
+Tensor randomQueries(Stream& stream, const Tensor& queries, Index rows, std::uint64_t seed,
+                     std::uint64_t batch);
+/// The model's own, dealt to other frames and clips.
+Tensor shuffledQueries(Stream& stream, const Tensor& queries, Index rows, std::uint64_t seed,
+                       std::uint64_t batch);
 
 } // namespace vergence::fvlm
