@@ -1,0 +1,102 @@
+#include <cmath>
+
+#include <QTest>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "plugins/foveated_vlm/train/best_metric.h"
+#include "plugins/foveated_vlm/train/train_settings.h"
+#include "tests/support/thrown.h"
+
+using namespace vergence;
+using namespace vergence::fvlm;
+
+class TestSchedule : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    /// Specification, section 16.1: warm-up 10 of 110 updates, floor 0.1.
+    void cosineHasItsPublishedValues()
+    {
+        TrainSettings settings;
+        settings.updates = 110;
+        settings.warmup = 10;
+        settings.live.rates = {1, 2, 4};
+        const std::vector<std::pair<Index, double>> expected{{0, 0},    {5, 0.5},   {10, 1},
+                                                             {60, .55}, {110, 0.1}, {500, 0.1}};
+        for (const auto& [update, factor] : expected) {
+            QVERIFY(std::abs(settings.rateAt(Part::Vit, update) - factor) < 1e-12);
+            const auto rates = settings.ratesAt(update);
+            for (std::size_t group = 0; group < rates.size(); ++group)
+                QVERIFY(std::abs(rates[group] - factor * std::exp2(group / 2)) < 1e-12);
+        }
+    }
+
+    void convergingPartsMeet()
+    {
+        TrainSettings settings;
+        settings.schedule = ScheduleKind::Converging;
+        settings.updates = 1000;
+        settings.warmup = 0;
+        settings.live.rates = {1e-5, 1e-3, 1e-5};
+        settings.live.targetRate = 3e-5;
+        QVERIFY(std::abs(settings.rateAt(Part::Connector, 500) - 5.15e-4) < 1e-15);
+        QVERIFY(std::abs(settings.rateAt(Part::Llm, 500) - 2.0e-5) < 1e-15);
+        for (const Part part : {Part::Vit, Part::Connector, Part::Llm})
+            QVERIFY(std::abs(settings.rateAt(part, 1000) - 3e-5) < 1e-15);
+    }
+
+    void warmUpIsAShareOrACount()
+    {
+        TrainSettings settings;
+        settings.updates = 400;
+        settings.warmup = 0.05;
+        QCOMPARE(settings.warmupUpdates(), Index{20});
+        settings.warmup = 250;
+        QCOMPARE(settings.warmupUpdates(), Index{250});
+        settings.schedule = ScheduleKind::Constant;
+        QCOMPARE(settings.rateAt(Part::Connector, 125), 0.5e-3);
+        QCOMPARE(settings.rateAt(Part::Connector, 399), 1e-3);
+        settings.schedule = ScheduleKind::Cosine;
+        settings.updates = 100; // ends before its warm-up
+        QCOMPARE(settings.rateAt(Part::Connector, 50), 0.2e-3);
+    }
+
+    void bestIsNeverASingleUpdate()
+    {
+        BestMetric best(3);
+        QVERIFY(!best.addTraining(1));
+        QVERIFY(!best.addTraining(9));
+        QVERIFY(best.addTraining(2));  // mean 4
+        QVERIFY(!best.addTraining(1)); // mean 4
+        QVERIFY(best.addTraining(6));  // mean 3
+        QCOMPARE(best.best(), 3.0);
+        QVERIFY(!best.isValidation());
+    }
+
+    void validationReplacesTraining()
+    {
+        BestMetric best(1);
+        QVERIFY(best.addTraining(0.1));
+        QVERIFY(best.addValidation(2));
+        QVERIFY(!best.addValidation(2.5));
+        QVERIFY(!best.addTraining(0.01));
+        QVERIFY(best.addValidation(1.5));
+        QVERIFY(!best.addValidation(std::nan("")));
+        QCOMPARE(best.best(), 1.5);
+    }
+
+    void bestIsSavedAndRestored()
+    {
+        BestMetric best(3), other(3);
+        best.addTraining(1);
+        best.addTraining(2);
+        other.restore(nlohmann::json::parse(best.state().dump()));
+        QVERIFY(other.addTraining(3));
+        QCOMPARE(other.best(), 2.0);
+        VERGENCE_THROWS(InputError, "damaged", other.restore({{"best", "low"}}));
+    }
+};
+
+QTEST_APPLESS_MAIN(TestSchedule)
+#include "tst_fvlm_schedule.moc"

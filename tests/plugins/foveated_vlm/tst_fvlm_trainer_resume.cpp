@@ -1,0 +1,125 @@
+#include <QTest>
+#include <nlohmann/json.hpp>
+
+#include "tests/plugins/foveated_vlm/train_bench.h"
+#include "tests/support/thrown.h"
+
+using namespace vergence;
+using namespace vergence::fvlm;
+using namespace vergence::fvlm::test;
+
+namespace {
+
+using Options = TrainBench::Options;
+
+struct Saved {
+    std::string state;
+    NamedTensors tensors;
+};
+
+Saved saved(TrainBench& bench)
+{
+    Saved result{bench.trainer->state().dump(), {}};
+    for (const auto& [name, tensor] : bench.trainer->tensors())
+        result.tensors.emplace_back(name, tensor.clone(*bench.stream));
+    return result;
+}
+
+void restore(TrainBench& bench, const Saved& from)
+{
+    bench.trainer->restore(*bench.stream, nlohmann::json::parse(from.state), from.tensors);
+}
+
+Options preferring()
+{
+    Options options;
+    options.training.objective = Objective::Preferences;
+    return options;
+}
+
+} // namespace
+
+class TestTrainerResume : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    /// Specification, section 16.7.6: save after some micro-steps and go on, or reload and go on.
+    void continuedRunsAreEqualToTheBit_data()
+    {
+        QTest::addColumn<int>("microSteps");
+        QTest::addColumn<bool>("prefers");
+        QTest::newRow("at the start") << 0 << false;
+        QTest::newRow("between updates") << 8 << false;
+        QTest::newRow("inside an accumulation") << 7 << false;
+        QTest::newRow("in a later window") << 11 << false;
+        QTest::newRow("preferences") << 8 << true;
+        QTest::newRow("preferences, inside an accumulation") << 7 << true;
+    }
+    void continuedRunsAreEqualToTheBit()
+    {
+        QFETCH(int, microSteps);
+        QFETCH(bool, prefers);
+        const Options options = prefers ? preferring() : Options{};
+        TrainBench first(options), second(options);
+        if (prefers)
+            QVERIFY(first.trainer->makeReference(*first.stream));
+        for (int i = 0; i < microSteps; ++i) {
+            first.trainer->microStep(*first.stream);
+            first.trainer->takeRecords(*first.stream);
+        }
+        restore(second, saved(first));
+        const auto a = first.run(12), b = second.run(12);
+        QVERIFY(a.size() >= 6);
+        QCOMPARE(a.size(), b.size());
+        for (std::size_t i = 0; i < a.size(); ++i) {
+            QCOMPARE(a[i].loss, b[i].loss);
+            QCOMPARE(a[i].gradientNorm, b[i].gradientNorm);
+            QCOMPARE(a[i].microStep, b[i].microStep);
+            QCOMPARE(a[i].margin, b[i].margin);
+            QCOMPARE(a[i].isBest, b[i].isBest);
+        }
+        QCOMPARE(first.values(), second.values());
+        QCOMPARE(saved(first).state, saved(second).state);
+        const Saved x = saved(first), y = saved(second);
+        for (std::size_t i = 0; i < x.tensors.size(); ++i) {
+            if (x.tensors[i].second.dtype() == DType::F32)
+                QCOMPARE(x.tensors[i].second.toHost<float>(*first.stream),
+                         y.tensors[i].second.toHost<float>(*second.stream));
+        }
+    }
+
+    void savingChangesNothing()
+    {
+        TrainBench first({}), second({});
+        first.run(3);
+        saved(first);
+        QCOMPARE(first.run(5).back().loss, (second.run(3), second.run(5)).back().loss);
+    }
+
+    void damagedStatesAreRefused()
+    {
+        TrainBench bench({});
+        bench.run(1);
+        Saved state = saved(bench);
+        nlohmann::json json = nlohmann::json::parse(state.state);
+        json.erase("window_first");
+        VERGENCE_THROWS(InputError, "damaged",
+                        bench.trainer->restore(*bench.stream, json, state.tensors));
+        state.tensors.pop_back();
+        VERGENCE_THROWS(InputError, "has no tensor", restore(bench, state));
+    }
+
+    void recordsAreTakenBeforeSaving()
+    {
+        Options options;
+        options.training.live.logEvery = 100;
+        TrainBench bench(options);
+        bench.run(1);
+        VERGENCE_THROWS(ContractError, "records must be taken", bench.trainer->state());
+        bench.trainer->takeRecords(*bench.stream, true);
+        bench.trainer->state();
+    }
+};
+
+QTEST_APPLESS_MAIN(TestTrainerResume)
+#include "tst_fvlm_trainer_resume.moc"
