@@ -30,7 +30,7 @@ public:
     struct Settings {
         std::uint64_t seed = 42;
         std::uint32_t purpose = 0; ///< orders of equal seed and other purpose differ
-        std::vector<Index> shards; ///< samples of every shard, in order; empty: one shard
+        std::vector<Index> shards{}; ///< samples of every shard, in order; empty: one shard
         Index window = 4096;       ///< with several shards, see below
     };
     /// One shard: all samples are permuted. Several: the shards are, then the samples inside
