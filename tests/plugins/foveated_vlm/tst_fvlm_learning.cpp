@@ -21,7 +21,7 @@ Options fourClips()
     options.batches.batch = 4;
     options.batches.gradAccum = 1;
     options.batches.window = 4;
-    options.training.updates = 200;
+    options.training.updates = 400;
     options.training.ema = 0;
     options.training.live.rates = {3e-3, 3e-3, 3e-3};
     options.training.live.logEvery = 50;
@@ -37,7 +37,7 @@ private Q_SLOTS:
     void fourClipsAreLearnedByHeart()
     {
         TrainBench bench(fourClips());
-        const std::vector<UpdateRecord> records = bench.run(200);
+        const std::vector<UpdateRecord> records = bench.run(400);
         QVERIFY2(records.back().loss < 0.05, qPrintable(QString::number(records.back().loss)));
         Evaluator evaluator(bench.evaluated(), TrainBench::numbers(4), {});
         const EvaluationReport report = evaluator.run(*bench.stream);
@@ -60,7 +60,7 @@ private Q_SLOTS:
         Options options = fourClips();
         options.training.trainsCoarseOnly = true;
         TrainBench bench(options);
-        const std::vector<UpdateRecord> records = bench.run(200);
+        const std::vector<UpdateRecord> records = bench.run(400);
         QVERIFY(records.back().loss < 0.05);
         QCOMPARE(records.back().loss, records.back().coarse);
         QVERIFY(std::isnan(records.back().fine));
@@ -102,8 +102,9 @@ private Q_SLOTS:
         options.variant = Variant::Latents;
         options.clips.task = SyntheticTask::Next;
         options.training.live.coarse = 1;
+        options.training.updates = 200;
         TrainBench bench(options);
-        bench.run(200);
+        bench.run(400);
         Evaluator evaluator(bench.evaluated(), TrainBench::numbers(4), {});
         const EvaluationReport report = evaluator.run(*bench.stream);
         QVERIFY2(

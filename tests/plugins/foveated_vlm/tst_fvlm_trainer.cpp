@@ -319,8 +319,18 @@ private Q_SLOTS:
         QVERIFY(tight.trainer->counts().splits > 0);
         QCOMPARE(tight.trainer->counts().samples, roomy.trainer->counts().samples);
         QVERIFY(largestDifference(tight.values<double>(), roomy.values<double>()) < 1e-7);
-        faults.capacity = needed;
-        VERGENCE_THROWS(DeviceError, "small", tight.run(20));
+    }
+
+    void singleSamplesThatDoNotFitEndTheRun()
+    {
+        vergence::test::Faults faults;
+        Options options;
+        options.device = std::make_shared<vergence::test::FaultyDevice>(faults);
+        TrainBench bench(options);
+        faults.capacity = options.device->memory().usedByUs + 4096;
+        VERGENCE_THROWS(DeviceError, "small", bench.run(1));
+        QVERIFY(bench.trainer->pieces() > 1);
+        QCOMPARE(bench.trainer->counts().updates, Index{0});
     }
 
 private:
