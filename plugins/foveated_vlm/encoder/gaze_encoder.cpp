@@ -152,16 +152,18 @@ Value GazeEncoder::encodeBlock(const ForwardPass& pass, Encoded& encoded, Value 
         encoded.keys.push_back(keys);
         encoded.waiting.push_back(waiting);
     }
-    if (!pass.recomputes)
+    const Graph& graph = pass.graph;
+    const bool isFrozen = graph.options().recordsGradients && !graph.needsGradient(keys.source);
+    if (!pass.recomputes && !isFrozen)
         return mix(pass, encoded, patchAttention(pass.graph, keys, waiting), x, block);
     Encoded layer; // what the segment keeps of it
     layer.folded = encoded.folded;
     return pass.graph.checkpoint(
         {x, keys.source},
-        [this, pass, layer, keys, waiting, block](Graph& graph, const std::vector<Value>& inputs) {
+        [this, pass, layer, keys, waiting, block](Graph& tape, const std::vector<Value>& inputs) {
             KeyWindow own = keys;
             own.source = inputs[1];
-            return mix(pass, layer, patchAttention(graph, own, waiting), inputs[0], block);
+            return mix(pass, layer, patchAttention(tape, own, waiting), inputs[0], block);
         });
 }
 

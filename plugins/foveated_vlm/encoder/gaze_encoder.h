@@ -59,7 +59,7 @@ struct Encoded {
 
 /// DINOv2, with registers or without, that encodes frames once and answers any number of queries
 /// about them: a query goes through the same blocks as one more token that the others do not see.
-/// Its methods only read; ForwardPass::hook and ForwardPass::packed are not used by looks.
+/// Its methods only read. ForwardPass::hook must be empty.
 class GazeEncoder {
 public:
     /// Declares the tower under `vit` ("encoder.dino.") and the projections under `connector`
@@ -74,7 +74,8 @@ public:
     /// patches [F, rows · columns, 3 · patch²], normalised, elements in the order channel, row,
     /// column, in the type that the parameters compute in. ridingQuery [1, Q] is put to every
     /// frame: Encoded::coarse; `readout` then receives its weights, M = F. Frozen parameters of the
-    /// tower: no tape is kept for the patches, looks still pass gradients to their queries. With
+    /// tower: neither tape nor temporaries are kept for the patches, looks still pass gradients to
+    /// their queries. With
     /// pass.recomputes a block of patches keeps its input, its normalised input and its queries,
     /// keys and values. Throws ContractError where shapes do not fit or prepare() is missing.
     Encoded encode(const ForwardPass& pass, Value patches, Value ridingQuery = {},

@@ -42,9 +42,11 @@ VERGENCE_HD Accumulator<T> dot(const T* a, const T* b, Index size)
         const Lanes<N, true> at{i, N};
         sum += load<T>(a, at) * load<T>(b, at);
     }
-    Accumulator<T> total = 0;
-    for (int lane = 0; lane < N; ++lane)
-        total += sum[lane];
+    for (int step = N / 2; step > 0; step /= 2) {
+        for (int lane = 0; lane < step; ++lane)
+            sum[lane] += sum[lane + step];
+    }
+    Accumulator<T> total = sum[0];
     for (; i < size; ++i)
         total += static_cast<Accumulator<T>>(a[i]) * static_cast<Accumulator<T>>(b[i]);
     return total;

@@ -210,8 +210,7 @@ void TestFvlmGazeSavings::frozenTowerKeepsNoTape()
     }
     QCOMPARE(present, 3); // query_input_proj.weight, output_proj.weight and bias
     QVERIFY(absent > 40);
-    if (!recomputes)
-        QVERIFY(got.peakBytes < expected.peakBytes);
+    QVERIFY(4 * got.peakBytes < 3 * expected.peakBytes);
 }
 
 void TestFvlmGazeSavings::recomputedBlocksNeedLessMemory()
