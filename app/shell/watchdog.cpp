@@ -15,6 +15,8 @@
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
+#include <QStringList>
+#include <QTime>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -25,7 +27,8 @@ namespace {
 
 constexpr double kLimitMs = 50;
 constexpr int kMostFrames = 40;
-constexpr int kOwnFrames = 2; // the handler and the trampoline below it
+constexpr int kMostNoted = 100; // blocks in the report
+constexpr int kOwnFrames = 2;   // the handler and the trampoline below it
 const QEvent::Type kPing = static_cast<QEvent::Type>(QEvent::registerEventType());
 
 /// Return addresses of the GUI thread, filled by the signal handler that runs on it.
@@ -68,60 +71,70 @@ Watchdog::~Watchdog()
     std::signal(SIGUSR2, SIG_DFL);
 }
 
-double Watchdog::windowCpuMs() const
+Watchdog::Moment Watchdog::now() const
 {
     clockid_t clock;
     timespec used{};
     if (pthread_getcpuclockid(m_window, &clock) != 0 || clock_gettime(clock, &used) != 0)
-        return 0;
-    return static_cast<double>(used.tv_sec) * 1e3 + static_cast<double>(used.tv_nsec) * 1e-6;
+        used = {};
+    return {steadySeconds(),
+            static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9};
 }
 
 void Watchdog::watch(std::stop_token stop)
 {
     while (!stop.stop_requested()) {
         std::unique_lock lock(m_mutex);
-        m_echoed = false;
-        const double posted = steadySeconds(), usedBefore = windowCpuMs();
+        m_taken.reset();
+        const Moment posted = now();
         QCoreApplication::postEvent(this, new QEvent(kPing));
         const auto limit = std::chrono::milliseconds(static_cast<int>(kLimitMs));
-        if (!m_answered.wait_for(lock, stop, limit, [this] { return m_echoed; })) {
+        if (!m_answered.wait_for(lock, stop, limit, [this] { return m_taken.has_value(); })) {
             if (!stop.stop_requested())
                 pthread_kill(m_window, SIGUSR2);
-            m_answered.wait(lock, stop, [this] { return m_echoed; });
+            m_answered.wait(lock, stop, [this] { return m_taken.has_value(); });
         }
-        if (!m_echoed)
+        if (!m_taken)
             return;
-        note((steadySeconds() - posted) * 1000, windowCpuMs() - usedBefore);
+        note(posted, *m_taken);
         m_answered.wait_for(lock, stop, std::chrono::milliseconds(20), [] { return false; });
     }
 }
 
 /// Called with the lock held.
-void Watchdog::note(double blockedMs, double busyMs)
+void Watchdog::note(const Moment& posted, const Moment& taken)
 {
+    const double blockedMs = (taken.seconds - posted.seconds) * 1000;
+    const double busyMs = (taken.busySeconds - posted.busySeconds) * 1000;
     m_longestMs = std::max(m_longestMs.load(), blockedMs);
-    if (blockedMs > kLimitMs) {
-        ++m_blocks;
-        if (busyMs > kLimitMs)
-            ++m_busyBlocks;
-        const QStringList stack = stackText();
-        if (busyMs > m_longestBusyMs)
-            m_stack = stack;
-        log("shell").warn("The window did not answer for {:.0f} ms, of which it worked {:.0f} ms.",
-                          blockedMs, busyMs);
-        log("shell").debug("It was in {}", stack.join(", ").toStdString());
-    }
     m_longestBusyMs = std::max(m_longestBusyMs.load(), busyMs);
+    if (blockedMs <= kLimitMs) {
+        stackDepth = 0;
+        return;
+    }
+    const QStringList stack = stackText();
+    ++m_blocks;
+    if (busyMs > kLimitMs)
+        ++m_busyBlocks;
+    if (m_noted.size() < kMostNoted)
+        m_noted.append(
+            QJsonObject{{"time", QTime::currentTime().toString(QStringLiteral("HH:mm:ss.zzz"))},
+                        {"blocked_ms", blockedMs},
+                        {"busy_ms", busyMs},
+                        {"stack", QJsonArray::fromStringList(stack)}});
+    log("shell").warn("The window did not answer for {:.0f} ms, of which it worked {:.0f} ms.",
+                      blockedMs, busyMs);
+    log("shell").debug("It was in {}", stack.join(", ").toStdString());
 }
 
 bool Watchdog::event(QEvent* event)
 {
     if (event->type() != kPing)
         return QObject::event(event);
+    const Moment taken = now();
     {
         const std::scoped_lock lock(m_mutex);
-        m_echoed = true;
+        m_taken = taken;
     }
     m_answered.notify_all();
     return true;
@@ -134,7 +147,7 @@ QByteArray Watchdog::report() const
                                      {"blocks_over_50_ms", m_blocks.load()},
                                      {"longest_busy_ms", m_longestBusyMs.load()},
                                      {"busy_over_50_ms", m_busyBlocks.load()},
-                                     {"stack", QJsonArray::fromStringList(m_stack)}})
+                                     {"blocks", m_noted}})
         .toJson(QJsonDocument::Compact);
 }
 

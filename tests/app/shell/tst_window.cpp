@@ -1,6 +1,9 @@
 #include <QAbstractButton>
 #include <QComboBox>
 #include <QDockWidget>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
 #include <QSet>
 #include <QTest>
 #include <QThread>
@@ -101,7 +104,11 @@ private Q_SLOTS:
         QThread::msleep(150);
         QTRY_VERIFY(watchdog.blockCount() >= 1);
         QVERIFY(watchdog.longestBlockMs() >= 100);
-        QVERIFY(watchdog.report().contains("longest_block_ms"));
+        const QJsonObject report = QJsonDocument::fromJson(watchdog.report()).object();
+        const QJsonObject block = report["blocks"].toArray().first().toObject();
+        QVERIFY(block["blocked_ms"].toDouble() >= 100);
+        QVERIFY(block["busy_ms"].toDouble() < block["blocked_ms"].toDouble()); // it slept
+        QVERIFY(!block["stack"].toArray().isEmpty());
     }
     void noShortcutIsTakenTwice()
     {
