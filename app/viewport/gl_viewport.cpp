@@ -4,8 +4,11 @@
 #include <optional>
 
 #include <QGuiApplication>
+#include <QOffscreenSurface>
 #include <QOpenGLContext>
+#include <QOpenGLFunctions>
 #include <QOpenGLVersionFunctionsFactory>
+#include <QResizeEvent>
 #include <QSurfaceFormat>
 
 #include "app/viewport/host_uploader.h"
@@ -28,12 +31,35 @@ QSurfaceFormat wantedFormat()
     return format;
 }
 
-/// Version of the contexts that this display makes; nothing where it makes none.
-std::optional<std::pair<int, int>> contextVersion()
+/// The OpenGL of this display.
+struct Driver {
+    std::optional<std::pair<int, int>> version; ///< of the contexts it makes; nothing without any
+    QByteArray renderer;
+};
+
+Driver findDriver()
 {
     QOpenGLContext probe;
     probe.setFormat(wantedFormat());
-    return probe.create() ? std::optional(probe.format().version()) : std::nullopt;
+    if (!probe.create())
+        return {};
+    Driver driver{probe.format().version(), {}};
+    QOffscreenSurface surface;
+    surface.setFormat(probe.format());
+    surface.create();
+    if (probe.makeCurrent(&surface)) {
+        driver.renderer =
+            reinterpret_cast<const char*>(probe.functions()->glGetString(GL_RENDERER));
+        probe.doneCurrent();
+    }
+    return driver;
+}
+
+/// Asked once: making a context takes some 20 ms, and the answer stays.
+const Driver& driver()
+{
+    static const Driver found = findDriver();
+    return found;
 }
 
 } // namespace
@@ -44,12 +70,12 @@ GlViewport::GlViewport(ViewScene& scene, QWidget* parent)
       m_host(std::make_unique<HostUploader>())
 {
     m_retry.setSingleShot(true);
-    connect(&m_retry, &QTimer::timeout, this, qOverload<>(&QWidget::update));
+    connect(&m_retry, &QTimer::timeout, this, &GlViewport::wantPaint);
     m_refine.setSingleShot(true);
     connect(&m_refine, &QTimer::timeout, this, &GlViewport::refineMesh);
     setObjectName(QStringLiteral("viewport"));
     setFormat(wantedFormat());
-    connect(&scene, &ViewScene::changed, this, qOverload<>(&QWidget::update));
+    connect(&scene, &ViewScene::changed, this, &GlViewport::wantPaint);
 }
 
 GlViewport::~GlViewport()
@@ -70,8 +96,7 @@ bool GlViewport::isAvailable(QString* reason)
         *reason = tr("The display platform '%1' has no OpenGL widgets.").arg(platform);
         return false;
     }
-    // Asked once: making a context takes some 20 ms, and the answer stays.
-    static const std::optional<std::pair<int, int>> found = contextVersion();
+    const auto& found = driver().version;
     const auto version = found.value_or(std::pair<int, int>(0, 0));
     if (version >= std::pair<int, int>(3, 3))
         return true;
@@ -82,11 +107,26 @@ bool GlViewport::isAvailable(QString* reason)
     return false;
 }
 
+bool GlViewport::isWithoutGpu()
+{
+    if (qEnvironmentVariableIsSet("VERGENCE_GL_WIDGET"))
+        return false;
+    const QByteArray name = driver().renderer.toLower();
+    return name.contains("llvmpipe") || name.contains("softpipe") || name.contains("swrast") ||
+           name.contains("software rasterizer");
+}
+
+void GlViewport::wantPaint()
+{
+    update();
+    Q_EMIT paintWanted();
+}
+
 void GlViewport::setMeshes(MeshScene* meshes)
 {
     m_meshes = meshes;
     if (meshes != nullptr)
-        connect(meshes, &MeshScene::changed, this, qOverload<>(&QWidget::update));
+        connect(meshes, &MeshScene::changed, this, &GlViewport::wantPaint);
 }
 
 void GlViewport::setUploader(std::unique_ptr<FrameUploader> uploader)
@@ -99,7 +139,7 @@ void GlViewport::setUploader(std::unique_ptr<FrameUploader> uploader)
     }
     m_shared = std::move(uploader);
     m_transport.clear();
-    update();
+    wantPaint();
     Q_EMIT sharedDeviceChanged();
 }
 
@@ -158,8 +198,27 @@ void GlViewport::releaseGl()
     doneCurrent();
 }
 
+/// Qt sends none of its events to a hidden widget, but draws it when asked for its picture.
+QImage GlViewport::drawHidden(const QSize& wanted)
+{
+    if (wanted.isEmpty())
+        return {};
+    if (wanted != size()) {
+        const QSize before = size();
+        resize(wanted);
+        QResizeEvent resized(wanted, before);
+        QCoreApplication::sendEvent(this, &resized);
+    }
+    m_isForScreen = true;
+    QImage picture = grabFramebuffer();
+    m_isForScreen = false;
+    return picture;
+}
+
 void GlViewport::paintEvent(QPaintEvent* event)
 {
+    if (!isVisible())
+        return; // resized while hidden
     m_isForScreen = true;
     QOpenGLWidget::paintEvent(event);
     m_isForScreen = false;
@@ -186,7 +245,7 @@ void GlViewport::paintGL()
         return giveUp(QString::fromStdString(error.what()));
     }
     if (!m_renderer->isComplete())
-        QTimer::singleShot(0, this, qOverload<>(&QWidget::update));
+        QTimer::singleShot(0, this, &GlViewport::wantPaint);
     ++m_paintCount;
 }
 
@@ -219,7 +278,7 @@ void GlViewport::refineMesh()
     }
     doneCurrent();
     if (showsMore)
-        update();
+        wantPaint();
     else if (!m_hasFailed)
         m_refine.start(0);
 }
@@ -278,6 +337,8 @@ void GlViewport::keepPixels(const std::string& stream)
 
 bool GlViewport::fetchPixels(const std::string& stream)
 {
+    if (!m_renderer && isWindow()) // the first picture of a hidden one makes its context
+        grabFramebuffer();
     if (auto shown = m_scene.frame(stream);
         m_renderer && shown && shown->isPicture() && !shown->hasPixels()) {
         makeCurrent();

@@ -26,6 +26,9 @@ public:
 
     /// Whether this computer gives a context of OpenGL 3.3 core to widgets; the reason otherwise.
     static bool isAvailable(QString* reason);
+    /// Whether its driver draws with the processor: a PaintedViewport then serves better. The
+    /// variable VERGENCE_GL_WIDGET says no.
+    static bool isWithoutGpu();
 
     /// What the mode Mesh shows; it outlives the widget. Null for nothing.
     void setMeshes(MeshScene* meshes);
@@ -38,10 +41,14 @@ public:
     bool fetchPixels(const std::string& stream);
     void closeSources(); ///< the run has ended, see FrameUploader
     QString transportName() const;
+    /// What the screen gets, of a viewport that is never shown: paintWanted() says when that is
+    /// another picture. It may still lack parts, which are asked for again.
+    QImage drawHidden(const QSize& size);
     int paintCount() const { return m_paintCount; }
     int contextCount() const { return m_contextCount; } ///< contexts alive now; 0 or 1
 
 Q_SIGNALS:
+    void paintWanted();                 ///< with every update()
     void failed(const QString& reason); ///< OpenGL cannot draw; use the painter instead
     void transportChanged();
     void sharedDeviceChanged();
@@ -52,6 +59,7 @@ protected:
     void paintEvent(QPaintEvent* event) override;
 
 private:
+    void wantPaint();
     void giveUp(const QString& reason);
     void releaseGl();
     void uploadFrames();

@@ -158,7 +158,7 @@ int warmShaderCache(const std::filesystem::path& mark)
 void reserveGlSurface(QWidget& parent)
 {
     QString reason;
-    if (!GlViewport::isAvailable(&reason))
+    if (!GlViewport::isAvailable(&reason) || GlViewport::isWithoutGpu())
         return;
     auto* surface = new QOpenGLWidget(&parent);
     surface->setObjectName(QStringLiteral("glSurface"));

@@ -14,7 +14,8 @@ namespace vergence {
 int warmShaderCache(const std::filesystem::path& mark);
 
 /// Lets the window of `parent` be made for OpenGL from the start: Qt would otherwise replace the
-/// native window, in sight, when the first view opens. Nothing without OpenGL 3.3.
+/// native window, in sight, when the first view opens. Nothing without OpenGL 3.3, or where it is
+/// drawn without a GPU (PaintedViewport).
 void reserveGlSurface(QWidget& parent);
 
 } // namespace vergence

@@ -21,6 +21,7 @@
 #include "app/viewport/mesh/mesh_overlay.h"
 #include "app/viewport/mesh_pane.h"
 #include "app/viewport/mesh_tools.h"
+#include "app/viewport/painted_viewport.h"
 #include "app/viewport/scene_navigator.h"
 #include "app/viewport/software_view.h"
 #include "app/viewport/view_interaction.h"
@@ -76,8 +77,8 @@ struct ViewPanel::Impl {
     MeshPane meshes;
     ViewTools* tools = nullptr;
     QStackedWidget* pages = nullptr;
-    QWidget* canvas = nullptr; ///< the viewport or the software view
-    GlViewport* viewport = nullptr;
+    QWidget* canvas = nullptr;      ///< a GlViewport, a PaintedViewport or the software view
+    GlViewport* viewport = nullptr; ///< the canvas, or what draws its pictures
     SoftwareView* software = nullptr;
     ViewInteraction* interaction = nullptr;
     DiagramView* diagram = nullptr;
@@ -169,14 +170,19 @@ void ViewPanel::Impl::makeCanvas()
     QString reason;
     if (!GlViewport::isAvailable(&reason))
         return useSoftware(reason);
-    viewport = new GlViewport(scene, pages);
+    if (GlViewport::isWithoutGpu()) {
+        auto* painted = new PaintedViewport(scene, pages);
+        viewport = &painted->gl();
+        canvas = painted;
+    } else {
+        canvas = viewport = new GlViewport(scene, pages);
+    }
     viewport->setMeshes(&meshes.meshes());
     QObject::connect(viewport, &GlViewport::failed, &owner,
                      [this](const QString& why) { useSoftware(why); });
     QObject::connect(viewport, &GlViewport::transportChanged, &owner, [this] { showStatus(); });
     QObject::connect(viewport, &GlViewport::sharedDeviceChanged, &owner,
                      &ViewPanel::sharedDeviceChanged);
-    canvas = viewport;
     pages->addWidget(canvas);
 }
 
@@ -187,7 +193,7 @@ void ViewPanel::Impl::useSoftware(const QString& reason)
     log("viewport").info("{} Pictures are drawn without it.", reason.toStdString());
     const bool couldShare = !owner.sharedDevice().empty();
     if (viewport != nullptr)
-        viewport->deleteLater();
+        canvas->deleteLater();
     viewport = nullptr;
     software = new SoftwareView(scene, pages);
     software->setToolTip(ViewPanel::tr("Reduced view: %1").arg(reason));
@@ -521,7 +527,7 @@ void ViewPanel::setMessage(const QString& text)
 QImage ViewPanel::grabView() const
 {
     QWidget* page = m_impl->pages->currentWidget();
-    if (page == m_impl->viewport)
+    if (page == m_impl->canvas && m_impl->viewport != nullptr)
         return m_impl->viewport->grabFramebuffer().convertToFormat(QImage::Format_RGB32);
     return page->grab().toImage();
 }

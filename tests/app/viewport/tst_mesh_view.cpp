@@ -17,6 +17,7 @@
 #include "app/viewport/view_panel.h"
 #include "tests/app/viewport/mesh_fixtures.h"
 #include "tests/app/viewport/synthetic_frames.h"
+#include "tests/app/viewport/viewport_of.h"
 
 using namespace vergence;
 
@@ -68,7 +69,7 @@ private:
     }
     void drag(QPoint by);
     MeshScene& scene() { return const_cast<MeshScene&>(m_panel->meshes()); }
-    GlViewport* viewport() { return m_panel->findChild<GlViewport*>(QStringLiteral("viewport")); }
+    QWidget* viewport() { return test::viewportOf(*m_panel); }
     template <class T>
     T* find(const char* name)
     {
@@ -97,10 +98,10 @@ void MeshViewTest::init()
 
 void MeshViewTest::cleanup()
 {
-    if (viewport() != nullptr && viewport()->context() != nullptr) {
-        viewport()->makeCurrent();
-        QCOMPARE(viewport()->context()->functions()->glGetError(), GLenum(GL_NO_ERROR));
-        viewport()->doneCurrent();
+    if (viewport() != nullptr && test::glOf(*m_panel).context() != nullptr) {
+        test::glOf(*m_panel).makeCurrent();
+        QCOMPARE(test::glOf(*m_panel).context()->functions()->glGetError(), GLenum(GL_NO_ERROR));
+        test::glOf(*m_panel).doneCurrent();
     }
     m_panel.reset();
 }
@@ -508,12 +509,12 @@ void MeshViewTest::otherWindowsKeepTheMesh()
     m_panel->show();
     QVERIFY(QTest::qWaitForWindowExposed(window.get()));
     QTRY_VERIFY(viewport()->isVisible());
-    QCOMPARE(viewport()->contextCount(), 1);
+    QCOMPARE(test::glOf(*m_panel).contextCount(), 1);
     QVERIFY(qAbs(covered(grab()) - before) < before / 10);
     m_panel->setParent(nullptr);
     m_panel->show();
     QVERIFY(QTest::qWaitForWindowExposed(m_panel.get()));
-    QCOMPARE(viewport()->contextCount(), 1);
+    QCOMPARE(test::glOf(*m_panel).contextCount(), 1);
     QVERIFY(qAbs(covered(grab()) - before) < before / 10);
 }
 
@@ -527,10 +528,10 @@ void MeshViewTest::piecesReachTheCardOneByOne()
         const auto half = corners;
         corners.insert(corners.end(), half.begin(), half.end());
     }
-    viewport()->makeCurrent();
+    test::glOf(*m_panel).makeCurrent();
     {
-        auto* gl =
-            QOpenGLVersionFunctionsFactory::get<QOpenGLFunctions_3_3_Core>(viewport()->context());
+        auto* gl = QOpenGLVersionFunctionsFactory::get<QOpenGLFunctions_3_3_Core>(
+            test::glOf(*m_panel).context());
         MeshBuffers buffers(*gl, std::make_shared<const PreparedMesh>(std::move(large)));
         QVERIFY(!buffers.isComplete());
         int parts = 0;
@@ -544,7 +545,7 @@ void MeshViewTest::piecesReachTheCardOneByOne()
         QVERIFY(buffers.surface().size() >= 4);
         QCOMPARE(buffers.fraction(), 1.0);
     }
-    viewport()->doneCurrent();
+    test::glOf(*m_panel).doneCurrent();
 }
 
 void MeshViewTest::aLargeMeshGrowsBesideTheScreen_data()
@@ -568,10 +569,10 @@ void MeshViewTest::aLargeMeshGrowsBesideTheScreen()
     const QSize size(320, 240);
     const ScenePose pose = homePose(*large.mesh(), large.up(), size);
     large.setCamera({pose.viewToWorld, pose.focal});
-    viewport()->makeCurrent();
+    test::glOf(*m_panel).makeCurrent();
     {
-        auto* gl =
-            QOpenGLVersionFunctionsFactory::get<QOpenGLFunctions_3_3_Core>(viewport()->context());
+        auto* gl = QOpenGLVersionFunctionsFactory::get<QOpenGLFunctions_3_3_Core>(
+            test::glOf(*m_panel).context());
         QOpenGLFramebufferObject screen(size, QOpenGLFramebufferObject::CombinedDepthStencil);
         MeshRenderer renderer(*gl);
         MeshRenderer::Target target{size, 1, QApplication::palette(), true};
@@ -613,7 +614,7 @@ void MeshViewTest::aLargeMeshGrowsBesideTheScreen()
         QCOMPARE(gl->glGetError(), GLenum(GL_NO_ERROR));
         screen.release();
     }
-    viewport()->doneCurrent();
+    test::glOf(*m_panel).doneCurrent();
 }
 
 QTEST_MAIN(MeshViewTest)

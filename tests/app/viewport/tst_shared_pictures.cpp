@@ -7,6 +7,7 @@
 #include "app/viewport/view_panel.h"
 #include "tests/app/viewport/fake_importer.h"
 #include "tests/app/viewport/synthetic_frames.h"
+#include "tests/app/viewport/viewport_of.h"
 
 using namespace vergence;
 
@@ -35,7 +36,7 @@ private:
     QImage grab();
     QColor centre();
     void show(const Frame& host);
-    GlViewport* viewport() { return m_panel->findChild<GlViewport*>(QStringLiteral("viewport")); }
+    QWidget* viewport() { return test::viewportOf(*m_panel); }
     QString probe() { return m_panel->findChild<QLabel*>(QStringLiteral("viewProbe"))->text(); }
 
     std::unique_ptr<test::FakeCard> m_card;

@@ -11,6 +11,7 @@
 #include "app/viewport/gl_viewport.h"
 #include "app/viewport/view_panel.h"
 #include "tests/app/viewport/synthetic_frames.h"
+#include "tests/app/viewport/viewport_of.h"
 #include "tests/support/small_scene.h"
 
 using namespace vergence;
@@ -24,6 +25,7 @@ private Q_SLOTS:
 
     void colourPixelsReachTheScreen();
     void theScreenFollowsOnceShadersAreReady();
+    void theWindowIsComposedWithoutOpenGlWhereThereIsNoGpu();
     void numbersAreMapped();
     void halfFloatsAreEncoded();
     void newFrameReplacesTheOld();
@@ -49,7 +51,7 @@ private:
     QImage grab();
     QColor at(QPointF fraction);
     void choose(const char* name, const QString& text);
-    GlViewport* viewport() { return m_panel->findChild<GlViewport*>(QStringLiteral("viewport")); }
+    QWidget* viewport() { return test::viewportOf(*m_panel); }
 
     std::unique_ptr<ViewPanel> m_panel;
 };
@@ -116,6 +118,22 @@ void ViewPanelTest::theScreenFollowsOnceShadersAreReady()
     const int before = m_panel->paintCount();
     QTest::qWait(100);
     QCOMPARE(m_panel->paintCount(), before);
+}
+
+void ViewPanelTest::theWindowIsComposedWithoutOpenGlWhereThereIsNoGpu()
+{
+    if (!GlViewport::isWithoutGpu())
+        QSKIP("here the window is composed by a GPU, or as if");
+    QVERIFY(m_panel->findChildren<QOpenGLWidget*>().isEmpty());
+    m_panel->setFrame(test::makePlain("eye_view", 2, 2, {200, 0, 0}));
+    QTRY_VERIFY(m_panel->paintCount() > 0);
+    QTest::qWait(50); // whatever was left to draw
+    const int before = m_panel->paintCount();
+    viewport()->repaint(); // as when something beside it has changed
+    QCOMPARE(m_panel->paintCount(), before);
+    m_panel->setFrame(test::makePlain("eye_view", 2, 2, {0, 200, 0}));
+    viewport()->repaint();
+    QVERIFY(m_panel->paintCount() > before);
 }
 
 void ViewPanelTest::numbersAreMapped()
@@ -397,13 +415,13 @@ void ViewPanelTest::panelSurvivesOtherWindows()
         window.show();
         QVERIFY(QTest::qWaitForWindowExposed(&window));
         QCOMPARE(at({0.5, 0.5}), QColor(200, 100, 50));
-        QCOMPARE(viewport()->contextCount(), 1);
+        QCOMPARE(test::glOf(*m_panel).contextCount(), 1);
         window.takeCentralWidget();
         m_panel->setParent(nullptr);
         m_panel->show();
         QVERIFY(QTest::qWaitForWindowExposed(m_panel.get()));
         QCOMPARE(at({0.5, 0.5}), QColor(200, 100, 50));
-        QCOMPARE(viewport()->contextCount(), 1);
+        QCOMPARE(test::glOf(*m_panel).contextCount(), 1);
     }
 }
 
