@@ -135,7 +135,6 @@ InspectorPanel::InspectorPanel(RunListModel& runs, QWidget* parent) : QWidget(pa
             refreshSoon();
     });
     m_refresh.setSingleShot(true);
-    m_refresh.setInterval(kRefreshMs);
     connect(&m_refresh, &QTimer::timeout, this, &InspectorPanel::refresh);
     refresh();
 }
@@ -153,13 +152,13 @@ void InspectorPanel::setRun(const QString& id)
         connect(client, &RunClient::artifactsChanged, this, &InspectorPanel::refreshSoon);
         connect(client, &RunClient::tableChanged, this, &InspectorPanel::refreshSoon);
     }
-    refresh();
+    m_refresh.start(0);
 }
 
 void InspectorPanel::refreshSoon()
 {
     if (!m_refresh.isActive())
-        m_refresh.start();
+        m_refresh.start(kRefreshMs);
 }
 
 void InspectorPanel::showEvent(QShowEvent* event)

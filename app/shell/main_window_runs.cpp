@@ -6,6 +6,7 @@
 #include <QGuiApplication>
 #include <QStackedWidget>
 #include <QStatusBar>
+#include <QTimer>
 #include <QUrl>
 
 #include "app/shell/error_catalogue.h"
@@ -58,8 +59,13 @@ void MainWindow::startDemo(const QString& plugin)
     }
     releaseForm();
     m_docks->apply("Train");
-    m_setup->choose(plugin.isEmpty() ? demos.front()->id() : plugin, "demo");
-    startDraft();
+    const QString chosen = plugin.isEmpty() ? demos.front()->id() : plugin;
+    // Laying out docks, opening the view and freezing the form are an event each: together they
+    // stop a window without a GPU for a tenth of a second.
+    QTimer::singleShot(0, this, [this, chosen] {
+        m_setup->choose(chosen, "demo");
+        startDraft();
+    });
 }
 
 QString MainWindow::startDraft()
@@ -93,10 +99,14 @@ void MainWindow::freezeForm(const QString& id)
     m_formRun = id;
     m_validator.cancel();
     m_setup->strip().setStage(StageStrip::Stage::Run);
-    m_setup->form().setFrozen(
-        true,
-        tr("%1 is going on; only live settings can be changed. New run (Ctrl+N) frees the form.")
-            .arg(m_runs.find(id)->name));
+    QTimer::singleShot(0, this, [this, id] {
+        const RunEntry* run = m_runs.find(id);
+        if (m_formRun == id && run != nullptr)
+            m_setup->form().setFrozen(
+                true, tr("%1 is going on; only live settings can be changed. New run (Ctrl+N) "
+                         "frees the form.")
+                          .arg(run->name));
+    });
 }
 
 void MainWindow::releaseForm()

@@ -337,17 +337,18 @@ void GlViewport::keepPixels(const std::string& stream)
 
 bool GlViewport::fetchPixels(const std::string& stream)
 {
+    const auto shown = m_scene.frame(stream);
+    if (!shown || shown->hasPixels())
+        return shown != nullptr;
     if (!m_renderer && isWindow()) // the first picture of a hidden one makes its context
         grabFramebuffer();
-    if (auto shown = m_scene.frame(stream);
-        m_renderer && shown && shown->isPicture() && !shown->hasPixels()) {
+    if (m_renderer && shown->isPicture()) {
         makeCurrent();
         uploadFrames();
         keepPixels(stream);
         doneCurrent();
     }
-    const auto shown = m_scene.frame(stream);
-    return shown && shown->hasPixels();
+    return m_scene.frame(stream)->hasPixels();
 }
 
 void GlViewport::closeSources()

@@ -42,8 +42,8 @@ private Q_SLOTS:
         timer.start();
         gui.click("demoButton");
         QCOMPARE(gui.window().docks().current(), QString("Train"));
+        QTRY_VERIFY(!gui.window().currentRun().isEmpty());
         const QString run = gui.window().currentRun();
-        QVERIFY(!run.isEmpty());
         QCOMPARE(gui.window().runs().find(run)->state, RunState::Starting);
 
         int changes = 0;

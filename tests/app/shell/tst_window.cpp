@@ -65,9 +65,9 @@ private Q_SLOTS:
         QVERIFY(text("demoButton/heat").contains("Heat", Qt::CaseInsensitive));
         QTRY_VERIFY(gui.find<QAbstractButton>("demoButton/heat")->isVisible());
         gui.click("demoButton/heat");
-        QCOMPARE(gui.window().setup().plugin(), QString("heat"));
+        QTRY_COMPARE(gui.window().setup().plugin(), QString("heat"));
+        QTRY_VERIFY(!gui.window().currentRun().isEmpty());
         const QString run = gui.window().currentRun();
-        QVERIFY(!run.isEmpty());
         QVERIFY(gui.waitState(run, RunState::Completed, 60'000));
     }
     void filesMayFollowAFolderOfPlugins()
