@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/compute/graph/gradient_help.h"
+#include "core/compute/ops/pointwise.h"
 #include "core/compute/ops/structure.h"
 
 namespace vergence::fvlm {
@@ -200,7 +201,9 @@ Value GazeEncoder::look(const ForwardPass& pass, const Encoded& encoded, Value q
 Value GazeEncoder::lookFrom(const ForwardPass& pass, const Encoded& encoded, Value u,
                             const Tensor* frames, AttentionReadout* readout) const
 {
-    if (readout) {
+    if (readout)
+        readout->entropy = {};
+    if (readout && readout->wantsWeights) {
         const auto [blocks, heads, seen] = readoutShape();
         readout->weights =
             Tensor::empty(pass.graph.device(), {pass.graph.shape(u)[0], blocks, heads, seen},
@@ -226,14 +229,31 @@ Value GazeEncoder::lookThrough(const ForwardPass& pass, const Encoded& encoded, 
     return m_output(pass, m_tower.norm()(pass, u));
 }
 
+/// Of one block: [M, heads], into the mean over all.
+void GazeEncoder::addEntropy(Graph& graph, Value entropy, AttentionReadout& readout) const
+{
+    const auto [blocks, heads, seen] = readoutShape();
+    const Index looks = graph.shape(entropy)[0];
+    const Tensor mean = graph.take({1, heads}, graph.tensor(entropy).dtype());
+    fill(graph.stream(), mean, 1 / static_cast<double>(blocks * heads));
+    const Value share = reshape(graph, linear(graph, entropy, graph.constant(mean)), {looks});
+    readout.entropy = readout.entropy ? add(graph, readout.entropy, share) : share;
+}
+
 Value GazeEncoder::attend(const ForwardPass& pass, const Encoded& encoded, Value q,
                           std::size_t block, const Tensor* frames, AttentionReadout* readout) const
 {
     Tensor weights;
+    Value entropy;
+    const bool wantsEntropy = readout && readout->wantsEntropy;
+    const bool wantsWeights = readout && readout->wantsWeights;
     const Value seen =
         lookAttention(pass.graph, q, encoded.keys.at(block), {m_query.temperature, m_query.topK},
-                      frames, encoded.waiting.at(block), readout ? &weights : nullptr);
-    if (readout) {
+                      frames, encoded.waiting.at(block), wantsWeights ? &weights : nullptr,
+                      wantsEntropy ? &entropy : nullptr);
+    if (wantsEntropy)
+        addEntropy(pass.graph, entropy, *readout);
+    if (wantsWeights) {
         const Shape one{weights.extent(0), 1, weights.extent(1), weights.extent(2)};
         copyStrided(pass.graph.stream(), weights.reshaped(one),
                     readout->weights.narrow(1, static_cast<Index>(block), 1));

@@ -40,6 +40,11 @@ struct AttentionReadout {
     /// heads; ShallowAverage: one block of one head; ShallowLast: one block. `seen`: tokens of a
     /// frame (class, registers, patches row by row), without the class token where that is dropped.
     Tensor weights;
+    // Set by who asks.
+    bool wantsWeights = true, wantsEntropy = false;
+    /// Mean over blocks and heads of −Σ p ln p, nats: [M] F32 (F64) on the tape, with its
+    /// derivative; none unless wanted.
+    Value entropy;
 };
 
 /// Frames that can be looked at; lives as long as its tape.
@@ -111,6 +116,7 @@ private:
                    AttentionReadout* readout) const;
     Value lookThrough(const ForwardPass& pass, const Encoded& encoded, Value u, std::size_t first,
                       const Tensor* frames, AttentionReadout* readout) const;
+    void addEntropy(Graph& graph, Value entropy, AttentionReadout& readout) const;
     Value attend(const ForwardPass& pass, const Encoded& encoded, Value q, std::size_t block,
                  const Tensor* frames, AttentionReadout* readout) const;
 

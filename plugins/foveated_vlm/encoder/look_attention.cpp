@@ -70,6 +70,7 @@ struct Look {
     Tensor weights;
     std::shared_ptr<WaitingLooks> waiting;
     Tensor gradLogits, gradOut; ///< of a look that waits
+    Tensor gradEntropy;         ///< [M, heads]; empty where none is wanted
 
     void forward(Graph& graph, const LookSettings& settings, const Tensor& y);
     void backward(Graph& graph, const Tensor& gradY) const;
@@ -127,6 +128,7 @@ void Look::backward(Graph& graph, const Tensor& gradY) const
     a.problem = problem;
     a.weights = weights.data();
     a.gradO = gradY.data();
+    a.gradEntropy = gradEntropy.isEmpty() ? nullptr : gradEntropy.data();
     a.values = seenRows(source, keys, keys.firstValue);
     a.gradLogits = gradient.data();
     lookGradient(graph.stream(), a);
@@ -184,9 +186,28 @@ void WaitingLooks::finish(Graph& graph, const KeyWindow& keys, const Tensor& gra
     m_looks.clear();
 }
 
+namespace {
+/// The entropy of a look whose result is `seen`. Its derivative leaves its gradient to that of the
+/// look, which comes later.
+Value entropyOf(Graph& graph, const Look& look, Value seen)
+{
+    const Shape shape{look.problem.queries, look.problem.heads};
+    const Tensor y = graph.take(shape, look.weights.dtype());
+    LookEntropyArguments a;
+    a.problem = look.problem;
+    a.weights = look.weights.data();
+    a.entropy = y.data();
+    lookEntropy(graph.stream(), a);
+    return graph.record(y, {seen}, [seen, kept = look.gradEntropy](Graph& g, const Tensor& gradY) {
+        g.stream().copy(kept.data(), gradY.data(), gradY.bytes());
+        g.addedGradient(seen);
+    });
+}
+} // namespace
+
 Value lookAttention(Graph& graph, Value queries, const KeyWindow& keys,
                     const LookSettings& settings, const Tensor* frames,
-                    const std::shared_ptr<WaitingLooks>& waiting, Tensor* weights)
+                    const std::shared_ptr<WaitingLooks>& waiting, Tensor* weights, Value* entropy)
 {
     const Tensor &asked = graph.dense(queries), &source = graph.dense(keys.source);
     expectFits(asked, source, keys, frames);
@@ -207,8 +228,16 @@ Value lookAttention(Graph& graph, Value queries, const KeyWindow& keys,
     look.forward(graph, settings, y);
     if (weights)
         *weights = look.weights;
-    return graph.record(y, {queries, keys.source},
-                        [look](Graph& g, const Tensor& gradY) { look.backward(g, gradY); });
+    if (entropy) {
+        look.gradEntropy = graph.take({asked.extent(0), keys.heads}, sums);
+        graph.stream().fillBytes(look.gradEntropy.data(), 0, look.gradEntropy.bytes());
+    }
+    const Value seen =
+        graph.record(y, {queries, keys.source},
+                     [look](Graph& g, const Tensor& gradY) { look.backward(g, gradY); });
+    if (entropy)
+        *entropy = entropyOf(graph, look, seen);
+    return seen;
 }
 
 namespace {

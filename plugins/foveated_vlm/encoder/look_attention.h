@@ -51,11 +51,13 @@ private:
 /// queries [M, heads · headSize]; frames [M] I32: which frame each looks at, null: query i at frame
 /// i, M = F → [M, heads · headSize]. With `waiting` the gradients of keys and values are left
 /// there, else added to the source's at once. weights: receives the softmax [M, heads, seen], F32
-/// (F64), valid until the graph's reset(); null where not wanted. Throws ContractError for shapes
-/// that do not fit.
+/// (F64), valid until the graph's reset(); null where not wanted. entropy: receives −Σ P ln P of
+/// them [M, heads], nats, F32 (F64), with its derivative; null where not wanted. Throws
+/// ContractError for shapes that do not fit.
 Value lookAttention(Graph& graph, Value queries, const KeyWindow& keys,
                     const LookSettings& settings, const Tensor* frames,
-                    const std::shared_ptr<WaitingLooks>& waiting, Tensor* weights = nullptr);
+                    const std::shared_ptr<WaitingLooks>& waiting, Tensor* weights = nullptr,
+                    Value* entropy = nullptr);
 
 /// Attention of patches among themselves: qkv [F, S, 3D] (queries, keys, values), of which all S
 /// rows ask and the first `keys.seen` answer → [F, S, D]. Its derivative takes in what waits; null:

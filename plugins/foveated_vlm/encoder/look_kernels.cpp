@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/compute/ops/fast_math.h"
 #include "core/compute/ops/loops.h"
 
 namespace vergence::fvlm {
@@ -131,6 +132,33 @@ struct Mix {
     }
 };
 
+/// ln p, with 0 ln 0 = 0 in mind: never infinite.
+template <class R>
+VERGENCE_HD R boundedLogarithm(R p)
+{
+    return logarithm(atLeast(p, 1e-37f));
+}
+
+template <class T>
+struct Entropy {
+    using Real = Accumulator<T>;
+    LookEntropyArguments a;
+
+    template <class Group>
+    VERGENCE_HD void operator()(const Group& team, Index row) const
+    {
+        const Real* weights = static_cast<const Real*>(a.weights) + row * a.problem.seen;
+        LaneSum<Real, 1> sum;
+        team.template each<Real>(a.problem.seen, [&](auto n) VERGENCE_INLINE {
+            const auto p = load<Real>(weights, n);
+            sum.add(n, p * boundedLogarithm(p));
+        });
+        const Real total = team.total(sum);
+        if (team.isFirst())
+            static_cast<Real*>(a.entropy)[row] = -total;
+    }
+};
+
 template <class T>
 struct Gradient {
     using Real = Accumulator<T>;
@@ -145,9 +173,13 @@ struct Gradient {
         const T* values = at.in<T>(p, a.values);
         const Real* weights = static_cast<const Real*>(a.weights) + row * p.seen;
         Real* gradient = static_cast<Real*>(a.gradLogits) + row * p.seen;
+        const Real gradEntropy =
+            a.gradEntropy ? static_cast<const Real*>(a.gradEntropy)[row] : Real(0);
         LaneSum<Real, 1> sum;
         team.template each<Real>(p.seen, [&](auto n) VERGENCE_INLINE {
-            const auto gradP = products<T>(p, gradO, values, a.values.row, n);
+            auto gradP = products<T>(p, gradO, values, a.values.row, n);
+            if (a.gradEntropy)
+                gradP -= boundedLogarithm(load<Real>(weights, n)) * gradEntropy;
             store(gradient, n, gradP);
             sum.add(n, load<Real>(weights, n) * gradP);
         });
@@ -269,6 +301,11 @@ void gradientBody(Stream& stream, const LookGradientArguments& a)
     runRows<Gradient>(stream, a, headRows(a.problem), a.problem.seen * 4);
 }
 
+void entropyBody(Stream& stream, const LookEntropyArguments& a)
+{
+    runRows<Entropy>(stream, a, headRows(a.problem), a.problem.seen * 4);
+}
+
 void keysBody(Stream& stream, const LookKeysArguments& a)
 {
     runRows<Keys>(stream, a, a.problem.frames * a.rows, 2 * a.problem.width());
@@ -287,6 +324,7 @@ void keepLargestBody(Stream& stream, const KeepLargestArguments& a)
 VERGENCE_REGISTER_KERNEL(lookLogits, logitsBody)
 VERGENCE_REGISTER_KERNEL(lookMix, mixBody)
 VERGENCE_REGISTER_KERNEL(lookGradient, gradientBody)
+VERGENCE_REGISTER_KERNEL(lookEntropy, entropyBody)
 VERGENCE_REGISTER_KERNEL(lookKeys, keysBody)
 VERGENCE_REGISTER_KERNEL(keepLargest, keepLargestBody)
 

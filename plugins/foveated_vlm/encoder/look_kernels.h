@@ -52,11 +52,21 @@ struct LookMixArguments {
 };
 inline const Kernel<void(const LookMixArguments&)> lookMix{"fvlm.look_mix"};
 
-/// gradLogits[m, h, n] = scale · P (dP − Σ P dP) with dP = gradO·v: the gradient of q·k.
-struct LookGradientArguments {
+/// entropy[m, h] = −Σ_n P ln P, nats, F32 (F64).
+struct LookEntropyArguments {
     LookProblem problem;
     const void* weights = nullptr; ///< [M, H, seen]
-    const void* gradO = nullptr;   ///< [M, H · d]
+    void* entropy = nullptr;       ///< [M, H]
+};
+inline const Kernel<void(const LookEntropyArguments&)> lookEntropy{"fvlm.look_entropy"};
+
+/// gradLogits[m, h, n] = scale · P (dP − Σ P dP) with dP = gradO·v − gradEntropy · ln P: the
+/// gradient of q·k.
+struct LookGradientArguments {
+    LookProblem problem;
+    const void* weights = nullptr;     ///< [M, H, seen]
+    const void* gradO = nullptr;       ///< [M, H · d]
+    const void* gradEntropy = nullptr; ///< [M, H] F32 (F64); null: 0
     FrameRows values;
     void* gradLogits = nullptr; ///< [M, H, seen]
 };

@@ -4,13 +4,23 @@
 
 namespace vergence::fvlm {
 
+namespace {
+ForwardPass recomputing(const ForwardPass& pass, bool recomputes)
+{
+    ForwardPass result = pass;
+    result.recomputes = pass.recomputes || recomputes;
+    return result;
+}
+} // namespace
+
 GazeForward::GazeForward(const ForwardPass& pass, const FoveatedModel& model,
                          const MicroBatch& batch, bool looksCoarsely, AttentionReadout* readout)
     : m_pass(pass),
       m_model(model),
       m_batch(batch),
       m_tables(*batch.tables),
-      m_language(pass, model.language(), model.settings().savings.jointLanguageGradients)
+      m_language(recomputing(pass, model.settings().recomputesLlm), model.language(),
+                 model.settings().savings.jointLanguageGradients)
 {
     if (m_tables.shape().text > 0)
         m_text = model.language().embed(pass, m_tables.textIds);
@@ -20,24 +30,34 @@ GazeForward::GazeForward(const ForwardPass& pass, const FoveatedModel& model,
     expects(batch.patches.rank() == 3 && batch.patches.extent(0) == frames,
             "GazeForward: the patches are not those of the frames that the tables say");
     const Value query = looksCoarsely ? pass[model.staticQuery()] : Value{};
-    m_encoded = model.encoder().encode(pass, pass.graph.constant(batch.patches), query, readout);
+    m_encoded = model.encoder().encode(recomputing(pass, model.settings().recomputesVit),
+                                       pass.graph.constant(batch.patches), query, readout);
     if (!looksCoarsely)
         return;
-    Value tokens = m_encoded.coarse;
-    if (!m_tables.slotsAreFrames())
-        tokens = gatherRows(pass.graph, tokens, m_tables.frameOf);
-    m_coarse = glanceOf({}, tokens);
+    m_coarse = glanceOf({}, bySlot(m_encoded.coarse), readout);
+    if (m_coarse.entropy && !m_tables.slotsAreFrames()) {
+        const Value column = reshape(pass.graph, m_coarse.entropy, {frames, 1});
+        m_coarse.entropy = reshape(pass.graph, bySlot(column), {m_tables.shape().slots});
+    }
 }
 
-Glance GazeForward::glanceOf(Value queries, Value tokens) const
+/// Rows of encoded frames to rows of slots.
+Value GazeForward::bySlot(Value byFrame) const
 {
-    return {queries, tokens, enter(tokens)};
+    return m_tables.slotsAreFrames() ? byFrame
+                                     : gatherRows(m_pass.graph, byFrame, m_tables.frameOf);
+}
+
+Glance GazeForward::glanceOf(Value queries, Value tokens, const AttentionReadout* readout) const
+{
+    return {queries, tokens, enter(tokens), readout ? readout->entropy : Value{}};
 }
 
 Glance GazeForward::look(Value queries, AttentionReadout* readout) const
 {
     const Tensor* frames = m_tables.slotsAreFrames() ? nullptr : &m_tables.frameOf;
-    return glanceOf(queries, m_model.encoder().look(m_pass, m_encoded, queries, frames, readout));
+    const Value tokens = m_model.encoder().look(m_pass, m_encoded, queries, frames, readout);
+    return glanceOf(queries, tokens, readout);
 }
 
 Value GazeForward::enter(Value tokens) const

@@ -28,6 +28,8 @@ struct Glance {
     Value queries; ///< [M, Q] asked with; none for the coarse look
     Value tokens;  ///< z [M, D]
     Value rows;    ///< [M, H] as they enter the language model
+    /// Entropy of its attention [M], mean over blocks and heads, nats; where a readout wanted it.
+    Value entropy;
 };
 
 /// States of one pass of the language model.
@@ -79,7 +81,8 @@ public:
     const SequenceTables& tables() const { return m_tables; }
 
 private:
-    Glance glanceOf(Value queries, Value tokens) const;
+    Value bySlot(Value byFrame) const;
+    Glance glanceOf(Value queries, Value tokens, const AttentionReadout* readout) const;
     Value run(const Glance& glance, const Tensor& rows, Index sequences);
     Value encodedLatents() const;
 

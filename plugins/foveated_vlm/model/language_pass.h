@@ -23,7 +23,7 @@ private:
     Value block(int index, Value x);
     Value linear(const LinearLayer& layer, Value x, Value residual = {});
 
-    const ForwardPass& m_pass;
+    ForwardPass m_pass;
     const LlamaModel& m_model;
     std::shared_ptr<Waiting> m_waiting; ///< null: not joined
     int m_runs = 0;

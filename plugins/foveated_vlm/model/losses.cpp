@@ -34,7 +34,7 @@ public:
         : m_graph(pass.graph),
           m_settings(settings),
           m_model(model.settings()),
-          m_forward(pass, model, batch),
+          m_forward(pass, model, batch, true, wantsEntropy() ? &m_coarseReadout : nullptr),
           m_tables(*batch.tables)
     {
     }
@@ -59,7 +59,9 @@ public:
         }
         Glance fine;
         for (int k = 1; k <= m_settings.refinements; ++k) {
-            fine = m_forward.look(m_forward.nextQueries(states));
+            const bool isWatched = wantsEntropy() && k == m_settings.refinements;
+            fine =
+                m_forward.look(m_forward.nextQueries(states), isWatched ? &m_fineReadout : nullptr);
             const bool isLast = k == m_settings.refinements;
             const bool counts = isLast || m_settings.weightsRefinements;
             states =
@@ -71,6 +73,7 @@ public:
         values.queries = fine.queries;
         addCoarseTerm(values);
         addContrast(values, fine, coarse);
+        addEntropy(values, fine, coarse);
         return values;
     }
 
@@ -176,9 +179,27 @@ private:
                 times(weightedSum(m_graph, cosines, m_tables.isReal), m_settings.inverseSlots));
     }
 
+    bool wantsEntropy() const { return m_settings.entropyMargin > 0; }
+
+    void addEntropy(StepValues& values, const Glance& fine, const Glance& coarse)
+    {
+        if (!wantsEntropy())
+            return;
+        const Value difference = addScaled(m_graph, 1, fine.entropy, -1, coarse.entropy);
+        const Tensor margin =
+            m_graph.take(m_graph.shape(difference), m_graph.tensor(difference).dtype());
+        fill(m_graph.stream(), margin, m_settings.entropyMargin);
+        const Value hinge =
+            activate(m_graph, Activation::Relu, add(m_graph, difference, m_graph.constant(margin)));
+        const Value share =
+            times(weightedSum(m_graph, hinge, m_tables.isReal), m_settings.inverseSlots);
+        values.loss = addScaled(m_graph, 1, values.loss, m_settings.entropyWeight, share);
+    }
+
     Graph& m_graph;
     const LossSettings& m_settings;
     const ModelSettings& m_model;
+    AttentionReadout m_coarseReadout{{}, false, true, {}}, m_fineReadout{{}, false, true, {}};
     GazeForward m_forward;
     const SequenceTables& m_tables;
 };
@@ -190,9 +211,10 @@ StepValues trainingLoss(const ForwardPass& pass, const FoveatedModel& model,
     expects(settings.refinements >= 1, "trainingLoss: at least one look follows the coarse one");
     expects(!model.settings().hasText() || settings.inverseCounted.size() == 1,
             "trainingLoss: the number of counted tokens is missing");
-    expects((!model.settings().hasLatents() && settings.contrast == 0) ||
-                settings.inverseSlots.size() == 1,
-            "trainingLoss: the number of frames is missing");
+    expects(
+        (!model.settings().hasLatents() && settings.contrast == 0 && settings.entropyMargin <= 0) ||
+            settings.inverseSlots.size() == 1,
+        "trainingLoss: the number of frames is missing");
     return StepLosses(pass, model, batch, settings).run();
 }
 

@@ -15,6 +15,9 @@ struct LossSettings {
     double recon = 0.5;            ///< λ of latents in joint training
     double contrast = 0;           ///< λ of the mean cosine of fine and coarse tokens
     bool measuresContrast = false; ///< the cosine is wanted though its λ is 0
+    /// Where above 0: entropyWeight times the mean over slots of max(0, H_f − H_c + margin), H the
+    /// entropies of the fine and the coarse attention, nats.
+    double entropyMargin = 0, entropyWeight = 0.1;
     bool trainsCoarseOnly = false; ///< the control: one look, its loss is the loss
     bool chartsCoarse = false;     ///< the coarse loss is wanted though λ is 0; takes no gradient
     int refinements = 1;           ///< K looks after the coarse one, at least 1

@@ -49,6 +49,8 @@ struct ModelSettings {
     bool decaysAll = false; ///< biases, norms, scales, tokens and tables too, as the original did
     double weightDecay = 0.01;
     Savings savings;
+    /// Blocks of the tower keep their inputs alone and are run again in backward().
+    bool recomputesVit = false, recomputesLlm = false;
     /// As the first run was: mode tokens of deviation 1, the text before them a row of zeros, no
     /// learned tokens for text. With query settings and norm that fit (section "presets").
     bool seedAsRun = false;

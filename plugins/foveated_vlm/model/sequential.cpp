@@ -184,7 +184,9 @@ AttentionReadout SequentialReading::attention() const
     for (const Tensor& weights : m_weights)
         steps.push_back(graph.constant(weights));
     const Value bySlot = gatherRows(graph, gathered(steps), integersOn(graph, m_stepOf));
-    return {graph.tensor(bySlot).clone(graph.stream())};
+    AttentionReadout readout;
+    readout.weights = graph.tensor(bySlot).clone(graph.stream());
+    return readout;
 }
 
 } // namespace vergence::fvlm

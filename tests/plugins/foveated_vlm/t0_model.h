@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/compute/ops/pointwise.h"
 #include "plugins/foveated_vlm/model/evaluation.h"
 #include "plugins/foveated_vlm/model/losses.h"
 #include "tests/support/device_table.h"
@@ -22,7 +24,12 @@ inline std::vector<double> numbersOf(Stream& stream, const Tensor& tensor)
         return {};
     if (tensor.dtype() == DType::F64)
         return tensor.toHost<double>(stream);
-    const auto single = tensor.toHost<float>(stream);
+    Tensor wide = tensor;
+    if (tensor.dtype() != DType::F32) {
+        wide = Tensor::empty(tensor.device(), tensor.shape(), DType::F32);
+        cast(stream, tensor, wide);
+    }
+    const auto single = wide.toHost<float>(stream);
     return {single.begin(), single.end()};
 }
 
@@ -42,10 +49,11 @@ public:
     using Change = std::function<void(fvlm::ModelSettings&)>;
 
     explicit T0(fvlm::Variant variant = fvlm::Variant::Captions, DType type = DType::F64,
-                const Change& change = {}, std::shared_ptr<Device> on = {})
+                const Change& change = {}, std::shared_ptr<Device> on = {},
+                std::optional<DType> computes = {})
         : device(on ? std::move(on) : devices().devices.front()),
           stream(device->createStream()),
-          model(device, settings(variant, change), type, type),
+          model(device, settings(variant, change), type, computes.value_or(type)),
           m_type(type)
     {
         model.allocate(*stream);
@@ -78,7 +86,8 @@ public:
         return s;
     }
 
-    DType type() const { return m_type; }
+    DType type() const { return m_type; } ///< of master values and of losses
+    DType computeType() { return parameters().computeType(); }
     ParameterSet& parameters() { return model.parameters(); }
     std::vector<double> values(const std::string& name)
     {
@@ -307,7 +316,9 @@ public:
             patches.insert(patches.end(), pixels.begin(), pixels.end());
             latents.insert(latents.end(), latent.begin(), latent.end());
         }
-        batch.patches = tensorOf(*t0.stream, t0.device, {count, 4, 48}, patches, t0.type());
+        const Tensor wide = tensorOf(*t0.stream, t0.device, {count, 4, 48}, patches, t0.type());
+        batch.patches = Tensor::empty(t0.device, {count, 4, 48}, t0.computeType());
+        cast(*t0.stream, wide, batch.patches);
         if (t0.model.settings().hasLatents())
             batch.latents = tensorOf(*t0.stream, t0.device, {count, 4, 4, 4}, latents, t0.type());
     }
@@ -344,7 +355,7 @@ struct T0Step {
 inline T0Step t0Step(T0& t0, const T0Batch& batch, const fvlm::LossSettings& settings,
                      bool goesBack = true, bool accumulates = false, bool recomputes = false)
 {
-    Graph graph(*t0.stream, t0.device, {goesBack, t0.type()});
+    Graph graph(*t0.stream, t0.device, {goesBack, t0.computeType()});
     const ForwardPass pass{graph, t0.parameters(), nullptr, recomputes, {}};
     const fvlm::StepValues values = fvlm::trainingLoss(pass, t0.model, batch.batch, settings);
     const auto numbers = [&](Value value) {
@@ -369,7 +380,7 @@ inline T0Step t0Step(T0& t0, const T0Batch& batch, const fvlm::LossSettings& set
 inline fvlm::Evaluation t0Evaluate(T0& t0, const T0Batch& batch, fvlm::Mode mode,
                                    const fvlm::EvaluationWish& wish = {})
 {
-    Graph graph(*t0.stream, t0.device, {false, t0.type()});
+    Graph graph(*t0.stream, t0.device, {false, t0.computeType()});
     const ForwardPass pass{graph, t0.parameters(), nullptr, false, {}};
     return fvlm::evaluate(pass, t0.model, batch.batch, mode, wish);
 }

@@ -13,7 +13,7 @@ struct Case {
     QueryMode mode = QueryMode::Deep;
     VisualNorm norm = VisualNorm::Scale;
     SequenceOrder order = SequenceOrder::FramesText;
-    double coarse = 0.5, contrast = 0;
+    double coarse = 0.5, contrast = 0, entropyMargin = 0;
     int refinements = 1;
     bool weightsRefinements = false, hasImage = false, answersOnly = false, padded = false;
     double temperature = 1;
@@ -66,6 +66,7 @@ public:
           m_losses(t0Losses(m_t0, m_batch, c.coarse))
     {
         m_losses.contrast = c.contrast;
+        m_losses.entropyMargin = c.entropyMargin;
         m_losses.refinements = c.refinements;
         m_losses.weightsRefinements = c.weightsRefinements;
         if (c.head != HeadKind::Film)
@@ -205,6 +206,15 @@ void TestFvlmGradients::stepAgreesWithDifferences_data()
         c.norm = VisualNorm::BatchStd;
         c.temperature = 0.7;
         c.topK = 3;
+    });
+    add("entropy", 32, [](Case& c) {
+        c.entropyMargin = 2; // above ln 5: no slot is at the kink
+        c.coarse = 0;
+    });
+    add("entropy, images, padded", 16, [](Case& c) {
+        c.entropyMargin = 2;
+        c.hasImage = c.padded = true;
+        c.refinements = 2;
     });
     add("average", 16, [](Case& c) { c.mode = QueryMode::ShallowAverage; });
     add("last block", 16, [](Case& c) { c.mode = QueryMode::ShallowLast; });

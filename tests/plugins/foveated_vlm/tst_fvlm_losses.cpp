@@ -68,6 +68,10 @@ private Q_SLOTS:
     void latentsOfLaterFramesAreToldApart();
     void lastKernelZeroLeavesTheLatents();
     void contrastIsTheMeanCosine();
+    void entropyHingeIsTheMeanOverFrames();
+    void halfWidthStaysNear_data() { addVariantRows(); }
+    void halfWidthStaysNear();
+    void towersMayBeRecomputedAlone();
     void gatheredRowsEqualMaskedOnes();
     void likelihoodByChunksAndItsGradient_data();
     void likelihoodByChunksAndItsGradient();
@@ -310,6 +314,83 @@ void TestFvlmLosses::contrastIsTheMeanCosine()
     settings.contrast = 0.4;
     const T0Step trained = t0Step(t0, batch, settings, false);
     QVERIFY(std::abs(trained.loss - (measured.fine + 0.4 * mean)) < kNear);
+}
+
+void TestFvlmLosses::entropyHingeIsTheMeanOverFrames()
+{
+    T0 t0;
+    const T0Batch batch(t0, t0Captions());
+    EvaluationWish wish;
+    wish.readsAttention = true;
+    const Evaluation looks = t0Evaluate(t0, batch, Mode::CoarseFine, wish);
+    const auto fine = numbersOf(*t0.stream, looks.fineAttention.weights);
+    const auto coarse = numbersOf(*t0.stream, looks.coarseAttention.weights);
+    const double plain = t0Step(t0, batch, t0Losses(t0, batch), false).loss;
+    for (const double margin : {0.1, 1.0}) {
+        double mean = 0;
+        for (std::size_t slot = 0; slot < 5; ++slot) {
+            double difference = 0; // of sums over 2 blocks of 2 heads
+            for (std::size_t i = slot * 20; i < slot * 20 + 20; ++i)
+                difference += coarse[i] * std::log(coarse[i]) - fine[i] * std::log(fine[i]);
+            mean += std::max(0.0, difference / 4 + margin) / 5;
+        }
+        LossSettings settings = t0Losses(t0, batch);
+        settings.entropyMargin = margin;
+        const double loss = t0Step(t0, batch, settings, false).loss;
+        QVERIFY(mean > 0.01);
+        QVERIFY(std::abs(loss - (plain + 0.1 * mean)) < 1e-11);
+    }
+}
+
+/// BF16 keeps 8 bits; T0 is small, so a step in it is compared by its direction.
+void TestFvlmLosses::halfWidthStaysNear()
+{
+    QFETCH(int, variant);
+    T0 wide(static_cast<Variant>(variant), DType::F32);
+    T0 half(static_cast<Variant>(variant), DType::F32, {}, {}, DType::BF16);
+    bool areGood = true;
+    const auto run = [&](T0& t0, double& loss) {
+        const T0Batch batch(t0, fourClips(), {0, 1, 1, 0});
+        LossSettings settings = t0Losses(t0, batch, 0.5);
+        settings.contrast = 0.1;
+        settings.entropyMargin = 1;
+        settings.refinements = 2;
+        loss = t0Step(t0, batch, settings).loss;
+        for (const Mode mode : {Mode::CoarseFine, Mode::CoarseOnly, Mode::Sequential}) {
+            for (const double nll : t0Evaluate(t0, batch, mode).nll)
+                areGood = areGood && std::isfinite(nll) && nll >= 0;
+        }
+        return gradients(t0);
+    };
+    double wideLoss = 0, halfLoss = 0;
+    const auto a = run(wide, wideLoss), b = run(half, halfLoss);
+    QVERIFY(areGood);
+    double ab = 0, aa = 0, bb = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        ab += a[i] * b[i];
+        aa += a[i] * a[i];
+        bb += b[i] * b[i];
+    }
+    QVERIFY2(std::abs(halfLoss / wideLoss - 1) < 0.05,
+             fmt::format("{} against {}", halfLoss, wideLoss).c_str());
+    QVERIFY2(ab / std::sqrt(aa * bb) > 0.98, fmt::format("{}", ab / std::sqrt(aa * bb)).c_str());
+}
+
+void TestFvlmLosses::towersMayBeRecomputedAlone()
+{
+    const auto run = [](bool vit, bool llm) {
+        T0 t0(Variant::Joint, DType::F64, [&](ModelSettings& settings) {
+            settings.recomputesVit = vit;
+            settings.recomputesLlm = llm;
+        });
+        const T0Batch batch(t0, fourClips(), {0, 1, 1, 0});
+        t0Step(t0, batch, t0Losses(t0, batch, 0.5));
+        return gradients(t0);
+    };
+    const auto wanted = run(false, false);
+    VERGENCE_AGREES(apart(run(true, false), wanted));
+    VERGENCE_AGREES(apart(run(false, true), wanted));
+    VERGENCE_AGREES(apart(run(true, true), wanted));
 }
 
 void TestFvlmLosses::gatheredRowsEqualMaskedOnes()
