@@ -179,7 +179,7 @@ struct Gradient {
         team.template each<Real>(p.seen, [&](auto n) VERGENCE_INLINE {
             auto gradP = products<T>(p, gradO, values, a.values.row, n);
             if (a.gradEntropy)
-                gradP -= boundedLogarithm(load<Real>(weights, n)) * gradEntropy;
+                gradP = gradP - boundedLogarithm(load<Real>(weights, n)) * gradEntropy;
             store(gradient, n, gradP);
             sum.add(n, load<Real>(weights, n) * gradP);
         });
