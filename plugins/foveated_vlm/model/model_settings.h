@@ -16,10 +16,9 @@ namespace vergence::fvlm {
 enum class Variant { Captions, Latents, Joint };
 
 /// How a visual token y enters the language model, s being ModelSettings::visualScale: Scale s·y;
-/// TokenRms s·y / √(mean y² + 1e-6) per token; BatchStd s·y / √(variance of all numbers of the
-/// batch
-/// + 1e-12), which couples samples and lets later frames leak into earlier ones (the sequential
-/// mode has no later ones: its batch is one step); None y.
+/// TokenRms s·y / √(mean y² + 1e-6) per token; BatchStd s·y / √(v + 1e-12), v the variance of all
+/// numbers of the batch, which couples samples and lets later frames leak into earlier ones (in the
+/// sequential mode the batch is one step); None y.
 enum class VisualNorm { Scale, TokenRms, BatchStd, None };
 
 /// FramesText: frames, then all text, so that no text reaches the gaze. PromptFramesAnswer: the
