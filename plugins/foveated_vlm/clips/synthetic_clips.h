@@ -20,11 +20,13 @@ inline constexpr int kSyntheticShapes = 4, kSyntheticColours = 6, kSyntheticMoti
 /// One thing that moves over the canvas. Lengths in px, rows downwards.
 struct SyntheticObject {
     SyntheticShape shape = SyntheticShape::Disc;
-    int colour = 0;             ///< into syntheticColourNames()
-    int motion = 0;             ///< eighth turns from right towards up; 8: still
-    float radius = 0;           ///< size/10 to size/6
-    float x = 0, y = 0;         ///< centre in the first frame
-    float stepX = 0, stepY = 0; ///< per frame; their length is size/24 to size/12, or 0
+    int colour = 0;     ///< into syntheticColourNames()
+    int motion = 0;     ///< eighth turns from right towards up; 8: still
+    float radius = 0;   ///< size/10 to size/6
+    float x = 0, y = 0; ///< centre in the first frame
+    /// Per frame; their length is size/24 to size/12, less where a long clip's path would leave the
+    /// canvas, or 0.
+    float stepX = 0, stepY = 0;
 };
 
 /// All that is drawn of one clip, and what is asked.

@@ -33,12 +33,12 @@ private:
     std::uint64_t m_next;
 };
 
-/// Where a centre may start so that the whole path stays inside; the middle where it is too long.
+/// Where a centre may start so that the whole path stays inside.
 float start(Draws& draws, float size, float radius, float travel)
 {
     const float low = radius - std::min(0.0f, travel);
     const float high = size - radius - std::max(0.0f, travel);
-    return low < high ? draws.uniform(low, high) : (size - travel) / 2;
+    return draws.uniform(low, high);
 }
 
 /// Least gap between an object and the others over all frames, px; negative where they overlap.
@@ -150,7 +150,9 @@ SyntheticScene syntheticScene(const SyntheticSettings& settings, std::uint64_t i
         else
             object.motion = draws.below(kSyntheticMotions);
         object.radius = draws.uniform(size / 10, size / 6);
-        const float speed = draws.uniform(size / 24, size / 12);
+        const float drawn = draws.uniform(size / 24, size / 12);
+        const float steps = static_cast<float>(std::max(1, settings.frames - 1));
+        const float speed = std::min(drawn, (size - 2 * object.radius) / steps); // stays in sight
         if (object.motion != kStill) {
             const double angle = object.motion * std::numbers::pi / 4;
             object.stepX = speed * static_cast<float>(std::cos(angle));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <span>
 
@@ -7,7 +8,7 @@ namespace vergence::fvlm {
 
 /// An estimate with its 95 % interval.
 struct Interval {
-    double value = 0, low = 0, high = 0;
+    double value = NAN, low = NAN, high = NAN; ///< not a number: not measured
 };
 
 /// Σ numerator / Σ denominator over clips with the percentile interval over resampled clips, e.g.

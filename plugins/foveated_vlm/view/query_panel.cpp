@@ -9,14 +9,14 @@
 
 namespace vergence::fvlm {
 
-QueryFigures queryFigures(std::span<const float> queries, Index width)
+std::optional<QueryFigures> queryFigures(std::span<const float> queries, Index width)
 {
     expects(width > 0 && queries.size() % static_cast<std::size_t>(width) == 0,
             "queries: whole rows");
     const std::size_t step = static_cast<std::size_t>(width), rows = queries.size() / step;
-    QueryFigures figures;
     if (rows < 2)
-        return figures;
+        return std::nullopt;
+    QueryFigures figures;
     figures.similarity =
         meanCosine(queries.first(queries.size() - step), queries.subspan(step), width);
     for (std::size_t i = 0; i < step; ++i) {
@@ -44,16 +44,17 @@ Diagram queryPanel(const QueryScene& scene)
     const auto query = [&](std::size_t t) {
         return std::span(scene.queries).subspan(t * step, step);
     };
-    const QueryFigures figures = queryFigures(scene.queries, scene.width);
+    const std::optional<QueryFigures> figures = queryFigures(scene.queries, scene.width);
     plot::Plot matrix;
     matrix.title = "Queries" + (scene.title.empty() ? "" : ", " + scene.title);
-    matrix.note = frames < 2 ? "One frame, one query."
-                             : fmt::format("Cosines of the queries that look at the frames, and to "
-                                           "the learned queries. Neighbours {:.3f}, deviation over "
-                                           "the frames {:.3f}.",
-                                           figures.similarity, figures.deviation);
+    matrix.note = !figures ? "One frame, one query."
+                           : fmt::format("Cosines of the queries that look at the frames, and to "
+                                         "the learned queries. Neighbours {:.3f}, deviation over "
+                                         "the frames {:.3f}.",
+                                         figures->similarity, figures->deviation);
     matrix.x.title = "query of frame";
-    matrix.y.title = "query of frame";
+    if (frames > 3) // the title is as long as four rows
+        matrix.y.title = "query of frame";
     plot::PlotCells cells;
     cells.rows = frames;
     cells.columns = frames + 3; // a gap before the learned ones
@@ -72,7 +73,10 @@ Diagram queryPanel(const QueryScene& scene)
     for (std::size_t row = 0; row < frames; ++row)
         if (row % every != 0)
             cells.rowNames[row].clear();
-    cells.columnNames.insert(cells.columnNames.end(), {"", "static", "init"});
+    if (every == 1)
+        cells.columnNames.insert(cells.columnNames.end(), {"", "static", "init"});
+    else
+        matrix.note += " The last two columns: static, init.";
     const double side = frames <= 8 ? 52 : frames <= 16 ? 36 : 640.0 / static_cast<double>(frames);
     matrix.width = side * static_cast<double>(cells.columns) + 150;
     matrix.height = side * static_cast<double>(frames) + 130;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,8 @@ struct QueryFigures {
     double similarity = 0; ///< mean cosine of queries of neighbouring frames
     double deviation = 0;  ///< of the numbers of all queries over frames, mean over the width
 };
-/// `queries` [T, Q]; from T = 1 nothing can be said: both 0.
-QueryFigures queryFigures(std::span<const float> queries, Index width);
+/// `queries` [T, Q]; nothing can be said of one query.
+std::optional<QueryFigures> queryFigures(std::span<const float> queries, Index width);
 
 /// Cosines of all pairs of queries as a matrix, with two more columns for the learned ones.
 Diagram queryPanel(const QueryScene& scene);
