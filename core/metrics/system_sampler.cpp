@@ -46,6 +46,18 @@ std::uint64_t residentBytes(int pid)
     return residentPages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
+/// The high-water mark of proc(5), which samples in between would miss.
+std::uint64_t peakBytes(int pid)
+{
+    std::ifstream file(fmt::format("/proc/{}/status", pid));
+    std::uint64_t kibibytes = 0;
+    for (std::string label; file >> label; file.ignore(1'000, '\n')) {
+        if (label == "VmHWM:" && file >> kibibytes)
+            return kibibytes * 1024;
+    }
+    return 0;
+}
+
 /// user nice system idle iowait irq softirq steal; the guest times after them are part of user and
 /// nice.
 SystemTicks systemTicks()
@@ -131,6 +143,7 @@ SystemReading SystemSampler::sample()
     reading.processCpuPercent = m_impl->processPercent;
     reading.systemCpuPercent = m_impl->systemPercent;
     reading.processResidentBytes = residentBytes(m_impl->pid);
+    reading.processPeakBytes = peakBytes(m_impl->pid);
     readMemory(reading);
     if (m_impl->nvml)
         reading.gpus = m_impl->nvml->read(m_impl->pid);

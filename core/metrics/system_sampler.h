@@ -20,7 +20,8 @@ struct GpuReading {
 struct SystemReading {
     double processCpuPercent = 0; ///< 100 per core
     std::uint64_t processResidentBytes = 0;
-    double systemCpuPercent = 0; ///< 0–100 over all cores
+    std::uint64_t processPeakBytes = 0; ///< most that was ever resident; 0 where unknown
+    double systemCpuPercent = 0;        ///< 0–100 over all cores
     std::uint64_t memoryTotalBytes = 0, memoryAvailableBytes = 0;
     std::vector<GpuReading> gpus;
 };

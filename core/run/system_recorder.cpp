@@ -1,5 +1,7 @@
 #include "core/run/system_recorder.h"
 
+#include <algorithm>
+
 namespace vergence {
 
 namespace {
@@ -25,7 +27,7 @@ void SystemRecorder::sample()
     m_controller.record("system/cpu_percent", reading.processCpuPercent);
     m_controller.record("system/cpu_total_percent", reading.systemCpuPercent);
     m_controller.record("system/ram_mib", resident);
-    nlohmann::json peaks{{"peak_rss_mib", resident}};
+    nlohmann::json peaks{{"peak_rss_mib", std::max(resident, mebibytes(reading.processPeakBytes))}};
     for (const GpuReading& gpu : reading.gpus) {
         if (gpu.uuid != m_deviceUuid)
             continue;

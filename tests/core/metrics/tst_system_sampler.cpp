@@ -34,6 +34,7 @@ private Q_SLOTS:
         QVERIFY(reading.processCpuPercent < 200); // one busy thread; ticks are coarse
         QVERIFY(reading.systemCpuPercent > 0 && reading.systemCpuPercent <= 100);
         QVERIFY(reading.processResidentBytes > 1'000'000);
+        QVERIFY(reading.processPeakBytes >= reading.processResidentBytes);
         QVERIFY(reading.memoryTotalBytes > reading.processResidentBytes);
         QVERIFY(reading.memoryAvailableBytes > 0 &&
                 reading.memoryAvailableBytes <= reading.memoryTotalBytes);
