@@ -26,6 +26,9 @@ Issues checkPaths(const C& c)
     if (!c.images.empty() && !std::filesystem::is_directory(c.images, failure))
         issues.push_back(
             ruleError("images", fmt::format("{} is not a folder.", c.images.string())));
+    if (!c.maskFolder.empty() && !std::filesystem::is_directory(c.maskFolder, failure))
+        issues.push_back(
+            ruleError("mask_folder", fmt::format("{} is not a folder.", c.maskFolder.string())));
     if (!c.gaussians.empty() && !std::filesystem::is_regular_file(c.gaussians, failure))
         issues.push_back(ruleError(
             "gaussians", fmt::format("{} is not a file; name a 3DGS PLY, an SPZ or a .splat file.",

@@ -41,6 +41,16 @@ void addData(Builder& b)
         .title("Photographs")
         .advanced()
         .help("Folder of the photographs, where it is not images beside the model.");
+    b.add("masks", &C::masks)
+        .choices({"auto", "alpha", "none"})
+        .help("Which pixels count. auto: those that are bright in the masks of the scene, where it "
+              "has any. alpha: of these, those that the photograph itself does not show as "
+              "transparent. none: all; transparent ones show the background.");
+    b.add("mask_folder", &C::maskFolder)
+        .title("Mask folder")
+        .advanced()
+        .help("Folder of the masks (NAME.png for the photograph NAME), where it is not masks "
+              "beside the photographs.");
     b.add("gaussians", &C::gaussians)
         .title("Start from")
         .help("Gaussians to start from instead of the scene's points: 3DGS PLY, SPZ or .splat.");
@@ -93,10 +103,21 @@ void addEvaluation(Builder& b)
     b.add("eval_split", &C::evalSplit)
         .title("Hold pictures out")
         .help("Keeps pictures for testing. Off: all are learnt from.");
+    b.add("eval_rule", &C::evalRule)
+        .title("Held-out pictures are")
+        .choices({"each", "even"})
+        .visibleIf("eval_split=true")
+        .help("each: every n-th of the sorted names, where the scene does not say itself. even: a "
+              "number of them, evenly spread over the names.");
+    b.add("eval_count", &C::evalCount)
+        .title("Pictures held out")
+        .range(1, 10'000)
+        .visibleIf("eval_rule=even")
+        .help("even: so many pictures, as long as one is left to learn from.");
     b.add("eval_each", &C::evalEach)
         .title("Every n-th picture")
         .range(2, 1'000)
-        .visibleIf("eval_split=true")
+        .visibleIf("eval_rule=each")
         .help("Of the sorted names, every n-th is held out, where the scene does not say itself.");
     b.add("test_images", &C::testImages)
         .title("Held-out pictures")
@@ -119,6 +140,15 @@ void addTraining(Builder& b)
     b.add("progressive", &C::progressive)
         .help("Learn from pictures of quarter size for the first 10 % of the steps and of half "
               "size until 30 %.");
+    b.add("band_rows", &C::bandRows)
+        .title("Rows of a band")
+        .range(0, 65'536)
+        .unit("px")
+        .advanced()
+        .help("Pictures are learnt from in bands of so many rows, which takes less memory and a "
+              "little more time for the same result. 0: whole pictures where they fit into the "
+              "memory that is free, else the largest bands that do. Alignment takes whole "
+              "pictures.");
     b.add("sh_degree", &C::shDegree)
         .title("Harmonics")
         .range(0, 3)
@@ -132,6 +162,12 @@ void addTraining(Builder& b)
         .title("Mip filters")
         .help("3D smoothing and compensated 2D filter, so that splats keep their brightness at "
               "other distances. Off: classic dilation.");
+    b.add("raster_radius", &C::rasterRadius)
+        .title("Extent of splats")
+        .choices({"exact", "3sigma"})
+        .advanced()
+        .help("exact: as far as a Gaussian changes a pixel by 1/255. 3sigma: cut off at tiles "
+              "beyond three standard deviations, as the first implementations did.");
     b.add("background", &C::background)
         .choices({"auto", "black", "white", "grey", "random"})
         .help("Behind the Gaussians. auto: the sky of the built-in scene, black behind "
@@ -209,6 +245,13 @@ void addDensification(Builder& b)
         .title("Most Gaussians")
         .range(100, 100'000'000)
         .help("There are never more Gaussians than this.");
+    b.add("cap_mode", &C::capMode)
+        .title("At the cap")
+        .choices({"best", "bisect"})
+        .advanced()
+        .help("best: Gaussians of the highest gradients grow, others wait. bisect: faint ones make "
+              "room first; the opacity to prune by is raised as far as needed, at most to 0.08. "
+              "mcmc keeps to the cap by itself.");
     b.add("revised_opacity", &C::revisedOpacity)
         .advanced()
         .help("Children of a split get 1 − sqrt(1 − o), which keeps their joint coverage.");

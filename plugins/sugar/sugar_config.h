@@ -16,9 +16,11 @@ struct SugarConfig {
     std::string plan = "as_set";     ///< or auto: sizes follow the device's memory
     std::filesystem::path reuseFrom; ///< run whose stages may be taken over; empty: none
 
-    std::filesystem::path scene;     ///< folder; empty: the built-in scene
-    std::filesystem::path images;    ///< folder of the photographs; empty: where the scene says
-    std::filesystem::path gaussians; ///< file to start from instead of points; empty: none
+    std::filesystem::path scene;      ///< folder; empty: the built-in scene
+    std::filesystem::path images;     ///< folder of the photographs; empty: where the scene says
+    std::string masks = "auto";       ///< or alpha, none
+    std::filesystem::path maskFolder; ///< empty: masks beside the photographs
+    std::filesystem::path gaussians;  ///< file to start from instead of points; empty: none
     double imageScale = 1;
     int maxWidth = 1920;
     std::string undistortFit = "inside";
@@ -27,14 +29,17 @@ struct SugarConfig {
     std::int64_t cacheMegabytes = 0;
 
     bool evalSplit = true;
-    int evalEach = 8;
+    std::string evalRule = "each"; ///< or even
+    int evalEach = 8, evalCount = 4;
     std::vector<std::string> testImages;
     int evalEvery = 1'000;
 
     std::int64_t iterations = 30'000;
     bool progressive = false;
+    int bandRows = 0; ///< 0: as memory asks
     int shDegree = 3, shEvery = 1'000;
     bool mip = true;
+    std::string rasterRadius = "exact"; ///< or 3sigma
     std::string background = "auto";
     double nearPlane = 0; ///< world units; 0: 0.02 of the extent, at most 0.2
     double dssim = 0.2;
@@ -50,6 +55,7 @@ struct SugarConfig {
     double pruneOpacity = 0.005;
     std::int64_t resetEvery = 3'000;
     std::int64_t cap = 1'000'000;
+    std::string capMode = "best"; ///< or bisect
     bool revisedOpacity = false;
 
     std::int64_t alignSteps = 8'000;

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "plugins/sugar/pipeline/host_memory.h"
 #include "plugins/sugar/pipeline/ingest.h"
 #include "plugins/sugar/pipeline/results.h"
 
@@ -19,6 +20,7 @@ SugarRun::~SugarRun() = default;
 
 void SugarRun::prepare(RunContext& context)
 {
+    giveBackFreedMemory();
     context.phase(1, kPhases, "reading the scene");
     Workspace workspace = ingested(context, m_config);
     context.phase(2, kPhases, "preparing the first stage");

@@ -36,7 +36,7 @@ struct BlendTile {
     void operator()(Index task) const
     {
         const Index tile = a.tileOrder[a.firstTile + task];
-        const TilePlace place(tile, a.tilesX, a.width, a.height);
+        const TilePlace place(tile, a.tilesX, a.firstRow, a.width, a.height);
         State state;
         state.start(place);
         const std::uint32_t begin = a.starts[tile], end = a.starts[tile + 1];
@@ -178,11 +178,16 @@ struct BlendTileBackward {
     {
         const BlendArguments& f = a.forward;
         const Index tile = f.tileOrder[f.firstTile + task];
-        const TilePlace place(tile, f.tilesX, f.width, f.height);
+        const TilePlace place(tile, f.tilesX, f.firstRow, f.width, f.height);
         State state;
         start(place, state);
         state.last = f.last + tile * kTilePixels;
         const std::uint32_t begin = f.starts[tile];
+        if (!state.hasGradient()) { // masked out, or beyond a band
+            for (std::uint32_t entry = begin; entry < f.starts[tile + 1]; ++entry)
+                std::memset(a.records + a.entrySlots[entry], 0, sizeof(SplatRecord));
+            return;
+        }
         for (std::uint32_t entry = f.starts[tile + 1]; entry-- > begin;) {
             const std::uint32_t ahead = entry - std::min<std::uint32_t>(kAhead, entry - begin);
             __builtin_prefetch(f.splats + f.gaussians[ahead]);
@@ -202,6 +207,18 @@ private:
         alignas(64) float behind[kTilePixels]; ///< as in BackwardPixel
         alignas(64) float g[kChannels<Geometry>][kTilePixels];
         const std::int32_t* last;
+
+        bool hasGradient() const
+        {
+            Vector largest{};
+            for (int i = 0; i < kTilePixels; i += kLanes) {
+                largest += absolute(load(behind + i));
+                for (int k = 0; k < kChannels<Geometry>; ++k)
+                    largest += absolute(load(g[k] + i));
+            }
+            const Mask every = isAtLeast(Vector{}, Vector{});
+            return without(every, isAtLeast(Vector{}, largest)).bits() != 0; // also for NaN
+        }
 
         /// BackwardPixel::step for the blocks that one splat reached, and the sums over them.
         VERGENCE_HD void step(const Splat& splat, std::uint64_t reached, std::int32_t entry,

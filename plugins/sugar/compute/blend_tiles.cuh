@@ -13,17 +13,17 @@ namespace vergence::sugar {
 namespace {
 
 struct PixelOf {
-    int x, y;
+    int x, y; ///< in the picture
     bool isInside;
     Index at;
 
     __device__ explicit PixelOf(const BlendArguments& a)
         : x(static_cast<int>(blockIdx.x) % a.tilesX * kTile +
             static_cast<int>(threadIdx.x) % kTile),
-          y(static_cast<int>(blockIdx.x) / a.tilesX * kTile +
+          y((static_cast<int>(blockIdx.x) / a.tilesX + a.firstRow) * kTile +
             static_cast<int>(threadIdx.x) / kTile),
-          isInside(x < a.width && y < a.height),
-          at(static_cast<Index>(y) * a.width + x)
+          isInside(x < a.width && y - a.firstRow * kTile < a.height),
+          at(static_cast<Index>(y - a.firstRow * kTile) * a.width + x)
     {
     }
 };

@@ -139,7 +139,7 @@ VERGENCE_HD void forEachTile(const ListArguments& a, std::uint32_t gaussian, con
     const TileBox box = a.boxes[gaussian];
     std::uint32_t slot = a.slots[gaussian];
     if (std::uint64_t mask = a.masks[gaussian]; mask != 0) {
-        const Index corner = static_cast<Index>(box.y0) * a.tilesX + box.x0;
+        const Index corner = static_cast<Index>(box.y0 - a.firstRow) * a.tilesX + box.x0;
         for (; mask != 0; mask &= mask - 1) {
             const int bit = std::countr_zero(mask);
             visit(corner + static_cast<Index>(bit / kMaskSide) * a.tilesX + bit % kMaskSide,
@@ -151,7 +151,7 @@ VERGENCE_HD void forEachTile(const ListArguments& a, std::uint32_t gaussian, con
     for (int row = box.y0; row < box.y1; ++row) {
         const TileSpan span = tileSpan(splat, box, row);
         for (int column = span.first; column < span.last; ++column)
-            visit(static_cast<Index>(row) * a.tilesX + column, slot++);
+            visit(static_cast<Index>(row - a.firstRow) * a.tilesX + column, slot++);
     }
 }
 
@@ -170,7 +170,7 @@ void sortTiles(const ListArguments& a, Index tiles)
 void listBody(Stream& stream, const ListArguments& a)
 {
     const Pieces pieces(a.totals.visible);
-    const Index tiles = static_cast<Index>(a.tilesX) * a.tilesY;
+    const Index tiles = static_cast<Index>(a.tilesX) * (a.lastRow - a.firstRow);
     auto* histogram = static_cast<std::uint32_t*>(
         stream.scratch(static_cast<std::size_t>(pieces.count * tiles) * sizeof(std::uint32_t)));
     forEach(

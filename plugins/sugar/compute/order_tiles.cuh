@@ -77,7 +77,7 @@ struct EmitEntries {
         for (int row = box.y0; row < box.y1; ++row) {
             const TileSpan span = tileSpan(a.splats[gaussian], box, row);
             for (int column = span.first; column < span.last; ++column, ++to) {
-                tiles[to] = static_cast<std::uint32_t>(row * a.tilesX + column);
+                tiles[to] = static_cast<std::uint32_t>((row - a.firstRow) * a.tilesX + column);
                 gaussians[to] = gaussian;
                 slots[to] = slot++;
             }
@@ -120,7 +120,8 @@ struct TileStart {
 
 void listBody(Stream& stream, const ListArguments& a)
 {
-    const Index n = a.totals.instances, tiles = static_cast<Index>(a.tilesX) * a.tilesY;
+    const Index n = a.totals.instances,
+                tiles = static_cast<Index>(a.tilesX) * (a.lastRow - a.firstRow);
     const Temporary<std::uint32_t> memory(stream, 6 * n + a.totals.visible);
     std::uint32_t *keys = memory.data(), *sorted = keys + n, *index = sorted + n, *from = index + n,
                   *gaussians = from + n, *slots = gaussians + n, *offsets = slots + n;

@@ -37,19 +37,27 @@ private:
         }
     };
 
-    /// Tiles [low, high) that centre ± extent touches, of `tiles`.
-    static void tileRange(Vector centre, Vector extent, int tiles, std::int32_t* low,
+    /// Tiles [low, high) that centre ± extent touches, of [first, last).
+    static void tileRange(Vector centre, Vector extent, int first, int last, std::int32_t* low,
                           std::int32_t* high)
     {
-        const Vector limit = all(static_cast<float>(tiles));
+        const Vector least = all(static_cast<float>(first)), most = all(static_cast<float>(last));
         const Vector from = floorOf((centre - extent) * (1.0F / kTile));
         const Vector to = -floorOf(-(centre + extent) * (1.0F / kTile));
         const auto clamped = [&](Vector x) {
-            x = select(x > 0.0F, x, Vector{});
-            return select(x < limit, x, limit);
+            x = select(x > least, x, least);
+            return select(x < most, x, most);
         };
         store(low, __builtin_convertvector(clamped(from), Whole));
         store(high, __builtin_convertvector(clamped(to), Whole));
+    }
+
+    /// Half the side of the square of 3D Gaussian Splatting (2023), px.
+    static Vector threeSigma(const Projection<Vector>& p)
+    {
+        const Vector mean = 0.5F * (p.a + p.c), gap = mean * mean - p.determinant;
+        const Vector largest = mean + squareRoot(select(gap > 0.1F, gap, all(0.1F)));
+        return -floorOf(-3.0F * squareRoot(largest));
     }
 
     static Vector floorOf(Vector x)
@@ -73,13 +81,18 @@ private:
                           (p.opacity >= kAlphaCut);
         const Vector level = logarithm(p.opacity) * 1.44269504F;
         const Vector tau2 = (level - kLevelCut) * (2 * 0.693147181F);
-        const Vector rx = squareRoot(tau2 * p.a), ry = squareRoot(tau2 * p.c);
+        Vector rx = squareRoot(tau2 * p.a), ry = squareRoot(tau2 * p.c);
+        if (view.threeSigma) {
+            const Vector most = threeSigma(p);
+            rx = select(rx < most, rx, most);
+            ry = select(ry < most, ry, most);
+        }
         isVisible &= (p.u + rx > 0.0F) & (p.v + ry > 0.0F) &
                      (p.u - rx < static_cast<float>(view.camera.width)) &
                      (p.v - ry < static_cast<float>(view.camera.height));
         Boxes boxes;
-        tileRange(p.u, rx, view.tilesX, boxes.x0, boxes.x1);
-        tileRange(p.v, ry, view.tilesY, boxes.y0, boxes.y1);
+        tileRange(p.u, rx, 0, view.tilesX, boxes.x0, boxes.x1);
+        tileRange(p.v, ry, view.firstRow, view.lastRow, boxes.y0, boxes.y1);
         Vector field[16];
         formSplats(rows, raw, p, level, field);
         alignas(64) std::uint64_t masks[kLanes] = {};

@@ -58,14 +58,21 @@ struct ProjectOne {
                              p.opacity >= kAlphaCut;
         const float level = isSound ? log2f(p.opacity) : kLevelCut;
         const float tau2 = (level - kLevelCut) * (2 * 0.693147181F);
-        const float rx = sqrtf(tau2 * p.a), ry = sqrtf(tau2 * p.c);
+        float rx = sqrtf(tau2 * p.a), ry = sqrtf(tau2 * p.c);
+        if (view.threeSigma) { // as threeSigma() of the CPU
+            const float mean = 0.5F * (p.a + p.c);
+            const float most =
+                ceilf(3 * sqrtf(mean + sqrtf(fmaxf(0.1F, mean * mean - p.determinant))));
+            rx = fminf(rx, most);
+            ry = fminf(ry, most);
+        }
         TileBox box{};
         if (isSound && p.u + rx > 0 && p.v + ry > 0 && p.u - rx < float(view.camera.width) &&
             p.v - ry < float(view.camera.height))
-            box = {tileOf(floorf((p.u - rx) / kTile), view.tilesX),
-                   tileOf(ceilf((p.u + rx) / kTile), view.tilesX),
-                   tileOf(floorf((p.v - ry) / kTile), view.tilesY),
-                   tileOf(ceilf((p.v + ry) / kTile), view.tilesY)};
+            box = {tileOf(floorf((p.u - rx) / kTile), 0, view.tilesX),
+                   tileOf(ceilf((p.u + rx) / kTile), 0, view.tilesX),
+                   tileOf(floorf((p.v - ry) / kTile), view.firstRow, view.lastRow),
+                   tileOf(ceilf((p.v + ry) / kTile), view.firstRow, view.lastRow)};
         Splat splat{};
         if (box.x1 > box.x0)
             splat = splatOf(i, raw, p, level);
@@ -82,9 +89,10 @@ struct ProjectOne {
     }
 
 private:
-    __device__ static std::uint16_t tileOf(float tile, int tiles)
+    __device__ static std::uint16_t tileOf(float tile, int first, int last)
     {
-        return static_cast<std::uint16_t>(fminf(fmaxf(tile, 0.0F), static_cast<float>(tiles)));
+        return static_cast<std::uint16_t>(
+            fminf(fmaxf(tile, static_cast<float>(first)), static_cast<float>(last)));
     }
 
     __device__ Splat splatOf(Index i, const RawGaussian<float>& raw, const Projection<float>& p,

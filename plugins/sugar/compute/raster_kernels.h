@@ -4,8 +4,10 @@
 
 #include "core/compute/kernel.h"
 #include "core/compute/view.h"
+#include "plugins/sugar/compute/adam_math.h"
 #include "plugins/sugar/compute/projection_math.h"
 #include "plugins/sugar/compute/rasteriser.h"
+#include "plugins/sugar/compute/ray_depth_math.h"
 
 namespace vergence::sugar {
 
@@ -56,9 +58,11 @@ struct RasterView {
     Index count = 0;
     int restCount = 0; ///< coefficients of degrees above 0 that are stored
     int shDegree = 0;  ///< in use
+    bool threeSigma = false;
     CameraView<float> camera{};
     ScreenFilter<float> blur{};
-    int tilesX = 0, tilesY = 0;
+    int tilesX = 0;
+    int firstRow = 0, lastRow = 0; ///< rows of tiles [first, last) that are looked at
 };
 
 struct ProjectArguments {
@@ -90,7 +94,7 @@ struct OrderArguments {
 
 struct ListArguments {
     RasterTotals totals;
-    int tilesX = 0, tilesY = 0;
+    int tilesX = 0, firstRow = 0, lastRow = 0; ///< as in RasterView; tiles count from firstRow on
     const std::uint32_t* order = nullptr;
     const std::uint32_t* slots = nullptr;
     const std::uint32_t* counts = nullptr;
@@ -112,8 +116,9 @@ struct BlendImages {
 };
 
 struct BlendArguments {
-    int width = 0, height = 0, tilesX = 0;
-    Index firstTile = 0, lastTile = 0; ///< of tileOrder
+    int width = 0, height = 0, tilesX = 0; ///< of the images
+    int firstRow = 0;                      ///< of tiles of the picture: where the images begin
+    Index firstTile = 0, lastTile = 0;     ///< of tileOrder
     const std::uint32_t* starts = nullptr;
     const std::uint32_t* tileOrder = nullptr;
     const std::uint32_t* gaussians = nullptr;
@@ -141,28 +146,45 @@ struct StatisticsPointers {
     float *gradient = nullptr, *absolute = nullptr, *visible = nullptr, *radius = nullptr;
 };
 
-/// Adam with its bias correction worked in.
-struct AdamConstants {
-    float beta1 = 0, beta2 = 0, epsilon = 0, inverseSecondRoot = 0;
-    float stepSize[6] = {}; ///< rate / (1 − beta1^t)
-    bool sparse = false, keepsExtra = false;
-    float largestLogScale = 0;
-};
-
 struct GaussianBackwardArguments {
     RasterView view;
     Index first = 0, last = 0;
     const TileBox* boxes = nullptr;
     const std::uint32_t* counts = nullptr;
-    const std::uint32_t* slots = nullptr;
+    const std::uint32_t* slots = nullptr; ///< null: one record per Gaussian
     const SplatRecord* records = nullptr;
     StatisticsPointers statistics;     ///< null pointers where not wanted
     GaussianPointers<float> gradients; ///< written by gaussianBackward; null ones are not
     // For gaussianUpdate:
     GaussianPointers<const float> extra; ///< null ones count as 0
     GaussianPointers<float> values, moment1, moment2;
-    AdamConstants adam;
-    Index* skipped = nullptr; ///< [blocks] rows whose gradient was not finite
+    AdamFactors<float> adam{};
+    bool sparse = false, keepsExtra = false; ///< as in AdamStep
+    Index* skipped = nullptr;                ///< [blocks] rows whose gradient was not finite
+};
+
+struct RecordSumArguments {
+    Index count = 0;
+    const std::uint32_t* counts = nullptr; ///< of this band
+    const std::uint32_t* slots = nullptr;
+    const SplatRecord* records = nullptr;
+    SplatRecord* sums = nullptr;     ///< [count], added to
+    std::uint32_t* seen = nullptr;   ///< [count], 1 once a band has shown the Gaussian
+    std::uint8_t* visible = nullptr; ///< [count], the same
+    Index* visibleCount = nullptr;   ///< host: how many are
+};
+
+struct RayGaussianArguments {
+    RasterView view;
+    const std::uint32_t* counts = nullptr;
+    RayGaussian* gaussians = nullptr; ///< [count], of visible ones
+};
+
+struct PixelDepthArguments {
+    BlendArguments blend; ///< of a whole picture
+    CameraView<float> camera{};
+    const RayGaussian* gaussians = nullptr; ///< null: median depth
+    float* depth = nullptr;                 ///< [H, W]
 };
 
 struct FilterArguments {
@@ -179,9 +201,12 @@ inline const Kernel<void(const OrderArguments&)> orderGaussians{"sugar.order"};
 inline const Kernel<void(const ListArguments&)> listTiles{"sugar.list"};
 inline const Kernel<void(const BlendArguments&)> blendTiles{"sugar.blend"};
 inline const Kernel<void(const BlendBackwardArguments&)> blendTilesBackward{"sugar.blendBackward"};
+inline const Kernel<void(const RecordSumArguments&)> sumRecords{"sugar.sumRecords"};
 inline const Kernel<void(const GaussianBackwardArguments&)> gaussianBackward{
     "sugar.gaussianBackward"};
 inline const Kernel<void(const GaussianBackwardArguments&)> gaussianUpdate{"sugar.gaussianUpdate"};
+inline const Kernel<void(const RayGaussianArguments&)> formRayGaussians{"sugar.rayGaussians"};
+inline const Kernel<void(const PixelDepthArguments&)> pixelDepth{"sugar.pixelDepth"};
 inline const Kernel<void(const FilterArguments&)> smoothingFilter{"sugar.smoothingFilter"};
 
 } // namespace vergence::sugar

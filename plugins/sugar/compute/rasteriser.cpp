@@ -6,36 +6,12 @@
 
 #include "core/base/error.h"
 #include "plugins/sugar/compute/camera_view.h"
+#include "plugins/sugar/compute/device_buffer.h"
 #include "plugins/sugar/compute/raster_kernels.h"
 
 namespace vergence::sugar {
 
 namespace {
-
-/// Memory of a device that grows and never shrinks.
-template <class T>
-class Buffer {
-public:
-    /// At least n elements; what was in it is lost where it has to grow.
-    T* reserve(const std::shared_ptr<Device>& device, Index n)
-    {
-        const auto bytes = static_cast<Index>(sizeof(T)) * std::max<Index>(n, 1);
-        if (m_memory.size() < bytes) {
-            m_memory = Tensor(); // the old one goes first
-            m_memory = Tensor::empty(device, {bytes + bytes / 4}, DType::U8);
-        }
-        return data();
-    }
-    T* data() const { return static_cast<T*>(m_memory.data()); }
-    std::size_t bytes() const { return m_memory.bytes(); }
-    Tensor as(const Shape& shape, DType type) const
-    {
-        return Tensor::wrap(m_memory.device(), m_memory.data(), shape, type, m_memory.storage());
-    }
-
-private:
-    Tensor m_memory;
-};
 
 /// Adds the time since it was made to a stage.
 class StageClock {
@@ -84,25 +60,6 @@ float* sumsOf(const Tensor& tensor)
     return tensor.isEmpty() ? nullptr : static_cast<float*>(tensor.data());
 }
 
-AdamConstants adamConstants(const AdamStep& adam)
-{
-    const double t = static_cast<double>(adam.step);
-    AdamConstants constants;
-    constants.beta1 = adam.beta1;
-    constants.beta2 = adam.beta2;
-    constants.epsilon = adam.epsilon;
-    const double first = 1 - std::pow(static_cast<double>(adam.beta1), t);
-    const double second = 1 - std::pow(static_cast<double>(adam.beta2), t);
-    constants.inverseSecondRoot = static_cast<float>(1 / std::sqrt(second));
-    for (std::size_t i = 0; i < std::size(constants.stepSize); ++i)
-        constants.stepSize[i] =
-            static_cast<float>(static_cast<double>(adam.learningRate[i]) / first);
-    constants.sparse = adam.sparse;
-    constants.keepsExtra = adam.keepsExtra;
-    constants.largestLogScale = adam.largestLogScale;
-    return constants;
-}
-
 void expectSameLayout(const GaussianArrays& a, const GaussianArrays& b, const char* what)
 {
     expects(a.capacity() == b.capacity() && a.shRest.size() == b.shRest.size(), what);
@@ -132,6 +89,8 @@ struct Rasteriser::Impl {
 
     // Per Gaussian.
     Buffer<Splat> splats;
+    Buffer<SplatRecord> sums;   ///< over bands
+    Buffer<std::uint32_t> seen; ///< 1 where a band showed it
     Buffer<TileBox> boxes;
     Buffer<std::uint32_t> keys, counts, slots, order, scratch;
     Buffer<std::uint64_t> masks;
@@ -155,16 +114,27 @@ struct Rasteriser::Impl {
     RasterCounts counted;
     RasterSeconds seconds;
     bool isStopped = false, canGoBack = false;
+    bool isSummed = false; ///< the pixels' backward pass is done: `sums` has its results
 
     bool stop()
     {
         isStopped = isStopped || (stopRequested && stopRequested());
         return isStopped;
     }
-    Index tiles() const { return static_cast<Index>(view.tilesX) * view.tilesY; }
+    Index tiles() const { return static_cast<Index>(view.tilesX) * (view.lastRow - view.firstRow); }
+    /// Rows of the images: of the picture, or of a band.
+    Index rows() const
+    {
+        return std::min<Index>(view.camera.height, static_cast<Index>(view.lastRow) * kTile) -
+               static_cast<Index>(view.firstRow) * kTile;
+    }
 
     void look(const Gaussians& from, const Camera& camera, const RasterSettings& settings);
-    void render(Stream& stream, const RasterSettings& settings, bool keep);
+    void begin();
+    void renderRows(Stream& stream, const RasterSettings& settings, bool keep);
+    void renderInBands(Stream& stream, const RasterSettings& settings, const RasterBands& bands,
+                       const BandLoss& loss);
+    void sumBand(Stream& stream);
     void project(Stream& stream);
     void sort(Stream& stream, bool keep);
     void blendAll(Stream& stream, const RasterSettings& settings, bool keep);
@@ -172,6 +142,8 @@ struct Rasteriser::Impl {
     template <class Run>
     void forEachSlice(const Run& run);
     bool blendBackward(Stream& stream, const RasterImageGradients& image, bool absolute);
+    bool goBack(Stream& stream, const RasterImageGradients& image,
+                const DensityStatistics* statistics);
     GaussianBackwardArguments backwardArguments(const Gaussians& from,
                                                 const DensityStatistics* statistics) const;
     std::size_t bytes() const;
@@ -195,10 +167,11 @@ void Rasteriser::Impl::look(const Gaussians& from, const Camera& camera,
     view.shDegree = std::min(settings.shDegree, from.value.degree());
     view.camera = cameraView<float>(camera, static_cast<double>(settings.near),
                                     static_cast<double>(settings.far));
+    view.threeSigma = settings.threeSigma;
     view.blur = screenFilter<float>(settings.mip);
     view.tilesX = (camera.width + kTile - 1) / kTile;
-    view.tilesY = (camera.height + kTile - 1) / kTile;
-    expects(view.tilesX < 65536 && view.tilesY < 65536, "render: the picture is too large");
+    view.lastRow = (camera.height + kTile - 1) / kTile;
+    expects(view.tilesX < 65536 && view.lastRow < 65536, "render: the picture is too large");
 }
 
 void Rasteriser::Impl::project(Stream& stream)
@@ -238,7 +211,8 @@ void Rasteriser::Impl::sort(Stream& stream, bool keep)
     ListArguments list;
     list.totals = totals;
     list.tilesX = view.tilesX;
-    list.tilesY = view.tilesY;
+    list.firstRow = view.firstRow;
+    list.lastRow = view.lastRow;
     list.order = byDepth.order;
     list.slots = byDepth.slots;
     list.counts = byDepth.counts;
@@ -254,7 +228,7 @@ void Rasteriser::Impl::sort(Stream& stream, bool keep)
 
 void Rasteriser::Impl::shapeImages(bool geometry)
 {
-    const Index h = view.camera.height, w = view.camera.width, pixels = h * w;
+    const Index h = rows(), w = view.camera.width, pixels = h * w;
     BlendImages& to = blend.images;
     to.colour = colour.reserve(device, 3 * pixels);
     to.transmittance = transmittance.reserve(device, pixels);
@@ -291,8 +265,9 @@ void Rasteriser::Impl::blendAll(Stream& stream, const RasterSettings& settings, 
 {
     const StageClock clock(seconds.blend);
     blend.width = view.camera.width;
-    blend.height = view.camera.height;
+    blend.height = static_cast<int>(rows());
     blend.tilesX = view.tilesX;
+    blend.firstRow = view.firstRow;
     blend.starts = starts.data();
     blend.tileOrder = tileOrder.data();
     blend.gaussians = gaussians.data();
@@ -308,12 +283,17 @@ void Rasteriser::Impl::blendAll(Stream& stream, const RasterSettings& settings, 
     });
 }
 
-void Rasteriser::Impl::render(Stream& stream, const RasterSettings& settings, bool keep)
+void Rasteriser::Impl::begin()
 {
-    isStopped = canGoBack = false;
+    isStopped = canGoBack = isSummed = false;
     counted = {};
     totals = {};
     seconds = {};
+}
+
+/// Images of the rows that the view names.
+void Rasteriser::Impl::renderRows(Stream& stream, const RasterSettings& settings, bool keep)
+{
     blend = {};
     shapeImages(settings.geometry);
     project(stream);
@@ -326,11 +306,56 @@ void Rasteriser::Impl::render(Stream& stream, const RasterSettings& settings, bo
         return;
     canGoBack = keep;
     counted.visible = totals.visible;
-    counted.instances = totals.instances;
+    counted.instances += totals.instances;
     for (Index tile = 0; blend.evaluations && tile < tiles(); ++tile) {
         counted.evaluations += blend.evaluations[2 * tile];
         counted.lanes += blend.evaluations[2 * tile + 1];
     }
+}
+
+void Rasteriser::Impl::renderInBands(Stream& stream, const RasterSettings& settings,
+                                     const RasterBands& bands, const BandLoss& loss)
+{
+    const auto tileRows = [](Index pixels) {
+        return static_cast<int>((pixels + kTile - 1) / kTile);
+    };
+    const int all = view.lastRow, step = tileRows(bands.rows), halo = tileRows(bands.halo);
+    stream.fillBytes(sums.reserve(device, view.count), 0,
+                     static_cast<std::size_t>(view.count) * sizeof(SplatRecord));
+    stream.fillBytes(seen.reserve(device, view.count), 0,
+                     static_cast<std::size_t>(view.count) * sizeof(std::uint32_t));
+    for (int first = 0; first < all; first += step) {
+        const int end = std::min(first + step, all);
+        view.firstRow = std::max(first - halo, 0);
+        view.lastRow = std::min(end + halo, all);
+        renderRows(stream, settings, true);
+        if (isStopped)
+            return;
+        const RasterBand band{static_cast<Index>(view.firstRow) * kTile,
+                              static_cast<Index>(first) * kTile,
+                              std::min<Index>(static_cast<Index>(end) * kTile, view.camera.height)};
+        if (!blendBackward(stream, loss(images, band), bands.absolute))
+            return;
+        sumBand(stream);
+    }
+    view.firstRow = 0;
+    isSummed = true;
+}
+
+/// Adds the records of a band to what those above it left.
+void Rasteriser::Impl::sumBand(Stream& stream)
+{
+    const StageClock clock(seconds.gaussianBackward);
+    RecordSumArguments a;
+    a.count = view.count;
+    a.counts = counts.data();
+    a.slots = slots.data();
+    a.records = records.data();
+    a.sums = sums.data();
+    a.seen = seen.data();
+    a.visible = visible.data();
+    a.visibleCount = &counted.visible;
+    sumRecords(stream, a);
 }
 
 /// Records of all entries; false where told to stop.
@@ -338,7 +363,7 @@ bool Rasteriser::Impl::blendBackward(Stream& stream, const RasterImageGradients&
                                      bool absolute)
 {
     const StageClock clock(seconds.blendBackward);
-    const Index pixels = static_cast<Index>(view.camera.height) * view.camera.width;
+    const Index pixels = rows() * view.camera.width;
     BlendBackwardArguments a;
     a.forward = blend;
     a.gradColour = floatsOf(image.colour, 3 * pixels, "backward: colour must be [3, H, W] F32");
@@ -359,6 +384,19 @@ bool Rasteriser::Impl::blendBackward(Stream& stream, const RasterImageGradients&
     return !isStopped;
 }
 
+/// Records of the last picture, unless its bands have them summed already; false where told to
+/// stop.
+bool Rasteriser::Impl::goBack(Stream& stream, const RasterImageGradients& image,
+                              const DensityStatistics* statistics)
+{
+    if (!isSummed)
+        return blendBackward(stream, image, statistics && !statistics->absoluteGradient.isEmpty());
+    expects(image.colour.isEmpty() && image.coverage.isEmpty() && image.depth.isEmpty() &&
+                image.normal.isEmpty(),
+            "backward: the bands' gradients were taken already");
+    return true;
+}
+
 GaussianBackwardArguments
 Rasteriser::Impl::backwardArguments(const Gaussians& from,
                                     const DensityStatistics* statistics) const
@@ -369,9 +407,9 @@ Rasteriser::Impl::backwardArguments(const Gaussians& from,
     a.view = view;
     a.last = view.count;
     a.boxes = boxes.data();
-    a.counts = counts.data();
-    a.slots = slots.data();
-    a.records = records.data();
+    a.counts = isSummed ? seen.data() : counts.data();
+    a.slots = isSummed ? nullptr : slots.data();
+    a.records = isSummed ? sums.data() : records.data();
     if (statistics) {
         expects(statistics->gradient.size() >= view.count &&
                     statistics->visible.size() >= view.count &&
@@ -387,7 +425,7 @@ std::size_t Rasteriser::Impl::bytes() const
 {
     std::size_t sum = 0;
     const auto add = [&](const auto&... buffer) { sum += (buffer.bytes() + ...); };
-    add(splats, boxes, keys, counts, slots, order, scratch, masks, visible);
+    add(sums, seen, splats, boxes, keys, counts, slots, order, scratch, masks, visible);
     add(gaussians, entrySlots, reached, records, starts, tileOrder, last);
     add(evaluations, skipped, colour, transmittance, depth, normal, contributors);
     return sum;
@@ -412,8 +450,46 @@ const RasterImages& Rasteriser::render(Stream& stream, const Gaussians& gaussian
                                        bool keepForBackward)
 {
     m_impl->look(gaussians, camera, settings);
-    m_impl->render(stream, settings, keepForBackward);
+    m_impl->begin();
+    m_impl->renderRows(stream, settings, keepForBackward);
     return m_impl->images;
+}
+
+Tensor Rasteriser::depthPicture(Stream& stream, Depth kind)
+{
+    Impl& d = *m_impl;
+    expects(d.blend.images.colour && d.blend.firstRow == 0 && d.rows() == d.view.camera.height &&
+                !d.isSummed,
+            "depthPicture: render a picture first");
+    Tensor depth = Tensor::zeros(stream, d.device, {d.view.camera.height, d.view.camera.width});
+    if (d.isStopped || d.view.count == 0)
+        return depth;
+    PixelDepthArguments a;
+    a.blend = d.blend;
+    a.camera = d.view.camera;
+    a.depth = static_cast<float*>(depth.data());
+    Buffer<RayGaussian> gaussians;
+    if (kind == Depth::Ray) {
+        RayGaussianArguments form;
+        form.view = d.view;
+        form.counts = d.counts.data();
+        form.gaussians = gaussians.reserve(d.device, d.view.count);
+        formRayGaussians(stream, form);
+        a.gaussians = form.gaussians;
+    }
+    pixelDepth(stream, a);
+    stream.synchronize(); // what was formed for the rays must outlive the kernel
+    return depth;
+}
+
+void Rasteriser::renderInBands(Stream& stream, const Gaussians& gaussians, const Camera& camera,
+                               const RasterSettings& settings, const RasterBands& bands,
+                               const BandLoss& loss)
+{
+    expects(bands.rows > 0 && bands.halo >= 0, "renderInBands: a band must have rows");
+    m_impl->look(gaussians, camera, settings);
+    m_impl->begin();
+    m_impl->renderInBands(stream, settings, bands, loss);
 }
 
 void Rasteriser::backward(Stream& stream, const Gaussians& gaussians,
@@ -424,8 +500,7 @@ void Rasteriser::backward(Stream& stream, const Gaussians& gaussians,
         return;
     expects(m_impl->canGoBack, "backward: render with keepForBackward first");
     expectGradientLayout(gaussians.value, gradients, "backward: gradients of another layout");
-    if (!m_impl->blendBackward(stream, image,
-                               statistics && !statistics->absoluteGradient.isEmpty()))
+    if (!m_impl->goBack(stream, image, statistics))
         return;
     const StageClock clock(m_impl->seconds.gaussianBackward);
     GaussianBackwardArguments a = m_impl->backwardArguments(gaussians, statistics);
@@ -448,7 +523,7 @@ Index Rasteriser::backwardAndUpdate(Stream& stream, Gaussians& gaussians,
     if (extra)
         expectGradientLayout(gaussians.value, *extra,
                              "backwardAndUpdate: gradients of another layout");
-    if (!impl.blendBackward(stream, image, statistics && !statistics->absoluteGradient.isEmpty()))
+    if (!impl.goBack(stream, image, statistics))
         return 0;
     const StageClock clock(impl.seconds.gaussianBackward);
     GaussianBackwardArguments a = impl.backwardArguments(gaussians, statistics);
@@ -457,7 +532,9 @@ Index Rasteriser::backwardAndUpdate(Stream& stream, Gaussians& gaussians,
     a.values = pointersOf<float>(gaussians.value);
     a.moment1 = pointersOf<float>(moment1);
     a.moment2 = pointersOf<float>(moment2);
-    a.adam = adamConstants(adam);
+    a.adam = adamFactors<float>(adam);
+    a.sparse = adam.sparse;
+    a.keepsExtra = adam.keepsExtra;
     const Index blocks = (a.last + kBlock - 1) / kBlock;
     a.skipped = impl.skipped.reserve(impl.device, blocks);
     gaussianUpdate(stream, a);
@@ -494,30 +571,6 @@ RasterSeconds Rasteriser::seconds() const
 std::size_t Rasteriser::allocatedBytes() const
 {
     return m_impl->bytes();
-}
-
-void updateFilter(Stream& stream, Gaussians& gaussians, const std::vector<Camera>& cameras)
-{
-    const std::shared_ptr<Device>& device = gaussians.device();
-    expects(!gaussians.filter.isEmpty() || gaussians.count == 0,
-            "updateFilter: the Gaussians have no room for a filter");
-    std::vector<CameraView<float>> views;
-    views.reserve(cameras.size());
-    for (const Camera& camera : cameras)
-        views.push_back(cameraView<float>(camera, 0.2, 1e30));
-    Buffer<CameraView<float>> memory;
-    FilterArguments a;
-    a.position = static_cast<const float*>(gaussians.value.position.data());
-    a.filter = static_cast<float*>(gaussians.filter.data());
-    a.count = gaussians.count;
-    CameraView<float>* target = memory.reserve(device, static_cast<Index>(views.size()));
-    stream.copy(target, views.data(), views.size() * sizeof(views[0]));
-    a.cameras = target;
-    a.cameraCount = static_cast<Index>(views.size());
-    Buffer<float> largest;
-    a.largest = largest.reserve(device, 1);
-    smoothingFilter(stream, a);
-    stream.synchronize(); // the cameras must outlive the kernels
 }
 
 } // namespace vergence::sugar

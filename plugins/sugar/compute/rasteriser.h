@@ -13,6 +13,9 @@ namespace vergence::sugar {
 struct RasterSettings {
     /// Adds 0.1 px² and compensates the opacity (Mip-Splatting, 2023) instead of adding 0.3 px².
     bool mip = false;
+    /// Cuts splats off at tiles beyond a square of 3 standard deviations to each side, rounded up,
+    /// as 3D Gaussian Splatting (2023) does; else they reach as far as they change a pixel.
+    bool threeSigma = false;
     int shDegree = 3;      ///< bands in use; at most those that the Gaussians have
     float near = 0.2F;     ///< camera z below which a Gaussian is left out, world units
     float far = 1e6F;      ///< likewise above
@@ -46,6 +49,22 @@ struct DensityStatistics {
     Tensor visible;          ///< [C] steps in which it was visible
     Tensor radius;           ///< [C] largest half extent on screen, px
 };
+
+/// Images of a band: rows [top, top + h) of the picture, of which those from `begin` to before
+/// `end` count and the others are what a loss needs around them.
+struct RasterBand {
+    Index top = 0, begin = 0, end = 0;
+};
+
+struct RasterBands {
+    Index rows = 512;      ///< that count in a band, and
+    Index halo = 0;        ///< rows around them; both are rounded up to whole tiles of 16
+    bool absolute = false; ///< also the sums of absolute gradients
+};
+
+/// Gradients of the images of a band; 0 in the rows that do not count.
+using BandLoss =
+    std::function<RasterImageGradients(const RasterImages& images, const RasterBand& band)>;
 
 /// Adam's constants of one step, one learning rate per parameter group in the order of
 /// GaussianArrays. Source: Adam (2015), algorithm 1, with bias correction.
@@ -88,6 +107,22 @@ public:
     /// Renders the picture of a camera. With `keepForBackward`, backward() may follow.
     const RasterImages& render(Stream& stream, const Gaussians& gaussians, const Camera& camera,
                                const RasterSettings& settings, bool keepForBackward = false);
+
+    /// Depth of the last picture that render() made, [H, W] in camera z, 0 where there is none:
+    /// of the Gaussian behind which less than half of the light is left, or the mean by weight of
+    /// where the densities of the Gaussians are largest along the pixel's ray.
+    enum class Depth { Median, Ray };
+    Tensor depthPicture(Stream& stream, Depth kind);
+
+    /// Renders the picture in bands from above to below and goes back through the pixels of each
+    /// before the next, so that what belongs to pixels and to entries of tile lists is held for one
+    /// band at a time; sums of 64 bytes a Gaussian go through all of them. backward() or
+    /// backwardAndUpdate() follows with no gradients of images. Both give what the whole picture
+    /// gives, bit for bit on the CPU. counts() are sums over bands but for the visible ones, and
+    /// visibleList() is that of the last band.
+    void renderInBands(Stream& stream, const Gaussians& gaussians, const Camera& camera,
+                       const RasterSettings& settings, const RasterBands& bands,
+                       const BandLoss& loss);
 
     /// Derivative of the last render. Overwrites the first `count` rows of `gradients` (those of
     /// unseen Gaussians become 0; harmonics may be left empty) and adds to `statistics` where not

@@ -103,13 +103,17 @@ VERGENCE_HD int listBlocks(std::uint64_t mask, std::int32_t tag, std::int32_t* o
 #endif
 }
 
-/// The part of an image that a tile covers.
+/// The part of the images that a tile covers. Images may begin further down in the picture, at a
+/// row of tiles.
 struct TilePlace {
-    int x0, y0, columns, rows, width;
+    int x0, y0; ///< corner in the images
+    int top;    ///< row of the corner in the picture
+    int columns, rows, width;
 
-    TilePlace(Index tile, int tilesX, int imageWidth, int imageHeight)
+    TilePlace(Index tile, int tilesX, int firstRow, int imageWidth, int imageHeight)
         : x0(static_cast<int>(tile % tilesX) * kTile),
           y0(static_cast<int>(tile / tilesX) * kTile),
+          top(y0 + firstRow * kTile),
           columns(imageWidth - x0 < kTile ? imageWidth - x0 : kTile),
           rows(imageHeight - y0 < kTile ? imageHeight - y0 : kTile),
           width(imageWidth)
@@ -167,7 +171,7 @@ VERGENCE_HD Splat relativeTo(const TilePlace& place, const Splat& splat)
 {
     Splat moved = splat;
     moved.u -= static_cast<float>(place.x0);
-    moved.v -= static_cast<float>(place.y0);
+    moved.v -= static_cast<float>(place.top);
     return moved;
 }
 

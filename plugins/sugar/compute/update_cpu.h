@@ -79,7 +79,8 @@ private:
         for (int i = 0; i < rows.used; ++i) {
             const Index gaussian = rows.first + i;
             const std::uint32_t count = a.counts[gaussian];
-            const auto* from = reinterpret_cast<const float*>(a.records + a.slots[gaussian]);
+            const auto* from = reinterpret_cast<const float*>(
+                a.records + (a.slots ? a.slots[gaussian] : static_cast<std::uint32_t>(gaussian)));
             isVisible[i] = count > 0 ? -1 : 0;
             for (std::uint32_t k = 0; k < count; ++k, from += 16) {
                 for (int j = 0; j < 16; j += kLanes)
@@ -213,8 +214,8 @@ struct UpdateGaussians {
         for (Index row = 0; row < rows; ++row) {
             const bool isFinite = finiteRow(groups, block, row);
             skipped += isFinite ? 0 : 1;
-            isUpdated[row] = isFinite && (!a.adam.sparse || a.counts[first + row] > 0 ||
-                                          (a.adam.keepsExtra && hasExtra(a, groups, first + row)));
+            isUpdated[row] = isFinite && (!a.sparse || a.counts[first + row] > 0 ||
+                                          (a.keepsExtra && hasExtra(a, groups, first + row)));
         }
         a.skipped[first / kBlock] = skipped;
         for (Index row = 0; row < rows;) {
@@ -279,39 +280,34 @@ private:
                           pointerOf(block, k) + (row + run) * group.width, length);
         }
         const Index to = first + row;
-        clampRun(a.values.logScale + 3 * to, 3 * (end - row), -20, a.adam.largestLogScale);
-        clampRun(a.values.opacity + to, end - row, -12, 12);
+        clampRun(a.values.logScale + 3 * to, 3 * (end - row), adamRange(a.adam, kLogScale));
+        clampRun(a.values.opacity + to, end - row, adamRange(a.adam, kOpacity));
     }
 
     static void updateRun(const GaussianBackwardArguments& a, int group, Index from,
                           const float* gradient, Index length)
     {
-        const AdamConstants& adam = a.adam;
+        const AdamFactors<float>& adam = a.adam;
         const float rate = adam.stepSize[static_cast<std::size_t>(group)];
-        const auto step = [&](auto g, auto& m, auto& v, auto& value) {
-            m = adam.beta1 * m + (1 - adam.beta1) * g;
-            v = adam.beta2 * v + (1 - adam.beta2) * g * g;
-            value = value - rate * m / (squareRoot(v) * adam.inverseSecondRoot + adam.epsilon);
-        };
         float* values = pointerOf(a.values, group) + from;
         float* first = pointerOf(a.moment1, group) + from;
         float* second = pointerOf(a.moment2, group) + from;
         Index i = 0;
         for (; i + kLanes <= length; i += kLanes) {
             Vector m = load(first + i), v = load(second + i), value = load(values + i);
-            step(load(gradient + i), m, v, value);
+            adamElement(adam, rate, load(gradient + i), m, v, value);
             store(first + i, m);
             store(second + i, v);
             store(values + i, value);
         }
         for (; i < length; ++i)
-            step(gradient[i], first[i], second[i], values[i]);
+            adamElement(adam, rate, gradient[i], first[i], second[i], values[i]);
     }
 
-    static void clampRun(float* values, Index length, float low, float high)
+    static void clampRun(float* values, Index length, const AdamRange<float>& range)
     {
         for (Index i = 0; i < length; ++i)
-            values[i] = std::min(std::max(values[i], low), high);
+            values[i] = clampedTo(range, values[i]);
     }
 };
 

@@ -60,8 +60,9 @@ __device__ void gradientOf(const GaussianBackwardArguments& a, Index i, OneGradi
 {
     const RasterView& view = a.view;
     float sums[16] = {};
+    const Index first = a.slots ? a.slots[i] : i;
     for (unsigned k = 0; k < a.counts[i]; ++k) {
-        const auto* from = reinterpret_cast<const float*>(a.records + a.slots[i] + k);
+        const auto* from = reinterpret_cast<const float*>(a.records + first + k);
         for (int j = 0; j < 15; ++j)
             sums[j] += from[j];
     }
@@ -160,7 +161,7 @@ struct UpdateOne {
             atomicAdd(reinterpret_cast<unsigned long long*>(a.skipped + i / kBlock), 1ULL);
             return;
         }
-        if (a.adam.sparse && a.counts[i] == 0 && !(a.adam.keepsExtra && hasExtra))
+        if (a.sparse && a.counts[i] == 0 && !(a.keepsExtra && hasExtra))
             return;
         for (int group = 0; group < 6; ++group)
             updateGroup(i, group, gradient);
@@ -169,24 +170,11 @@ struct UpdateOne {
 private:
     __device__ void updateGroup(Index i, int group, const OneGradient& gradient) const
     {
-        const AdamConstants& adam = a.adam;
         const GroupSpan span = groupSpan(a.view, group);
-        for (int k = 0; k < span.used; ++k) {
-            const Index at = i * span.width + k;
-            const float g = gradient.value[span.from + k];
-            float& m = pointerOf(a.moment1, group)[at];
-            float& v = pointerOf(a.moment2, group)[at];
-            float& value = pointerOf(a.values, group)[at];
-            m = adam.beta1 * m + (1 - adam.beta1) * g;
-            v = adam.beta2 * v + (1 - adam.beta2) * g * g;
-            float next = value - adam.stepSize[group] * m /
-                                     (sqrtf(v) * adam.inverseSecondRoot + adam.epsilon);
-            if (group == 1)
-                next = fminf(fmaxf(next, -20.0F), adam.largestLogScale);
-            else if (group == 3)
-                next = fminf(fmaxf(next, -12.0F), 12.0F);
-            value = next;
-        }
+        adamGroup(a.adam, group, span.used, gradient.value + span.from,
+                  pointerOf(a.moment1, group) + i * span.width,
+                  pointerOf(a.moment2, group) + i * span.width,
+                  pointerOf(a.values, group) + i * span.width);
     }
 };
 

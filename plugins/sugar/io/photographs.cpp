@@ -54,6 +54,20 @@ int neededOrientation(const fs::path& file, const ImageHeader& stored, const Sou
     return orientation >= 5 ? orientation : 1;
 }
 
+/// The mask of a photograph; empty where there is none.
+fs::path maskFile(const fs::path& folder, const std::string& name)
+{
+    if (folder.empty())
+        return {};
+    std::error_code failure;
+    for (const fs::path& file :
+         {folder / (name + ".png"), (folder / name).replace_extension(".png"), folder / name}) {
+        if (fs::is_regular_file(file, failure))
+            return file;
+    }
+    return {};
+}
+
 void checkSettings(const PhotographSettings& settings)
 {
     expects(settings.scale >= 1, "Photographs: the scale must be at least 1");
@@ -80,8 +94,11 @@ public:
         plan.file = view.image;
         plan.stored = m_scene.painter ? ImageHeader{camera.width, camera.height}
                                       : readImageHeader(view.image);
-        if (!m_scene.painter)
+        if (!m_scene.painter) {
             plan.orientation = neededOrientation(view.image, plan.stored, camera);
+            plan.mask = maskFile(m_settings.masks, view.name);
+            m_unmasked += plan.mask.empty() ? 1 : 0;
+        }
         const bool isTurned = plan.orientation >= 5;
         const int width = isTurned ? plan.stored.height : plan.stored.width;
         const int height = isTurned ? plan.stored.width : plan.stored.height;
@@ -96,9 +113,16 @@ public:
         return plan;
     }
 
-    /// One sentence for all photographs of another size than their cameras.
+    /// One sentence for all photographs of another size than their cameras, and one for those
+    /// without a mask.
     void addFindings(std::vector<SceneFinding>& findings) const
     {
+        if (m_unmasked > 0 && !m_settings.masks.empty())
+            findings.push_back(
+                {SceneFinding::Severity::Warning,
+                 fmt::format("{} of {} photographs have no mask in {}; all of their "
+                             "pixels count.",
+                             m_unmasked, m_scene.views.size(), m_settings.masks.string())});
         if (m_resized > 0)
             findings.push_back(
                 {m_hasOddShape ? SceneFinding::Severity::Warning : SceneFinding::Severity::Notice,
@@ -136,7 +160,7 @@ private:
     const Scene& m_scene;
     const PhotographSettings& m_settings;
     std::map<std::tuple<std::size_t, int, int>, SourceCamera> m_pinholes;
-    std::size_t m_resized = 0;
+    std::size_t m_resized = 0, m_unmasked = 0;
     std::string m_firstResized;
     bool m_hasOddShape = false;
 };
@@ -181,8 +205,8 @@ struct Photographs::Impl {
         const SourceView& view = scene.views[kept[i]];
         Image image =
             scene.painter ? scene.painter(pinholeCamera(plan.source, view)) : readImage(plan.file);
-        return std::make_shared<const Photograph>(
-            preparedPhotograph(std::move(image), plan, settings.background));
+        const Image mask = plan.mask.empty() ? Image() : readImage(plan.mask);
+        return std::make_shared<const Photograph>(preparedPhotograph(image, mask, plan, settings));
     }
 
     Scene scene;
@@ -284,7 +308,18 @@ std::string Photographs::fingerprint() const
         if (!m_impl->scene.painter)
             addFile(digest, view.image);
     }
+    for (const PicturePlan& plan : m_impl->plans) {
+        if (!plan.mask.empty())
+            addFile(digest, plan.mask);
+    }
     return digest.hex();
+}
+
+std::size_t Photographs::masked() const
+{
+    const auto& plans = m_impl->plans;
+    return static_cast<std::size_t>(std::count_if(
+        plans.begin(), plans.end(), [](const PicturePlan& plan) { return !plan.mask.empty(); }));
 }
 
 std::size_t Photographs::cachedBytes() const

@@ -17,12 +17,17 @@ struct PhotographSettings {
     std::string fit = "inside";  ///< undistortion: "inside", "all" or "keepK"
     std::size_t budgetBytes = 0; ///< of decoded pictures kept; 0: half of the free memory
     std::array<float, 3> background{0, 0, 0}; ///< behind transparent pictures
+    bool alphaMasks = false;                  ///< pixels of less than half the opacity do not count
+    /// Folder of grey pictures, bright where a photograph counts: NAME.png for the photograph NAME,
+    /// or of its name with the ending png, or of the very name. Empty: none.
+    std::filesystem::path masks{};
 };
 
 /// A photograph ready for training.
 struct Photograph {
-    Image image;                    ///< [H, W, 3]
-    std::vector<std::uint8_t> mask; ///< [H·W], 0 where nothing was seen; empty where all was
+    Image image; ///< [H, W, 3]
+    /// [H·W], 0 where nothing was seen or the pixel shall not count; empty where all count.
+    std::vector<std::uint8_t> mask;
 };
 
 /// Photographs of a scene as pinhole pictures: decoded when first asked for, undistorted, scaled by
@@ -46,9 +51,11 @@ public:
     /// Throws InputError where the file broke meanwhile.
     std::shared_ptr<const Photograph> get(std::size_t i);
     void prefetch(const std::vector<std::size_t>& next);
-    /// SHA-256 over names, sizes and times of the files and the scene, for manifests and resume.
+    /// SHA-256 over names, sizes and times of the files, masks and the scene, for manifests and
+    /// resume.
     std::string fingerprint() const;
     std::size_t cachedBytes() const;
+    std::size_t masked() const; ///< photographs with a file in the folder of masks
 
 private:
     struct Impl;

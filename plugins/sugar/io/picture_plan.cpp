@@ -14,19 +14,65 @@ namespace vergence::sugar {
 
 namespace {
 
-/// A pixel of the smaller mask is seen where all of its area is.
-std::vector<std::uint8_t> scaledMask(const std::vector<std::uint8_t>& mask, int fromWidth,
-                                     int fromHeight, int width, int height)
+constexpr std::uint8_t kCounts = 128; ///< least value of a mask or an opacity that counts
+
+/// 255 where the mask is set; empty where it is.
+Image imageOf(const std::vector<std::uint8_t>& mask, int width, int height)
 {
     if (mask.empty())
-        return mask;
-    Image image = makeImage(fromWidth, fromHeight, 1);
+        return {};
+    Image image = makeImage(width, height, 1);
     std::transform(mask.begin(), mask.end(), image.pixels.begin(),
                    [](std::uint8_t seen) { return static_cast<std::uint8_t>(seen ? 255 : 0); });
-    std::vector<std::uint8_t> result = areaScaled(image, width, height).pixels;
-    for (std::uint8_t& seen : result)
-        seen = seen == 255 ? 1 : 0;
-    return result;
+    return image;
+}
+
+/// A scaled pixel counts where all of its area does. Empty where all count, or for no image.
+std::vector<std::uint8_t> scaledMask(const Image& image, int width, int height)
+{
+    if (image.width == 0)
+        return {};
+    std::vector<std::uint8_t> mask = areaScaled(image, width, height).pixels;
+    for (std::uint8_t& value : mask)
+        value = value == 255 ? 1 : 0;
+    if (std::find(mask.begin(), mask.end(), 0) == mask.end())
+        mask.clear();
+    return mask;
+}
+
+std::vector<std::uint8_t> both(std::vector<std::uint8_t> a, const std::vector<std::uint8_t>& b)
+{
+    if (a.empty())
+        return b;
+    for (std::size_t i = 0; i < b.size(); ++i)
+        a[i] = a[i] & b[i];
+    return a;
+}
+
+/// 255 where the mask's file and the photograph's opacity say that a pixel counts, turned upright;
+/// empty where neither says anything.
+Image countingPixels(const Image& decoded, const Image& mask, const PicturePlan& plan,
+                     bool alphaMasks)
+{
+    const bool hasAlpha = alphaMasks && decoded.channels == 4;
+    if (mask.width == 0 && !hasAlpha)
+        return {};
+    Image counting = makeImage(decoded.width, decoded.height, 1, 255);
+    if (mask.width > 0) {
+        if (mask.width != decoded.width || mask.height != decoded.height)
+            throw InputError(fmt::format("The mask {} has {} × {} pixels and its photograph {} × "
+                                         "{}; make it the same size, or remove it.",
+                                         plan.mask.string(), mask.width, mask.height, decoded.width,
+                                         decoded.height));
+        const auto step = static_cast<std::size_t>(mask.channels);
+        for (std::size_t i = 0; i < counting.pixels.size(); ++i)
+            counting.pixels[i] = mask.pixels[step * i] >= kCounts ? 255 : 0;
+    }
+    for (std::size_t i = 0; hasAlpha && i < counting.pixels.size(); ++i) {
+        if (decoded.pixels[4 * i + 3] < kCounts)
+            counting.pixels[i] = 0;
+    }
+    return upright(counting, plan.orientation);
 }
 
 /// Where the result has less than half the size, shrinking to twice that first saves time and
@@ -71,23 +117,31 @@ Image opaque(const Image& image, const std::array<float, 3>& background)
     return result;
 }
 
-Photograph preparedPhotograph(Image decoded, const PicturePlan& plan,
-                              const std::array<float, 3>& background)
+Photograph preparedPhotograph(const Image& decoded, const Image& mask, const PicturePlan& plan,
+                              const PhotographSettings& settings)
 {
     if (decoded.width != plan.stored.width || decoded.height != plan.stored.height)
         throw InputError(fmt::format("{} has changed: it was {} × {} and is {} × {}. Start the run "
                                      "again.",
                                      plan.file.string(), plan.stored.width, plan.stored.height,
                                      decoded.width, decoded.height));
-    Image image = opaque(upright(decoded, plan.orientation), background);
+    const Image counting = countingPixels(decoded, mask, plan, settings.alphaMasks);
+    const Image image = opaque(upright(decoded, plan.orientation), settings.background);
     if (plan.source.isPinhole())
-        return {areaScaled(image, plan.width, plan.height), {}};
+        return {areaScaled(image, plan.width, plan.height),
+                scaledMask(counting, plan.width, plan.height)};
     const ImageHeader working = workingSize(plan);
-    UndistortedImage straight = undistorted(areaScaled(image, working.width, working.height),
-                                            plan.source.resized(working.width, working.height),
-                                            plan.pinhole.resized(working.width, working.height));
-    return {areaScaled(straight.image, plan.width, plan.height),
-            scaledMask(straight.mask, working.width, working.height, plan.width, plan.height)};
+    const auto straight = [&](const Image& bent) {
+        return undistorted(areaScaled(bent, working.width, working.height),
+                           plan.source.resized(working.width, working.height),
+                           plan.pinhole.resized(working.width, working.height));
+    };
+    const UndistortedImage result = straight(image);
+    std::vector<std::uint8_t> seen =
+        scaledMask(imageOf(result.mask, working.width, working.height), plan.width, plan.height);
+    if (counting.width > 0)
+        seen = both(std::move(seen), scaledMask(straight(counting).image, plan.width, plan.height));
+    return {areaScaled(result.image, plan.width, plan.height), std::move(seen)};
 }
 
 } // namespace vergence::sugar

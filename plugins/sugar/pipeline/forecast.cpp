@@ -14,13 +14,13 @@ namespace {
 constexpr double kMega = 1e6;
 /// What a process takes beyond its start for threads, libraries and the writing of results, as
 /// measured on runs of three sizes.
-constexpr double kLaterRuntime = 25e6;
+constexpr double kLaterRuntime = 12e6;
+constexpr Index kLargestBand = 1'024, kSmallestBand = 64; ///< rows
 constexpr double kUsable = 0.85; ///< of free memory; the rest is for everything else
 
-} // namespace
-
-MemoryForecast memoryForecast(const SugarConfig& config, const PictureSource& pictures,
-                              Index startCount, bool isCpu)
+/// Of learning from pictures.
+MemoryQuestion learningQuestion(const SugarConfig& config, const PictureSource& pictures,
+                                Index startCount)
 {
     MemoryQuestion question;
     const bool grows = config.densify != "none" && config.iterations > config.densifyFrom;
@@ -33,14 +33,55 @@ MemoryForecast memoryForecast(const SugarConfig& config, const PictureSource& pi
     }
     question.instances = expectedInstances(question.gaussians, question.width, question.height);
     question.photographs = static_cast<Index>(pictures.count());
+    question.hostRuntime =
+        static_cast<double>(SystemSampler(0).sample().processResidentBytes) + kLaterRuntime;
+    return question;
+}
+
+MemoryForecast forecastOf(const MemoryQuestion& question, bool isCpu)
+{
+    return isCpu ? hostMemory(question, true) : deviceMemory(question);
+}
+
+bool fits(const MemoryForecast& forecast, std::size_t free)
+{
+    return free == 0 || forecast.total() <= kUsable * static_cast<double>(free);
+}
+
+} // namespace
+
+MemoryForecast memoryForecast(const SugarConfig& config, const PictureSource& pictures,
+                              Index startCount, bool isCpu, Index bandRows)
+{
+    MemoryQuestion question = learningQuestion(config, pictures, startCount);
+    question.bandRows = bandRows;
+    const MemoryForecast learning = forecastOf(question, isCpu);
     if (config.goal != "gaussians" && config.alignSteps > 0) {
+        question.bandRows = 0;
         question.neighbours = config.neighbours;
         question.geometry = true;
         question.separateGradients = true;
+        MemoryForecast alignment = forecastOf(question, isCpu);
+        if (alignment.total() > learning.total())
+            return alignment;
     }
-    question.hostRuntime =
-        static_cast<double>(SystemSampler(0).sample().processResidentBytes) + kLaterRuntime;
-    return isCpu ? hostMemory(question, true) : deviceMemory(question);
+    return learning;
+}
+
+Index bandRowsFor(const SugarConfig& config, const PictureSource& pictures, Index startCount,
+                  bool isCpu, std::size_t free)
+{
+    if (config.bandRows > 0)
+        return config.bandRows;
+    MemoryQuestion question = learningQuestion(config, pictures, startCount);
+    if (fits(forecastOf(question, isCpu), free))
+        return 0;
+    for (question.bandRows = kLargestBand; question.bandRows > kSmallestBand;
+         question.bandRows /= 2) {
+        if (question.bandRows < question.height && fits(forecastOf(question, isCpu), free))
+            return question.bandRows;
+    }
+    return kSmallestBand;
 }
 
 nlohmann::json forecastTable(const MemoryForecast& forecast, const DeviceMemory& memory)
@@ -58,7 +99,7 @@ nlohmann::json forecastTable(const MemoryForecast& forecast, const DeviceMemory&
 
 std::string forecastWarning(const MemoryForecast& forecast, const DeviceMemory& memory)
 {
-    if (memory.free == 0 || forecast.total() <= kUsable * static_cast<double>(memory.free))
+    if (fits(forecast, memory.free))
         return {};
     return fmt::format(
         "About {:.0f} MB will be needed and {:.0f} MB are free; lower cap, max_width "

@@ -7,6 +7,7 @@
 
 #include "core/base/log.h"
 #include "plugins/sugar/io/gaussian_files.h"
+#include "plugins/sugar/pipeline/forecast.h"
 #include "plugins/sugar/pipeline/plan.h"
 #include "plugins/sugar/pipeline/settings.h"
 #include "plugins/sugar/train/recentred.h"
@@ -27,6 +28,22 @@ void reportFindings(RunContext& context, const PictureSource& pictures)
     }
 }
 
+/// Cuts pictures into bands where whole ones would not fit.
+void chooseBands(RunContext& context, Workspace& workspace)
+{
+    const PictureSource& pictures = workspace.pictures->source();
+    const auto points = static_cast<Index>(pictures.scene().points.size());
+    const std::size_t free = context.device()->memory().free;
+    const Index rows =
+        bandRowsFor(workspace.config, pictures, points > 0 ? points : workspace.config.randomPoints,
+                    context.device()->isCpu(), free);
+    workspace.bandRows = rows;
+    const auto isHigher = [&](const Camera& camera) { return camera.height > rows; };
+    if (rows > 0 && std::any_of(pictures.cameras().begin(), pictures.cameras().end(), isHigher))
+        log("sugar").info("Pictures are learnt from in bands of {} rows; {:.0f} MB are free.", rows,
+                          static_cast<double>(free) / 1e6);
+}
+
 } // namespace
 
 void reportScene(RunContext& context, const Workspace& workspace)
@@ -43,6 +60,10 @@ void reportScene(RunContext& context, const Workspace& workspace)
     add("scene", pictures.scene().kind);
     add("pictures", fmt::format("{}, of them {} held out", pictures.count(), tests));
     add("size of the first", fmt::format("{} × {} px", first.width, first.height));
+    if (pictures.masked() > 0)
+        add("masks", fmt::format("{} of {} pictures", pictures.masked(), pictures.count()));
+    if (workspace.config.masks == "alpha")
+        add("transparent pixels", "do not count");
     add("lenses", fmt::format("{}", pictures.scene().cameras.size()));
     add("points", fmt::format("{}", pictures.scene().points.size()));
     add("extent of the cameras", fmt::format("{:.4g}", workspace.extent));
@@ -68,6 +89,7 @@ Workspace ingested(RunContext& context, const SugarConfig& config)
         workspace.extent = sceneExtent(learnt, pictures->scene().points);
     else if (config.hasNoPictures())
         workspace.extent = cloudExtent(readGaussians(config.gaussians));
+    chooseBands(context, workspace);
     reportFindings(context, *pictures);
     context.note("scene", {{"kind", pictures->scene().kind},
                            {"root", pictures->scene().root.string()},

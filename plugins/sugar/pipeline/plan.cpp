@@ -84,7 +84,10 @@ SugarConfig planned(RunContext& context, const SugarConfig& config)
     nlohmann::json rows = nlohmann::json::array();
     for (const Plan& plan : plans) {
         const SugarConfig wanted = withPlan(config, plan);
-        const double bytes = memoryForecast(wanted, *picturesOf(wanted), kStart, isCpu).total();
+        const auto pictures = picturesOf(wanted);
+        const Index bands =
+            bandRowsFor(wanted, *pictures, kStart, isCpu, static_cast<std::size_t>(free));
+        const double bytes = memoryForecast(wanted, *pictures, kStart, isCpu, bands).total();
         const bool fits = free == 0 || bytes <= kUsable * free;
         if (fits && !chosen)
             chosen = &plan;

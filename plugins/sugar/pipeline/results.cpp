@@ -9,6 +9,7 @@
 #include "core/artifact/gif.h"
 #include "core/artifact/image.h"
 #include "plugins/sugar/io/gaussian_files.h"
+#include "plugins/sugar/train/held_out_error.h"
 #include "plugins/sugar/view/splat_mode.h"
 #include "plugins/sugar/view/view_camera.h"
 
@@ -18,6 +19,7 @@ namespace {
 
 constexpr int kFrameCentiseconds = 5; ///< 20 frames a second
 constexpr int kDifferenceGain = 4;
+constexpr float kErrorSpan = 0.25F; ///< mean over channels, of 1, that the error map shows as red
 
 Image imageOf(const std::vector<std::uint8_t>& rgba, int width, int height)
 {
@@ -33,6 +35,20 @@ Image rendered(Stream& stream, Rasteriser& rasteriser, const SplatSource& shown,
     const RasterImages& images = rasteriser.render(stream, *shown.gaussians, camera, shown.raster);
     return imageOf(pixelsOf(stream, images, camera, SplatMode::Colour), camera.width,
                    camera.height);
+}
+
+/// Blue without error, red from kErrorSpan on; black where pixels do not count.
+Image errorImage(const std::vector<float>& errors, const Photograph& photograph)
+{
+    Image image = makeImage(photograph.image.width, photograph.image.height, 3);
+    for (std::size_t i = 0; i < errors.size(); ++i) {
+        if (!photograph.mask.empty() && photograph.mask[i] == 0)
+            continue;
+        const auto colour = turbo(errors[i] / kErrorSpan);
+        for (std::size_t c = 0; c < 3; ++c)
+            image.pixels[3 * i + c] = static_cast<std::uint8_t>(std::lround(255 * colour[c]));
+    }
+    return image;
 }
 
 Image amplifiedDifference(const Image& a, const Image& b)
@@ -159,13 +175,20 @@ void writeTestPictures(RunContext& context, const Workspace& workspace, const Sp
         if (!photo)
             continue;
         const Camera& camera = pictures.source().cameras()[i];
-        const Image render = rendered(context.stream(), rasteriser, shown, camera);
+        Stream& stream = context.stream();
+        const RasterImages& images =
+            rasteriser.render(stream, *shown.gaussians, camera, shown.raster);
+        const Image render = imageOf(pixelsOf(stream, images, camera, SplatMode::Colour),
+                                     camera.width, camera.height);
         const std::string folder = "test/" + folderName(pictures.source().name(i)) + "/";
         context.artifacts().writePng(folder + "render.png", render, "render");
         context.artifacts().writePng(folder + "photo.png", photo->image, "photograph");
         context.artifacts().writePng(folder + "difference.png",
                                      amplifiedDifference(render, photo->image), "difference",
                                      fmt::format("Difference × {}", kDifferenceGain));
+        context.artifacts().writePng(folder + "error.png",
+                                     errorImage(errorMap(stream, images.colour, *photo), *photo),
+                                     "error", fmt::format("Error, 0 blue to {} red", kErrorSpan));
     }
 }
 

@@ -1,6 +1,7 @@
 #include "plugins/sugar/pipeline/settings.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include <fmt/format.h>
@@ -45,6 +46,7 @@ DensitySettings densityOf(const SugarConfig& config)
     s.pruneOpacity = config.pruneOpacity;
     s.revisedOpacity = config.revisedOpacity;
     s.cap = config.cap;
+    s.bisectsCap = config.capMode == "bisect";
     return s;
 }
 
@@ -59,6 +61,31 @@ std::vector<bool> heldOutByName(const SugarConfig& config, const PictureSource& 
         throw InputError(fmt::format("test_images: the scene has no picture named {}; its first is "
                                      "{}.",
                                      fmt::join(wanted, ", "), pictures.name(0)));
+    return result;
+}
+
+/// Where masks are looked for; empty: nowhere.
+std::filesystem::path maskFolder(const SugarConfig& config)
+{
+    if (config.masks == "none" || !config.maskFolder.empty())
+        return config.masks == "none" ? std::filesystem::path() : config.maskFolder;
+    const std::filesystem::path root =
+        std::filesystem::is_regular_file(config.scene) ? config.scene.parent_path() : config.scene;
+    const std::filesystem::path beside =
+        config.images.empty() ? root / "masks" : config.images.parent_path() / "masks";
+    return std::filesystem::is_directory(beside) ? beside : std::filesystem::path();
+}
+
+/// `wanted` of `count` pictures, evenly spread; one is always left.
+std::vector<bool> evenlySpread(std::size_t count, std::size_t wanted)
+{
+    std::vector<bool> result(count, false);
+    const std::size_t held = std::min(wanted, count - 1);
+    for (std::size_t k = 0; k < held; ++k) {
+        const double at =
+            (static_cast<double>(k) + 0.5) * static_cast<double>(count) / static_cast<double>(held);
+        result[static_cast<std::size_t>(std::llround(at))] = true;
+    }
     return result;
 }
 
@@ -77,6 +104,8 @@ std::unique_ptr<PictureSource> picturesOf(const SugarConfig& config)
     settings.fit = config.undistortFit;
     settings.budgetBytes = static_cast<std::size_t>(config.cacheMegabytes) * 1'000'000;
     settings.background = backgroundOf(config);
+    settings.alphaMasks = config.masks == "alpha";
+    settings.masks = maskFolder(config);
     return recentred(photographedPictures(config.scene, config.images, settings));
 }
 
@@ -87,6 +116,8 @@ std::vector<bool> heldOut(const SugarConfig& config, const PictureSource& pictur
         return result;
     if (!config.testImages.empty())
         return heldOutByName(config, pictures);
+    if (config.evalRule == "even" && pictures.count() > 0)
+        return evenlySpread(pictures.count(), static_cast<std::size_t>(config.evalCount));
     bool saysItself = false;
     for (std::size_t i = 0; i < pictures.count(); ++i) {
         result[i] = pictures.isTest(i).value_or(false);
@@ -138,6 +169,7 @@ TrainerSettings trainerSettings(const SugarConfig& config, double extent,
     s.keepsFilter = config.iterations == 0 && !config.gaussians.empty();
     if (s.keepsFilter)
         s.mip = !start.filter.empty();
+    s.threeSigma = config.rasterRadius == "3sigma";
     s.dssim = config.dssim;
     s.extent = extent;
     s.near = nearPlane(config, extent);

@@ -65,6 +65,7 @@ AlignerSettings alignerSettings(const Workspace& workspace, bool isCpu)
     s.rates.position = alignment.position;
     s.rates.positionFinal = alignment.positionFinal;
     s.mip = !workspace.gaussians.filter.empty();
+    s.threeSigma = c.rasterRadius == "3sigma";
     s.dssim = c.dssim;
     s.extent = workspace.extent;
     s.near = nearPlane(c, workspace.extent);
@@ -91,8 +92,10 @@ RefinerSettings refinerSettings(const Workspace& workspace)
     }
     s.near = nearPlane(c, workspace.extent);
     s.background = backgroundOf(c);
+    s.threeSigma = c.rasterRadius == "3sigma";
     s.dssim = c.dssim;
     s.degree = c.shDegree;
+    s.bandRows = workspace.bandRows;
     s.seed = c.seed;
     return s;
 }

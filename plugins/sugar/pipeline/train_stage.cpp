@@ -20,8 +20,9 @@ constexpr std::int64_t kHistogramEvery = 500; ///< steps
 
 void reportForecast(RunContext& context, const Workspace& workspace, Index startCount)
 {
-    const MemoryForecast forecast = memoryForecast(workspace.config, workspace.pictures->source(),
-                                                   startCount, context.device()->isCpu());
+    const MemoryForecast forecast =
+        memoryForecast(workspace.config, workspace.pictures->source(), startCount,
+                       context.device()->isCpu(), workspace.bandRows);
     const DeviceMemory memory = context.device()->memory();
     context.table(forecastTable(forecast, memory));
     context.note("forecast_bytes", forecast.total());
@@ -37,6 +38,8 @@ std::vector<std::string> TrainStage::keys() const
             "plan",
             "scene",
             "images",
+            "masks",
+            "mask_folder",
             "gaussians",
             "image_scale",
             "max_width",
@@ -46,6 +49,8 @@ std::vector<std::string> TrainStage::keys() const
             "gloss",
             "random_points",
             "eval_split",
+            "eval_rule",
+            "eval_count",
             "eval_each",
             "test_images",
             "iterations",
@@ -53,6 +58,7 @@ std::vector<std::string> TrainStage::keys() const
             "sh_degree",
             "sh_every",
             "mip",
+            "raster_radius",
             "background",
             "near",
             "dssim",
@@ -74,6 +80,7 @@ std::vector<std::string> TrainStage::keys() const
             "prune_opacity",
             "reset_every",
             "cap",
+            "cap_mode",
             "revised_opacity"};
 }
 
@@ -90,9 +97,10 @@ bool TrainStage::start(RunContext& context, Workspace& workspace)
     if (cloud.count() == 0)
         throw InputError("There is no Gaussian to start from: the file or the scene's points are "
                          "empty.");
-    m_trainer = std::make_unique<Trainer>(context.device(),
-                                          trainerSettings(config, workspace.extent, cloud),
-                                          workspace.pictures, workspace.learnt());
+    TrainerSettings settings = trainerSettings(config, workspace.extent, cloud);
+    settings.bandRows = workspace.bandRows;
+    m_trainer = std::make_unique<Trainer>(context.device(), std::move(settings), workspace.pictures,
+                                          workspace.learnt());
     reportForecast(context, workspace, cloud.count());
     m_trainer->start(context.stream(), cloud);
     log("sugar").info("Starts from {} Gaussians; extent of the cameras {:.4g}.", cloud.count(),
@@ -123,9 +131,10 @@ void TrainStage::report(RunContext& context, const Workspace& workspace,
                                  report.notFinite, report.step));
     const DensityReport& d = report.density;
     if (report.densified)
-        log("sugar").debug("Step {}: {} cloned, {} split, {} pruned, {} relocated, {} born; {} "
-                           "Gaussians.",
-                           report.step, d.cloned, d.split, d.pruned, d.relocated, d.born, d.count);
+        log("sugar").debug(
+            "Step {}: {} cloned, {} split, {} pruned (below {:.4f}), {} relocated, {} "
+            "born; {} Gaussians.",
+            report.step, d.cloned, d.split, d.pruned, d.pruneOpacity, d.relocated, d.born, d.count);
     if (report.step % kHistogramEvery == 0 || m_trainer->isDone()) {
         reportHistograms(context, m_trainer->gaussians(), workspace.extent);
         context.record("memory/trainer_mb", static_cast<double>(m_trainer->allocatedBytes()) / 1e6);

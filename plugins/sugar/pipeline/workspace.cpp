@@ -26,6 +26,7 @@ RasterSettings Workspace::raster() const
 {
     RasterSettings settings;
     settings.mip = !gaussians.filter.empty();
+    settings.threeSigma = config.rasterRadius == "3sigma";
     settings.near = nearPlane(config, extent);
     settings.background = backgroundOf(config);
     settings.shDegree = gaussians.degree;

@@ -21,7 +21,8 @@ struct Workspace {
     std::shared_ptr<TrainingPictures> pictures;
     std::vector<bool> isTest; ///< one per picture
     std::array<double, 3> origin{};
-    double extent = 1; ///< world units
+    double extent = 1;  ///< world units
+    Index bandRows = 0; ///< of the bands that pictures are learnt in; 0: whole pictures
     std::vector<EvaluationResult> evaluations;
 
     GaussianCloud gaussians; ///< of the newest finished stage

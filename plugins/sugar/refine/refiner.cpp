@@ -52,7 +52,7 @@ Refiner::Refiner(std::shared_ptr<Device> device, RefinerSettings settings,
       m_pictures(std::move(pictures)),
       m_order(std::move(learnFrom), m_settings.seed),
       m_rasteriser(m_device),
-      m_loss(m_settings.dssim)
+      m_pass(m_settings.dssim, m_settings.bandRows)
 {
     expects(m_settings.steps > 0, "Refiner: there must be steps");
     expects(m_settings.extent > 0, "Refiner: the extent of the scene must be positive");
@@ -93,6 +93,7 @@ RasterSettings Refiner::rasterSettings() const
 {
     RasterSettings settings;
     settings.mip = m_settings.mip;
+    settings.threeSigma = m_settings.threeSigma;
     settings.near = m_settings.near;
     settings.background = m_settings.background;
     settings.shDegree = degreeAt(std::max<std::int64_t>(1, m_step));
@@ -126,22 +127,13 @@ bool Refiner::step(Stream& stream, const std::function<bool()>& stopRequested, R
 
     RasterSettings settings = rasterSettings();
     settings.shDegree = degreeAt(step);
-    m_rasteriser.setStop(stopRequested);
-    const RasterImages& images =
-        m_rasteriser.render(stream, m_gaussians, picture.camera, settings, true);
-    if (stopRequested && stopRequested())
+    const PhotometricPass::Result pass =
+        m_pass.run(stream, m_rasteriser, m_gaussians, picture, settings, false, stopRequested);
+    if (pass.isStopped)
         return false;
-    m_rasteriser.setStop({});
-
-    if (m_gradColour.shape() != images.colour.shape())
-        m_gradColour = Tensor::empty(m_device, images.colour.shape());
-    const double lossStart = steadySeconds();
-    report.value =
-        m_loss.evaluate(stream, images.colour, picture.photo, picture.mask, m_gradColour);
-    report.lossSeconds = steadySeconds() - lossStart;
-    RasterImageGradients gradients;
-    gradients.colour = m_gradColour;
-    m_rasteriser.backward(stream, m_gaussians, gradients, m_gradGaussians, nullptr);
+    report.value = pass.value;
+    report.lossSeconds = pass.lossSeconds;
+    m_rasteriser.backward(stream, m_gaussians, pass.gradients, m_gradGaussians, nullptr);
     report.counts = m_rasteriser.counts();
     report.raster = m_rasteriser.seconds();
 
@@ -218,8 +210,7 @@ TriangleMesh Refiner::mesh(Stream& stream) const
 
 std::size_t Refiner::allocatedBytes() const
 {
-    std::size_t bytes = m_rasteriser.allocatedBytes() + m_gradColour.bytes() + m_scratch.bytes() +
-                        m_loss.allocatedBytes();
+    std::size_t bytes = m_rasteriser.allocatedBytes() + m_scratch.bytes() + m_pass.allocatedBytes();
     for (const BoundArrays* arrays : {&m_value, &m_gradient, &m_moment1, &m_moment2}) {
         for (const Tensor& tensor : arrays->groups())
             bytes += tensor.bytes();

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "plugins/sugar/compute/learning/optimiser.h"
-#include "plugins/sugar/compute/learning/photometric.h"
 #include "plugins/sugar/refine/binding.h"
+#include "plugins/sugar/train/photometric_pass.h"
 #include "plugins/sugar/train/schedule.h"
 #include "plugins/sugar/train/training_pictures.h"
 
@@ -26,12 +26,14 @@ struct RefinerSettings {
     float near = 0.2F;          ///< world units
     bool mip = false;           ///< the screen's filter with compensation; never the 3D filter
     std::array<float, 3> background{0, 0, 0};
+    bool threeSigma = false;      ///< see RasterSettings
     double dssim = 0.2;           ///< weight of 1 − SSIM in the photometric loss
     int degree = 3;               ///< of the harmonics
     std::int64_t degreeEvery = 0; ///< another band; 0: 1,000 steps, or a seventh of a short run
     double opacity = 0.1;         ///< at the start
     bool fixedOpacity = false;    ///< 0.9999, not learnt
     bool flipGuard = false;       ///< see PlacementOptions
+    Index bandRows = 0;           ///< rows of the bands of a picture; 0: whole pictures
     std::uint64_t seed = 1;
 };
 
@@ -98,7 +100,7 @@ private:
     std::shared_ptr<TrainingPictures> m_pictures;
     PictureOrder m_order;
     Rasteriser m_rasteriser;
-    PhotometricLoss m_loss;
+    PhotometricPass m_pass;
     TriangleMesh m_start;
     Binding m_binding;
     NormalConsistency m_consistency;
@@ -106,7 +108,7 @@ private:
     BoundArrays m_value, m_gradient, m_moment1, m_moment2;
     Gaussians m_gaussians;          ///< shares opacity and harmonics with m_value
     GaussianArrays m_gradGaussians; ///< shares them with m_gradient
-    Tensor m_gradColour, m_scratch;
+    Tensor m_scratch;
     std::int64_t m_step = 0;
 };
 

@@ -119,6 +119,7 @@ RasterSettings Aligner::Impl::rasterSettings() const
 {
     RasterSettings raster;
     raster.mip = settings.mip;
+    raster.threeSigma = settings.threeSigma;
     raster.near = settings.near;
     raster.background = settings.background;
     raster.shDegree = settings.shDegree;

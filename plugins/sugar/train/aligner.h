@@ -35,6 +35,7 @@ struct AlignerSettings {
     LearningRates rates{.position = 5.463278e-5, .positionFinal = 1.6e-5};
     bool mip = true;
     bool keepsFilter = false; ///< the 3D filter that the Gaussians came with stays
+    bool threeSigma = false;  ///< see RasterSettings
     double dssim = 0.2;       ///< weight of 1 − SSIM in the loss
     double extent = 1;        ///< world units; all thresholds follow it
     float near = 0.2F;        ///< world units

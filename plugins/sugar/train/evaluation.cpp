@@ -65,6 +65,11 @@ std::optional<PictureResult> Evaluator::measure(Stream& stream, const Gaussians&
     result.name = m_pictures->source().name(picture);
     result.milliseconds = (steadySeconds() - start) * 1e3;
     result.quality = pictureQuality(stream, m_rendered, wanted->photo, wanted->mask);
+    if (std::isnan(result.quality.mse))
+        return std::nullopt;
+    result.full = wanted->mask.isEmpty()
+                      ? result.quality
+                      : pictureQuality(stream, m_rendered, wanted->photo, Tensor());
     return result;
 }
 
@@ -78,6 +83,9 @@ nlohmann::json toJson(const EvaluationResult& result)
                             {"psnr8", finitePsnr(p.quality.psnr8)},
                             {"ssim", p.quality.ssim},
                             {"l1", p.quality.l1},
+                            {"psnr_full", finitePsnr(p.full.psnr)},
+                            {"ssim_full", p.full.ssim},
+                            {"l1_full", p.full.l1},
                             {"ms", p.milliseconds}});
     return {{"step", result.step},       {"gaussians", result.gaussians},
             {"psnr", result.meanPsnr()}, {"psnr8", result.meanPsnr8()},
@@ -98,6 +106,10 @@ EvaluationResult evaluationFromJson(const nlohmann::json& json)
         picture.quality.psnr8 = p.at("psnr8").get<double>();
         picture.quality.ssim = p.at("ssim").get<double>();
         picture.quality.l1 = p.at("l1").get<double>();
+        picture.full = picture.quality;
+        picture.full.psnr = p.value("psnr_full", picture.quality.psnr);
+        picture.full.ssim = p.value("ssim_full", picture.quality.ssim);
+        picture.full.l1 = p.value("l1_full", picture.quality.l1);
         picture.milliseconds = p.at("ms").get<double>();
         result.pictures.push_back(picture);
     }
@@ -112,11 +124,12 @@ std::string evaluationCsv(const EvaluationResult& result)
     std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
         return a->quality.psnr < b->quality.psnr;
     });
-    std::string text = "picture,psnr_db,psnr_8bit_db,ssim,l1,render_ms\n";
+    std::string text = "picture,psnr_db,psnr_8bit_db,ssim,l1,psnr_full_db,ssim_full,render_ms\n";
     for (const PictureResult* p : order)
-        text += fmt::format("{},{:.4f},{:.4f},{:.6f},{:.6f},{:.3f}\n", p->name,
-                            finitePsnr(p->quality.psnr), finitePsnr(p->quality.psnr8),
-                            p->quality.ssim, p->quality.l1, p->milliseconds);
+        text +=
+            fmt::format("{},{:.4f},{:.4f},{:.6f},{:.6f},{:.4f},{:.6f},{:.3f}\n", p->name,
+                        finitePsnr(p->quality.psnr), finitePsnr(p->quality.psnr8), p->quality.ssim,
+                        p->quality.l1, finitePsnr(p->full.psnr), p->full.ssim, p->milliseconds);
     return text;
 }
 

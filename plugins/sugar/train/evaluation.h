@@ -16,7 +16,8 @@ namespace vergence::sugar {
 struct PictureResult {
     std::size_t picture = 0;
     std::string name;
-    PictureQuality quality;
+    PictureQuality quality;  ///< of the pixels that count
+    PictureQuality full;     ///< of all pixels; the same without a mask
     double milliseconds = 0; ///< of rendering
 };
 
@@ -41,7 +42,7 @@ public:
     {
     }
 
-    /// Nothing where the picture is left out.
+    /// Nothing where the picture is left out, or where none of its pixels counts.
     std::optional<PictureResult> measure(Stream& stream, const Gaussians& gaussians,
                                          const RasterSettings& settings, std::size_t picture);
     /// The picture of the last measure(): [3, H, W].

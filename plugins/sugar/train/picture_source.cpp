@@ -23,6 +23,7 @@ public:
     }
     std::shared_ptr<const Photograph> get(std::size_t i) override { return m_photographs.get(i); }
     void prefetch(const std::vector<std::size_t>& next) override { m_photographs.prefetch(next); }
+    std::size_t masked() const override { return m_photographs.masked(); }
     const Scene& scene() const override { return m_photographs.scene(); }
     const std::vector<SceneFinding>& findings() const override { return m_photographs.findings(); }
     std::string fingerprint() const override { return m_photographs.fingerprint(); }
@@ -58,6 +59,11 @@ private:
 PictureSource::~PictureSource() = default;
 
 void PictureSource::prefetch(const std::vector<std::size_t>&) {}
+
+std::size_t PictureSource::masked() const
+{
+    return 0;
+}
 
 std::unique_ptr<PictureSource> photographedPictures(const std::filesystem::path& root,
                                                     const std::filesystem::path& images,

@@ -21,6 +21,8 @@ public:
     /// Throws InputError where a file broke meanwhile. Safe from any thread.
     virtual std::shared_ptr<const Photograph> get(std::size_t i) = 0;
     virtual void prefetch(const std::vector<std::size_t>& next);
+    /// Pictures with a mask of their own.
+    virtual std::size_t masked() const;
     virtual const Scene& scene() const = 0;
     virtual const std::vector<SceneFinding>& findings() const = 0;
     virtual std::string fingerprint() const = 0;

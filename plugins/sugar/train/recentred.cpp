@@ -50,6 +50,7 @@ public:
     std::optional<bool> isTest(std::size_t i) const override { return m_inner->isTest(i); }
     std::shared_ptr<const Photograph> get(std::size_t i) override { return m_inner->get(i); }
     void prefetch(const std::vector<std::size_t>& next) override { m_inner->prefetch(next); }
+    std::size_t masked() const override { return m_inner->masked(); }
     const Scene& scene() const override { return m_scene; }
     const std::vector<SceneFinding>& findings() const override { return m_inner->findings(); }
     std::string fingerprint() const override { return m_inner->fingerprint(); }

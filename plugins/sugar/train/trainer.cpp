@@ -30,7 +30,7 @@ Trainer::Trainer(std::shared_ptr<Device> device, TrainerSettings settings,
       m_learnFrom(learnFrom),
       m_order(std::move(learnFrom), m_settings.seed),
       m_rasteriser(m_device),
-      m_loss(m_settings.dssim)
+      m_pass(m_settings.dssim, m_settings.bandRows)
 {
 }
 
@@ -74,6 +74,7 @@ RasterSettings Trainer::rasterSettings() const
 {
     RasterSettings settings;
     settings.mip = m_settings.mip;
+    settings.threeSigma = m_settings.threeSigma;
     settings.near = m_settings.near;
     settings.background = m_settings.background;
     settings.shDegree = m_schedule.degreeAt(std::max<std::int64_t>(1, m_step));
@@ -127,30 +128,22 @@ bool Trainer::step(Stream& stream, const std::function<bool()>& stopRequested, S
     RasterSettings settings = rasterSettings();
     settings.shDegree = m_schedule.degreeAt(step);
     settings.background = backgroundAt(step);
-    m_rasteriser.setStop(stopRequested);
-    const RasterImages& images =
-        m_rasteriser.render(stream, m_state.gaussians, picture.camera, settings, true);
-    if (stopRequested && stopRequested())
+    const bool gathers = step < m_settings.schedule.densifyUntil && !isMcmc(m_settings);
+    DensityStatistics statistics = wantedStatistics();
+    const PhotometricPass::Result pass =
+        m_pass.run(stream, m_rasteriser, m_state.gaussians, picture, settings,
+                   gathers && !statistics.absoluteGradient.isEmpty(), stopRequested);
+    if (pass.isStopped)
         return false;
-    m_rasteriser.setStop({});
-
-    if (m_gradColour.shape() != images.colour.shape())
-        m_gradColour = Tensor::empty(m_device, images.colour.shape());
-    const double lossStart = steadySeconds();
-    report.value =
-        m_loss.evaluate(stream, images.colour, picture.photo, picture.mask, m_gradColour);
-    report.lossSeconds = steadySeconds() - lossStart;
+    report.value = pass.value;
+    report.lossSeconds = pass.lossSeconds;
     if (!std::isfinite(report.value.loss))
         throw NumericsError(fmt::format("The loss (train/loss) is not finite in step {}; lower the "
                                         "learning rates or check the poses.",
                                         step));
-    const bool gathers = step < m_settings.schedule.densifyUntil && !isMcmc(m_settings);
-    DensityStatistics statistics = wantedStatistics();
-    RasterImageGradients gradients;
-    gradients.colour = m_gradColour;
     report.notFinite = m_rasteriser.backwardAndUpdate(
-        stream, m_state.gaussians, gradients, regularise(stream), m_state.moment1, m_state.moment2,
-        adamAt(step), gathers ? &statistics : nullptr);
+        stream, m_state.gaussians, pass.gradients, regularise(stream), m_state.moment1,
+        m_state.moment2, adamAt(step), gathers ? &statistics : nullptr);
     report.counts = m_rasteriser.counts();
     report.raster = m_rasteriser.seconds();
     if (static_cast<double>(report.notFinite) >
@@ -205,7 +198,7 @@ void Trainer::densify(Stream& stream, StepReport& report)
 
 std::size_t Trainer::allocatedBytes() const
 {
-    std::size_t bytes = m_rasteriser.allocatedBytes() + m_gradColour.bytes();
+    std::size_t bytes = m_rasteriser.allocatedBytes() + m_pass.allocatedBytes();
     for (const GaussianArrays* arrays :
          {&m_state.gaussians.value, &m_state.moment1, &m_state.moment2, &m_regularised}) {
         for (const Tensor& tensor : arrays->groups())

@@ -7,8 +7,8 @@
 
 #include "plugins/sugar/compute/learning/density_control.h"
 #include "plugins/sugar/compute/learning/optimiser.h"
-#include "plugins/sugar/compute/learning/photometric.h"
 #include "plugins/sugar/train/named_tensors.h"
+#include "plugins/sugar/train/photometric_pass.h"
 #include "plugins/sugar/train/schedule.h"
 #include "plugins/sugar/train/training_pictures.h"
 
@@ -20,6 +20,7 @@ struct TrainerSettings {
     LearningRates rates;
     bool mip = true;
     bool keepsFilter = false; ///< the 3D filter that the Gaussians came with stays
+    bool threeSigma = false;  ///< see RasterSettings
     double dssim = 0.2;       ///< weight of 1 − SSIM in the loss
     double extent = 1;        ///< world units; all thresholds follow it
     float near = 0.2F;        ///< world units
@@ -27,6 +28,7 @@ struct TrainerSettings {
     bool randomBackground = false;               ///< another colour each step
     double mcmcOpacity = 0.01, mcmcScale = 0.01; ///< weights of mean opacity and scale, MCMC only
     bool sparseAdam = false;
+    Index bandRows = 0; ///< rows of the bands that pictures are learnt in; 0: whole pictures
     std::uint64_t seed = 1;
 };
 
@@ -88,9 +90,8 @@ private:
     std::vector<std::size_t> m_learnFrom;
     PictureOrder m_order;
     Rasteriser m_rasteriser;
-    PhotometricLoss m_loss;
+    PhotometricPass m_pass;
     TrainedGaussians m_state;
-    Tensor m_gradColour;
     GaussianArrays m_regularised; ///< gradients of MCMC's regularisers; empty without
     std::int64_t m_step = 0;
 };

@@ -18,15 +18,18 @@ float opacityOf(float logit)
 }
 
 /// One number per Gaussian for the modes that show one.
-std::vector<float> scalarOf(Stream& stream, const DensityStatistics* statistics,
-                            const GaussianCloud& cloud, SplatMode mode)
+std::vector<float> scalarOf(Stream& stream, const DisplayValues& from, const GaussianCloud& cloud,
+                            SplatMode mode)
 {
     const auto count = static_cast<std::size_t>(cloud.count());
+    const DensityStatistics* statistics = from.statistics;
     std::vector<float> values(count, 0.0F);
     if (mode == SplatMode::Opacity) {
         std::transform(cloud.opacity.begin(), cloud.opacity.end(), values.begin(), opacityOf);
     } else if (mode == SplatMode::FilterSize && !cloud.filter.empty()) {
         values = cloud.filter;
+    } else if (mode == SplatMode::TestError && from.testError.size() == count) {
+        values = from.testError;
     } else if (mode == SplatMode::Gradient && statistics) {
         const auto sum = statistics->gradient.toHost<float>(stream);
         const auto seen = statistics->visible.toHost<float>(stream);
@@ -84,12 +87,12 @@ bool DisplaySettings::isPlain() const
            mode != SplatMode::Centres && mode != SplatMode::Ellipsoids;
 }
 
-Gaussians displayed(Stream& stream, const Gaussians& gaussians, const DensityStatistics* statistics,
+Gaussians displayed(Stream& stream, const Gaussians& gaussians, const DisplayValues& from,
                     const DisplaySettings& settings, double extent, ColourSpan* span)
 {
     GaussianCloud cloud = download(stream, gaussians);
     if (isPerGaussian(settings.mode)) {
-        const std::vector<float> values = scalarOf(stream, statistics, cloud, settings.mode);
+        const std::vector<float> values = scalarOf(stream, from, cloud, settings.mode);
         const ColourSpan used = spanOf(values, settings.mode);
         colourBy(cloud, values, used);
         if (span)

@@ -17,9 +17,14 @@ struct DisplaySettings {
     bool isPlain() const;
 };
 
+/// Numbers of Gaussians that they do not hold themselves.
+struct DisplayValues {
+    const DensityStatistics* statistics = nullptr; ///< may be null
+    std::vector<float> testError;                  ///< may be empty
+};
+
 /// A copy made for showing. `span` gets the values that span the colours of per-Gaussian modes.
-/// `statistics` may be null.
-Gaussians displayed(Stream& stream, const Gaussians& gaussians, const DensityStatistics* statistics,
+Gaussians displayed(Stream& stream, const Gaussians& gaussians, const DisplayValues& values,
                     const DisplaySettings& settings, double extent, ColourSpan* span = nullptr);
 
 } // namespace vergence::sugar

@@ -16,13 +16,17 @@ using Colour = std::array<float, 3>;
 
 struct Planes {
     Index width = 0, height = 0;
+    bool isSummed = true; ///< depth is Σ w z, not z
     std::vector<float> colour, transmittance, depth, normal;
     std::vector<std::int32_t> contributors;
 
     Index count() const { return width * height; }
     float coverage(Index i) const { return 1 - transmittance[static_cast<std::size_t>(i)]; }
     bool isCovered(Index i) const { return coverage(i) > kCovered; }
-    float depthAt(Index i) const { return depth[static_cast<std::size_t>(i)] / coverage(i); }
+    float depthAt(Index i) const
+    {
+        return depth[static_cast<std::size_t>(i)] / (isSummed ? coverage(i) : 1);
+    }
     Colour normalAt(Index i) const
     {
         const auto at = [&](Index c) { return normal[static_cast<std::size_t>(c * count() + i)]; };
@@ -42,6 +46,9 @@ Planes toHost(Stream& stream, const RasterImages& images, SplatMode mode)
     if (needsGeometry(mode)) {
         planes.depth = images.depth.toHost<float>(stream);
         planes.normal = images.normal.toHost<float>(stream);
+    } else if (ownDepth(mode)) {
+        planes.depth = images.depth.toHost<float>(stream);
+        planes.isSummed = false;
     } else if (mode == SplatMode::Contributors) {
         planes.contributors = images.contributors.toHost<std::int32_t>(stream);
     } else {
@@ -135,7 +142,7 @@ std::vector<std::uint8_t> geometryPixels(const Planes& planes, const Camera& cam
     return painted(planes, [&](Index i) -> Colour {
         if (!planes.isCovered(i))
             return kNothing;
-        if (mode == SplatMode::Depth)
+        if (mode == SplatMode::Depth || ownDepth(mode))
             return turbo(
                 static_cast<float>((planes.depthAt(i) - span.low) / (span.high - span.low)));
         if (mode == SplatMode::Normal)
@@ -154,11 +161,14 @@ const std::vector<std::string>& splatModeTitles()
 {
     static const std::vector<std::string> titles{"Colour",
                                                  "Depth",
+                                                 "Median depth",
+                                                 "Ray depth",
                                                  "Normals",
                                                  "Normals from depth",
                                                  "Normal difference",
                                                  "Coverage",
                                                  "Gaussians per pixel",
+                                                 "Test error",
                                                  "Gradient",
                                                  "3D filter",
                                                  "Opacity",
@@ -173,10 +183,19 @@ bool needsGeometry(SplatMode mode)
            mode == SplatMode::DepthNormal || mode == SplatMode::NormalGap;
 }
 
+std::optional<Rasteriser::Depth> ownDepth(SplatMode mode)
+{
+    if (mode == SplatMode::MedianDepth)
+        return Rasteriser::Depth::Median;
+    if (mode == SplatMode::RayDepth)
+        return Rasteriser::Depth::Ray;
+    return std::nullopt;
+}
+
 bool isPerGaussian(SplatMode mode)
 {
-    return mode == SplatMode::Gradient || mode == SplatMode::FilterSize ||
-           mode == SplatMode::Opacity;
+    return mode == SplatMode::TestError || mode == SplatMode::Gradient ||
+           mode == SplatMode::FilterSize || mode == SplatMode::Opacity;
 }
 
 std::array<float, 3> turbo(float value)
@@ -205,8 +224,8 @@ std::vector<std::uint8_t> pixelsOf(Stream& stream, const RasterImages& images, c
 {
     const Planes planes = toHost(stream, images, mode);
     ColourSpan used;
-    if (needsGeometry(mode)) {
-        if (mode == SplatMode::Depth)
+    if (needsGeometry(mode) || ownDepth(mode)) {
+        if (mode == SplatMode::Depth || ownDepth(mode))
             used = depthSpan(planes);
         if (span)
             *span = mode == SplatMode::NormalGap ? ColourSpan{0, 90} : used;

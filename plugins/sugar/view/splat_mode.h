@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,11 +12,14 @@ namespace vergence::sugar {
 enum class SplatMode {
     Colour,
     Depth,        ///< expected depth
+    MedianDepth,  ///< where half of the light is left
+    RayDepth,     ///< where densities are largest along the rays
     Normal,       ///< of the Gaussians, in camera axes
     DepthNormal,  ///< of the surface that the depths make
     NormalGap,    ///< angle between the two, 0 to 90 degrees
     Coverage,     ///< 1 − transmittance
     Contributors, ///< Gaussians blended into a pixel
+    TestError,    ///< mean error of held-out pictures where they show the Gaussian
     Gradient,     ///< mean gradient that density control goes by
     FilterSize,   ///< of the 3D filter
     Opacity,      ///< of each Gaussian
@@ -26,6 +30,9 @@ enum class SplatMode {
 /// Titles in the order of the enumeration.
 const std::vector<std::string>& splatModeTitles();
 bool needsGeometry(SplatMode mode);
+/// The depth that has to be asked of the rasteriser and put into the images, for modes that have
+/// one.
+std::optional<Rasteriser::Depth> ownDepth(SplatMode mode);
 /// Modes that colour each Gaussian by a number of its own.
 bool isPerGaussian(SplatMode mode);
 

@@ -8,6 +8,7 @@
 
 #include "core/artifact/image_ops.h"
 #include "core/base/clock.h"
+#include "plugins/sugar/train/held_out_error.h"
 
 namespace vergence::sugar {
 
@@ -316,8 +317,12 @@ const Gaussians& SplatViewer::shown(RunContext& context, const SplatSource& sour
     if (m_display.isPlain())
         return *source.gaussians;
     if (m_copyStep != source.step || !(m_copyFor == m_display) || m_copy.count == 0) {
-        m_copy = displayed(context.stream(), *source.gaussians, source.statistics, m_display,
-                           m_extent, &m_copySpan);
+        DisplayValues values{source.statistics, {}};
+        if (m_display.mode == SplatMode::TestError && source.pictures && source.isTest)
+            values.testError = heldOutErrors(context.stream(), *source.gaussians, source.raster,
+                                             *source.pictures, *source.isTest);
+        m_copy = displayed(context.stream(), *source.gaussians, values, m_display, m_extent,
+                           &m_copySpan);
         m_copyStep = source.step;
         m_copyFor = m_display;
     }
@@ -374,8 +379,9 @@ void SplatViewer::publishSplats(RunContext& context, const SplatSource& source)
     settings.shDegree = isPerGaussian(m_display.mode) ? 0 : std::min(m_degree, settings.shDegree);
     const Gaussians& gaussians = shown(context, source);
     const double start = steadySeconds();
-    const RasterImages& images =
-        m_rasteriser->render(context.stream(), gaussians, camera, settings);
+    RasterImages images = m_rasteriser->render(context.stream(), gaussians, camera, settings);
+    if (const auto depth = ownDepth(m_display.mode))
+        images.depth = m_rasteriser->depthPicture(context.stream(), *depth);
     ColourSpan span = m_copySpan;
     std::vector<std::uint8_t> pixels = pixelsOf(context.stream(), images, camera, m_display.mode,
                                                 isPerGaussian(m_display.mode) ? nullptr : &span);

@@ -8,6 +8,19 @@
 
 namespace vergence::sugar::test {
 
+/// What the reference needs of the settings.
+inline ReferenceSettings referenceOf(const Camera& camera, const RasterSettings& settings)
+{
+    ReferenceSettings out;
+    out.camera = camera;
+    out.blur = screenFilter<double>(settings.mip);
+    out.near = static_cast<double>(settings.near);
+    out.far = static_cast<double>(settings.far);
+    for (std::size_t k = 0; k < 3; ++k)
+        out.background[k] = static_cast<double>(settings.background[k]);
+    return out;
+}
+
 /// A rasteriser on a device with a cloud, and its results on the host.
 class RasterBench {
 public:

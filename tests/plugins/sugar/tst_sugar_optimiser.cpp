@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "plugins/sugar/compute/learning/adam_math.h"
+#include "plugins/sugar/compute/adam_math.h"
 #include "plugins/sugar/compute/learning/optimiser.h"
 #include "tests/plugins/sugar/learning_support.h"
 #include "tests/support/device_table.h"

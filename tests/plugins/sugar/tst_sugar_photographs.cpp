@@ -60,6 +60,8 @@ private Q_SLOTS:
     void missingAndBrokenFilesAreFindings();
     void noPhotographIsAnError();
     void transparencyShowsTheBackground();
+    void masksSayWhichPixelsCount();
+    void masksBendWithTheirPicture();
     void distortedPicturesMatchTheirPinholeCamera();
     void budgetDropsTheLongestUnused();
     void pictureIsLoadedOnceForManyThreads();
@@ -216,6 +218,99 @@ void SugarPhotographsTest::transparencyShowsTheBackground()
     QVERIFY(shown.pixels == std::vector<std::uint8_t>({200, 100, 0, 244, 224, 0}));
     Image grey = makeImage(1, 1, 1, 77);
     QVERIFY(opaque(grey, {0, 0, 0}).pixels == std::vector<std::uint8_t>({77, 77, 77}));
+}
+
+void SugarPhotographsTest::masksSayWhichPixelsCount()
+{
+    const QTemporaryDir folder;
+    const fs::path root = folder.path().toStdString(), masks = root / "masks";
+    Scene scene = syntheticScene({40, 30, false, 1});
+    scene.views.resize(4);
+    writeScene(root, scene, SceneFormat::ColmapBinary);
+    fs::create_directories(masks);
+    Image left = makeImage(40, 30, 1, 0); // 21 columns count
+    for (int y = 0; y < 30; ++y)
+        std::fill_n(left.row(y), 21, std::uint8_t{200});
+    writePng(masks / "test_00.png.png", left);
+    writePng(masks / "test_01.png", makeImage(40, 30, 3, 255)); // all
+    writePng(masks / "test_02.png", makeImage(20, 30, 1, 255)); // of another shape
+    Image clear = makeImage(40, 30, 4, 255);                    // transparent above row 10
+    for (int y = 0; y < 10; ++y) {
+        for (int x = 0; x < 40; ++x)
+            clear.row(y)[4 * x + 3] = 0;
+    }
+    writePng(root / "images/test_03.png", clear);
+    writePng(root / "images/test_00.png", clear);
+
+    Photographs plain(readScene(root), {});
+    QVERIFY(plain.get(0)->mask.empty() && plain.get(3)->mask.empty());
+    QCOMPARE(plain.masked(), 0u);
+
+    PhotographSettings settings;
+    settings.scale = 2;
+    settings.masks = masks;
+    Photographs filed(readScene(root), settings);
+    QCOMPARE(filed.masked(), 3u);
+    const auto seen = [](Photographs& from, std::size_t i, int x, int y) {
+        const auto photograph = from.get(i);
+        return static_cast<int>(photograph->mask.at(static_cast<std::size_t>(y) * 20 + x));
+    };
+    for (const int x : {0, 9})
+        QCOMPARE(seen(filed, 0, x, 2), 1);
+    for (const int x : {10, 19}) // column 20 counts, column 21 does not
+        QCOMPARE(seen(filed, 0, x, 2), 0);
+    QVERIFY(filed.get(1)->mask.empty());
+    VERGENCE_THROWS(InputError, "has 20 × 30 pixels", filed.get(2));
+    QVERIFY(filed.get(3)->mask.empty());
+    QVERIFY(sentencesOf(filed).find("1 of 4 photographs have no mask in") != std::string::npos);
+
+    settings.alphaMasks = true;
+    Photographs both(readScene(root), settings);
+    QCOMPARE(seen(both, 3, 15, 4), 0);
+    QCOMPARE(seen(both, 3, 15, 5), 1);
+    QCOMPARE(seen(both, 0, 3, 4), 0); // the one and the other
+    QCOMPARE(seen(both, 0, 3, 5), 1);
+    QCOMPARE(seen(both, 0, 15, 5), 0);
+
+    const std::string before = filed.fingerprint();
+    QVERIFY(plain.fingerprint() != before);
+    writePng(masks / "test_01.png", makeImage(40, 30, 1, 0));
+    QVERIFY(Photographs(readScene(root), settings).fingerprint() != before);
+}
+
+void SugarPhotographsTest::masksBendWithTheirPicture()
+{
+    // Picture and mask are the same stripes; straightened they must still be, but for their edges.
+    const QTemporaryDir folder;
+    const fs::path root = folder.path().toStdString();
+    Image picture = makeImage(160, 120, 3, 0);
+    for (int y = 0; y < 120; ++y) {
+        for (int x = 0; x < 160; ++x)
+            std::fill_n(picture.row(y) + 3 * x, 3, static_cast<std::uint8_t>(x / 20 % 2 ? 255 : 0));
+    }
+    writePng(root / "a.png", picture);
+    fs::create_directories(root / "masks");
+    writePng(root / "masks/a.png", picture);
+    Scene scene = syntheticScene({160, 120, false, 1});
+    scene.painter = {};
+    scene.views.resize(1);
+    scene.views[0].name = "a.png";
+    scene.views[0].image = root / "a.png";
+    scene.cameras = {{1, CameraModel::OpenCv, 160, 120, {170, 170, 82, 59, -.15, .03, .001, 0}}};
+    for (const std::string fit : {"inside", "all"}) {
+        PhotographSettings settings;
+        settings.fit = fit;
+        settings.masks = root / "masks";
+        Photographs photographs(scene, settings);
+        const auto found = photographs.get(0);
+        int wrong = 0, counting = 0;
+        for (std::size_t i = 0; i < found->mask.size(); ++i) {
+            counting += found->mask[i];
+            wrong += found->mask[i] == 1 && found->image.pixels[3 * i] != 255;
+        }
+        QCOMPARE(wrong, 0);
+        QVERIFY(counting > 160 * 120 / 3);
+    }
 }
 
 void SugarPhotographsTest::distortedPicturesMatchTheirPinholeCamera()

@@ -321,19 +321,42 @@ private Q_SLOTS:
                 if (std::string_view(plan.name) == "full resolution")
                     continue;
                 const double bytes =
-                    memoryForecast(withPlan(config, plan), *pictures, 1000, isCpu).total();
+                    memoryForecast(withPlan(config, plan), *pictures, 1000, isCpu, 0).total();
                 QVERIFY2(bytes < before, plan.name);
                 before = bytes;
             }
         }
     }
 
+    void bandsAreChosenByMemory()
+    {
+        SugarConfig config = readSugarConfig(
+            configOf({"built_in_width=4096", "built_in_height=3072", "goal=\"gaussians\""}));
+        const auto pictures = picturesOf(config);
+        const auto rowsAt = [&](double free) {
+            return bandRowsFor(config, *pictures, 1000, true, static_cast<std::size_t>(free));
+        };
+        const auto bytesOf = [&](Index rows) {
+            return memoryForecast(config, *pictures, 1000, true, rows).total();
+        };
+        QCOMPARE(rowsAt(0), Index(0)); // unknown
+        QCOMPARE(rowsAt(1e13), Index(0));
+        QVERIFY(bytesOf(64) < bytesOf(512) && bytesOf(512) < bytesOf(0));
+        for (const Index rows : {1024, 512, 256, 128}) {
+            // Room for these bands, but not for twice as many rows; the process itself may grow.
+            QCOMPARE(rowsAt((0.7 * bytesOf(rows) + 0.3 * bytesOf(2 * rows)) / 0.85), rows);
+        }
+        QCOMPARE(rowsAt(1e6), Index(64));
+        config.bandRows = 200;
+        QCOMPARE(rowsAt(1e13), Index(200));
+    }
+
     /// Every key is either of a stage or changes no result of one.
     void everyKeyBelongsSomewhere()
     {
-        const std::set<std::string> outside{"goal",        "reuse_from",     "cache_megabytes",
-                                            "eval_every",  "milestones",     "formats",
-                                            "bake_filter", "turntable_size", "turntable_frames"};
+        const std::set<std::string> outside{
+            "goal",    "reuse_from", "cache_megabytes", "eval_every",     "milestones",
+            "formats", "band_rows",  "bake_filter",     "turntable_size", "turntable_frames"};
         std::set<std::string> known = outside;
         std::vector<std::unique_ptr<Stage>> stages;
         stages.push_back(std::make_unique<TrainStage>());

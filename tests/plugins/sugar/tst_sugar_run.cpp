@@ -5,6 +5,7 @@
 #include "core/artifact/manifest.h"
 #include "plugins/sugar/io/gaussian_files.h"
 #include "plugins/sugar/io/synthetic_scene.h"
+#include "plugins/sugar/pipeline/settings.h"
 #include "plugins/sugar/sugar_run.h"
 #include "plugins/sugar/train/schedule.h"
 #include "tests/support/run_bench.h"
@@ -136,6 +137,28 @@ private Q_SLOTS:
         QVERIFY(bytesOf(one, "gaussians.ply") == bytesOf(two, "gaussians.ply"));
     }
 
+    void bandsDoNotChangeABit_data()
+    {
+        QTest::addColumn<QString>("densify");
+        QTest::newRow("classic") << "classic";
+        QTest::newRow("absolute") << "absolute";
+        QTest::newRow("mcmc") << "mcmc";
+    }
+    void bandsDoNotChangeABit()
+    {
+        QFETCH(QString, densify);
+        const RunFolder whole = m_bench.newFolder(), bands = m_bench.newFolder();
+        const std::string how = "densify=\"" + densify.toStdString() + "\"";
+        QCOMPARE(m_bench.run(whole, configOf({how, "iterations=40"})).code, ExitCode::Success);
+        const RunOutcome outcome =
+            m_bench.run(bands, configOf({how, "iterations=40", "band_rows=16"}));
+        QVERIFY2(outcome.code == ExitCode::Success, outcome.problems().c_str());
+        QVERIFY(bytesOf(bands, "gaussians.ply") == bytesOf(whole, "gaussians.ply"));
+        const double gap = timelessNumbers(bands).at("train/loss").back() -
+                           timelessNumbers(whole).at("train/loss").back();
+        QVERIFY2(std::abs(gap) < 1e-12, "the parts of bands add up");
+    }
+
     /// 17.12: the description does not matter, the scene does.
     void descriptionsOfOneSceneLearnTheSame()
     {
@@ -255,6 +278,59 @@ private Q_SLOTS:
         QVERIFY2(second.code == ExitCode::Success, second.problems().c_str());
         QCOMPARE(timelessNumbers(parts), numbers);
         QVERIFY(bytesOf(parts, "gaussians.ply") == bytesOf(whole, "gaussians.ply"));
+    }
+
+    /// What masks leave out is neither learnt nor tested, but also measured.
+    void maskedPixelsDoNotCount()
+    {
+        const auto scene = jpegScene("masked");
+        std::filesystem::create_directories(scene / "masks");
+        Image below = makeImage(64, 48, 1, 0);
+        std::fill_n(below.row(24), 64 * 24, std::uint8_t{255});
+        for (const auto& entry : std::filesystem::directory_iterator(scene / "images")) {
+            Image photo = readImage(entry.path()); // nonsense where the mask is 0
+            std::fill_n(photo.row(0), 3 * 64 * 24, std::uint8_t{255});
+            writeFileAtomic(entry.path(), encodeJpeg(photo));
+            writePng(scene / "masks" / (entry.path().filename().string() + ".png"), below);
+        }
+        const RunFolder folder = m_bench.newFolder();
+        const RunOutcome outcome = m_bench.run(folder, configOf({"scene=" + scene.string()}));
+        QVERIFY2(outcome.code == ExitCode::Success, outcome.problems().c_str());
+        bool isListed = false;
+        for (const auto& message : outcome.messages)
+            isListed = isListed || (message.at("type") == "table" &&
+                                    message.dump().find("28 of 28 pictures") != std::string::npos);
+        QVERIFY(isListed);
+        const auto tests = nlohmann::json::parse(bytesOf(folder, "evaluation.json"));
+        for (const auto& picture : tests.back().at("pictures"))
+            QVERIFY(picture.at("psnr").get<double>() > picture.at("psnr_full").get<double>() + 3);
+        // The same again without looking at the masks: the nonsense is learnt.
+        const RunFolder plain = m_bench.newFolder();
+        QCOMPARE(m_bench.run(plain, configOf({"scene=" + scene.string(), "masks=\"none\""})).code,
+                 ExitCode::Success);
+        for (const auto& picture :
+             nlohmann::json::parse(bytesOf(plain, "evaluation.json")).back().at("pictures"))
+            QCOMPARE(picture.at("psnr").get<double>(), picture.at("psnr_full").get<double>());
+    }
+
+    void evenlySpreadPicturesAreHeldOut()
+    {
+        const auto heldOutWith = [&](int count) {
+            const SugarConfig config = readSugarConfig(
+                configOf({"eval_rule=\"even\"", "eval_count=" + std::to_string(count)}));
+            const auto pictures = picturesOf(config);
+            std::vector<std::size_t> held;
+            const std::vector<bool> isTest = heldOut(config, *pictures);
+            for (std::size_t i = 0; i < isTest.size(); ++i) {
+                if (isTest[i])
+                    held.push_back(i);
+            }
+            return held;
+        };
+        QVERIFY(heldOutWith(4) == (std::vector<std::size_t>{4, 11, 18, 25})); // 3.5 and so on
+        QVERIFY(heldOutWith(1) == std::vector<std::size_t>{14});
+        QCOMPARE(heldOutWith(27).size(), std::size_t(27));
+        QCOMPARE(heldOutWith(1000).size(), std::size_t(27)); // one is left to learn from
     }
 
     void tooFewPhotographsEndTheRun()

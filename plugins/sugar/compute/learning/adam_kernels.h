@@ -2,7 +2,7 @@
 
 #include "core/compute/kernel.h"
 #include "core/compute/view.h"
-#include "plugins/sugar/compute/learning/adam_math.h"
+#include "plugins/sugar/compute/adam_math.h"
 
 namespace vergence::sugar {
 

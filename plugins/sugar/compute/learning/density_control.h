@@ -35,19 +35,23 @@ struct DensitySettings {
     double maxScreenRadius = 20; ///< px; likewise
     bool revisedOpacity = false; ///< children of a split get 1 − sqrt(1 − o)
     Index cap = 6'000'000;       ///< never more Gaussians than this
+    /// Where the cap is passed, more of the faint ones are pruned (up to an opacity of 0.08) before
+    /// any Gaussian is kept from growing.
+    bool bisectsCap = false;
 };
 
 struct DensityReport {
     Index cloned = 0, split = 0, pruned = 0, relocated = 0, born = 0;
-    Index count = 0; ///< afterwards
+    Index count = 0;         ///< afterwards
+    double pruneOpacity = 0; ///< below which Gaussians were pruned
 };
 
 /// Clones, splits and prunes by the statistics, then sets them to 0. New rows and copies get zero
 /// moments. Rows that stay keep their order; clones follow, then the halves of what was split, both
 /// in the order of their parents. `afterReset`: also prunes what is too large in the world (split
 /// ones: whose halves are) or on the screen (unless it is split). Under the cap the highest
-/// statistics win. Random numbers are functions of (seed, step, row). Waits for the stream.
-/// Source: 3D Gaussian Splatting (2023), section 5; AbsGS (2024).
+/// statistics win, or faint Gaussians make room. Random numbers are functions of (seed, step, row).
+/// Waits for the stream. Source: 3D Gaussian Splatting (2023), section 5; AbsGS (2024).
 DensityReport densify(Stream& stream, TrainedGaussians& trained, const DensitySettings& settings,
                       double extent, bool afterReset, std::uint64_t seed, std::int64_t step);
 

@@ -34,6 +34,7 @@ public:
         : m_columns(columns),
           m_settings(settings),
           m_extent(extent),
+          m_pruneOpacity(settings.pruneOpacity),
           m_afterReset(afterReset)
     {
         if (settings.mode == DensitySettings::Mode::Combined)
@@ -67,8 +68,41 @@ public:
 
     bool isPruned(std::size_t row) const
     {
-        if (!isAtLeast(m_columns.opacity[row], m_settings.pruneOpacity))
-            return true;
+        return !isAtLeast(m_columns.opacity[row], m_pruneOpacity) || isTooLarge(row);
+    }
+    double pruneOpacity() const { return m_pruneOpacity; }
+
+    /// Raises the opacity to prune by until what is left and grows keeps to the cap, to within
+    /// 2⁻¹² of the range; to the end of the range where that is not enough.
+    void makeRoom()
+    {
+        if (!(m_pruneOpacity < kBisectedTo) || countAt(m_pruneOpacity) <= m_settings.cap)
+            return;
+        double low = std::min(kBisectedFrom, m_pruneOpacity), high = kBisectedTo;
+        for (int i = 0; i < kBisections; ++i) {
+            const double middle = (low + high) / 2;
+            (countAt(middle) > m_settings.cap ? low : high) = middle;
+        }
+        m_pruneOpacity = high;
+    }
+
+private:
+    static constexpr double kBisectedFrom = 0.003, kBisectedTo = 0.08; ///< opacities
+    static constexpr int kBisections = 12;
+
+    /// Gaussians after a round that prunes by `opacity`.
+    Index countAt(double opacity) const
+    {
+        Index count = 0;
+        for (std::size_t row = 0; row < m_columns.opacity.size(); ++row) {
+            if (isAtLeast(m_columns.opacity[row], opacity) && !isTooLarge(row))
+                count += ratio(row) >= 1 ? 2 : 1;
+        }
+        return count;
+    }
+
+    bool isTooLarge(std::size_t row) const
+    {
         if (!m_afterReset)
             return false;
         const bool isSplit = ratio(row) >= 1 && !isSmall(row);
@@ -78,7 +112,6 @@ public:
         return scale > m_settings.maxWorldScale * m_extent || (isWide && !isSplit);
     }
 
-private:
     /// The absolute statistic that as large a share exceeds as the plain rule selects; 0 for none.
     double quantileThreshold() const
     {
@@ -98,7 +131,7 @@ private:
 
     const DensityColumns& m_columns;
     const DensitySettings& m_settings;
-    double m_extent, m_absoluteThreshold = 0;
+    double m_extent, m_pruneOpacity, m_absoluteThreshold = 0;
     bool m_afterReset;
 };
 
@@ -222,9 +255,12 @@ bool isAtLeast(float logit, double opacity)
 RowPlan planDensification(const DensityColumns& columns, const DensitySettings& settings,
                           double extent, bool afterReset)
 {
-    const Selection selection(columns, settings, extent, afterReset);
+    Selection selection(columns, settings, extent, afterReset);
+    if (settings.bisectsCap)
+        selection.makeRoom();
     const std::vector<Fate> fate = fates(columns, selection, settings.cap);
     RowPlan plan;
+    plan.report.pruneOpacity = selection.pruneOpacity();
     const auto each = [&](const auto& visit) {
         for (Index row = 0; row < columns.count(); ++row)
             visit(row, fate[static_cast<std::size_t>(row)]);

@@ -16,10 +16,11 @@ constexpr double kBaseNumbers = 14; ///< position, scale, rotation, opacity, dc
 constexpr double kScreenGradients = 15 * kFloat;
 constexpr double kProjectedRecord = 48 + 8 + 16 + 4; ///< record, bounds, depth sort, scan
 constexpr double kPhotometricPixel = 71, kGeometryPixel = 32;
-constexpr double kGradientRecord = 13 * kFloat;
-constexpr Index kBandHaloRows = 20;
+constexpr double kHostInstance = 4 + 4 + 8 + 16 * kFloat; ///< entry, slot, blocks, record
+constexpr double kBandSums = 17 * kFloat; ///< per Gaussian: a record and whether seen
 constexpr double kDeviceRuntime = 0.45e9;
 constexpr Index kTile = 16, kMostShortKeys = 65'536;
+constexpr Index kBandHaloRows = 2 * kTile; ///< 10 to each side are needed; tiles are whole
 
 double real(Index value)
 {
@@ -33,16 +34,37 @@ double parameterBytes(const MemoryQuestion& q)
            rest * (q.compact ? kCompactValueAndMoments : kValueAndMoments);
 }
 
+bool hasBands(const MemoryQuestion& q)
+{
+    return q.bandRows > 0 && q.bandRows < q.height;
+}
+
+/// Rows that are held at once.
+Index heldRows(const MemoryQuestion& q)
+{
+    return hasBands(q) ? std::min(q.height, q.bandRows + kBandHaloRows) : q.height;
+}
+
 double pixelBytes(const MemoryQuestion& q)
 {
-    const Index rows = q.bandRows > 0 ? std::min(q.height, q.bandRows + kBandHaloRows) : q.height;
-    return real(rows * q.width) * (kPhotometricPixel + (q.geometry ? kGeometryPixel : 0));
+    return real(heldRows(q) * q.width) * (kPhotometricPixel + (q.geometry ? kGeometryPixel : 0));
+}
+
+/// Pairs of the rows that are held at once.
+double heldInstances(const MemoryQuestion& q)
+{
+    return q.height == 0 ? 0 : real(q.instances) * real(heldRows(q)) / real(q.height);
+}
+
+double bandBytes(const MemoryQuestion& q)
+{
+    return hasBands(q) ? kBandSums * real(q.gaussians) : 0;
 }
 
 /// Keys and values of both buffers of the tile sort.
 double instanceBytes(const MemoryQuestion& q, bool shortKeys)
 {
-    return real(q.instances) * (shortKeys ? 12 : 16);
+    return heldInstances(q) * (shortKeys ? 12 : 16);
 }
 
 bool fitsShortKeys(const MemoryQuestion& q)
@@ -55,7 +77,7 @@ double bucketBytes(const MemoryQuestion& q)
 {
     if (!q.bucketBackward)
         return 0;
-    return real(q.instances) * (q.geometry ? 256 : 128) / (q.compact ? 2 : 1);
+    return heldInstances(q) * (q.geometry ? 256 : 128) / (q.compact ? 2 : 1);
 }
 
 double neighbourBytes(const MemoryQuestion& q)
@@ -119,6 +141,7 @@ MemoryForecast deviceMemory(const MemoryQuestion& q)
                      {"Pixels", pixelBytes(q)},
                      {"Instances", instanceBytes(q, fitsShortKeys(q))},
                      {"Buckets", bucketBytes(q)},
+                     {"Bands", bandBytes(q)},
                      {"Runtime", kDeviceRuntime}});
 }
 
@@ -133,7 +156,8 @@ MemoryForecast hostMemory(const MemoryQuestion& q, bool trainsOnCpu)
     return forecast({{"Gaussians", bytesPerGaussian(q) * real(q.gaussians) * q.headroom},
                      {"Neighbours", neighbourBytes(q)},
                      {"Pixels", pixelBytes(q)},
-                     {"Instances", instanceBytes(q, false) + kGradientRecord * real(q.instances)},
+                     {"Instances", kHostInstance * heldInstances(q)},
+                     {"Bands", bandBytes(q)},
                      {"Photographs", photographs},
                      {"Checkpoint", checkpoint},
                      {"Runtime", q.hostRuntime}});

@@ -24,8 +24,8 @@ struct MemoryQuestion {
     double hostRuntime = 0.1e9;     ///< bytes that the process holds before
 };
 
-/// One bar: "Gaussians", "Neighbours", "Pixels", "Instances", "Buckets", "Runtime", "Photographs",
-/// "Checkpoint".
+/// One bar: "Gaussians", "Neighbours", "Pixels", "Instances", "Buckets", "Bands", "Runtime",
+/// "Photographs", "Checkpoint".
 struct MemoryPart {
     std::string name;
     double bytes = 0;
@@ -50,8 +50,8 @@ Index expectedInstances(Index gaussians, Index width, Index height);
 MemoryForecast deviceMemory(const MemoryQuestion& question);
 
 /// Host memory: photographs as bytes and, on a GPU, the staging copy of a checkpoint; on the CPU
-/// also all that is trained. There 32-bit tile keys and no buckets are used, and records of
-/// gradients are kept per pair (13 numbers) rather than per Gaussian.
+/// also all that is trained. There no buckets are used, and a pair takes its place in the list, the
+/// blocks of pixels that it reached and a record of gradients of 16 numbers.
 MemoryForecast hostMemory(const MemoryQuestion& question, bool trainsOnCpu);
 
 } // namespace vergence::sugar

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/compute/host_device.h"
+#include "plugins/sugar/compute/projection_math.h"
 #include "plugins/sugar/compute/rasteriser.h"
 
 namespace vergence::sugar {
@@ -24,10 +25,9 @@ struct AdamFactors {
     Real largestLogScale;       ///< logarithms of scales stay at or below this
 };
 
-/// Host only. `extent` of the scene, world units: scales stay at or below ten times of it, and
-/// below what the step says.
+/// Host only.
 template <class Real>
-VERGENCE_HD AdamFactors<Real> adamFactors(const AdamStep& step, double extent)
+AdamFactors<Real> adamFactors(const AdamStep& step)
 {
     const auto t = static_cast<double>(step.step);
     const double first = 1 - std::pow(static_cast<double>(step.beta1), t);
@@ -41,22 +41,33 @@ VERGENCE_HD AdamFactors<Real> adamFactors(const AdamStep& step, double extent)
         const auto rate = static_cast<double>(step.learningRate[static_cast<std::size_t>(group)]);
         factors.stepSize[group] = static_cast<Real>(rate / first);
     }
-    const double largest = std::log(10 * extent), given = static_cast<double>(step.largestLogScale);
-    factors.largestLogScale = static_cast<Real>(largest < given ? largest : given);
+    factors.largestLogScale = static_cast<Real>(step.largestLogScale);
     return factors;
 }
 
-/// m ← β1 m + (1 − β1) g, v ← β2 v + (1 − β2) g², p ← p − η m̂ / (√v̂ + ε).
-/// Source: Adam (2015), algorithm 1.
+/// The same with the extent of the scene, world units: scales also stay at or below ten times of
+/// it.
 template <class Real>
-VERGENCE_HD void adamElement(const AdamFactors<Real>& factors, Real stepSize, Real gradient,
-                             Real& moment1, Real& moment2, Real& value)
+AdamFactors<Real> adamFactors(const AdamStep& step, double extent)
 {
-    const Real m = factors.beta1 * moment1 + (Real(1) - factors.beta1) * gradient;
-    const Real v = factors.beta2 * moment2 + (Real(1) - factors.beta2) * gradient * gradient;
+    AdamFactors<Real> factors = adamFactors<Real>(step);
+    const auto largest = static_cast<Real>(std::log(10 * extent));
+    if (largest < factors.largestLogScale)
+        factors.largestLogScale = largest;
+    return factors;
+}
+
+/// m ← β1 m + (1 − β1) g, v ← β2 v + (1 − β2) g², p ← p − η m̂ / (√v̂ + ε). R is a number or a
+/// vector of numbers. Source: Adam (2015), algorithm 1.
+template <class Real, class R>
+VERGENCE_HD void adamElement(const AdamFactors<Real>& factors, Real stepSize, R gradient,
+                             R& moment1, R& moment2, R& value)
+{
+    const R m = factors.beta1 * moment1 + (Real(1) - factors.beta1) * gradient;
+    const R v = factors.beta2 * moment2 + (Real(1) - factors.beta2) * gradient * gradient;
     moment1 = m;
     moment2 = v;
-    value -= stepSize * m / (std::sqrt(v) * factors.secondScale + factors.epsilon);
+    value = value - stepSize * m / (squareRoot(v) * factors.secondScale + factors.epsilon);
 }
 
 /// Where a parameter of a group may lie after a step; others are free.
