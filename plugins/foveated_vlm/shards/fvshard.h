@@ -58,18 +58,32 @@ struct ShardClip {
 /// texts from the texts'.
 class ShardWriter {
 public:
-    /// Throws OutputError, ContractError for a shape without pixels.
+    /// A new file. Throws OutputError, InputError where another writer is at work on it,
+    /// ContractError for a shape without pixels.
     ShardWriter(const std::filesystem::path& path, const ShardShape& shape);
-    ~ShardWriter(); ///< removes what was not committed
+    /// Keeps what it has in `<path>.draft` and `<path>.draft.jsonl`, whatever ends it, and goes on
+    /// with what an earlier writer of the same shape and fingerprint left; bytes that were torn are
+    /// cut off.
+    ShardWriter(const std::filesystem::path& path, const ShardShape& shape,
+                const std::string& fingerprint);
+    ~ShardWriter(); ///< removes what was not committed, unless it is to be kept
     ShardWriter(const ShardWriter&) = delete;
     ShardWriter& operator=(const ShardWriter&) = delete;
 
     /// Appends a clip: `frames` of [clip.frames, C, H, W]; `text` one JSON object. Offsets and
-    /// check sum are found here. Throws OutputError, ContractError for another number of bytes.
-    void add(ShardClip clip, std::span<const std::byte> frames, std::string_view text = {});
+    /// check sum are found here. `note` stays in the draft alone. Throws OutputError,
+    /// ContractError for another number of bytes.
+    void add(ShardClip clip, std::span<const std::byte> frames, std::string_view text = {},
+             const std::string& note = {});
+    /// A note without a clip.
+    void addNote(const std::string& note);
+    /// All notes in order, those of earlier writers first: one for every call of the two above.
+    const std::vector<std::string>& notes() const;
+
     std::size_t count() const;
-    /// Finishes the file: `facts` is a JSON object (sampling, fit, program, sources, statistics).
-    /// Returns the digest of the data, hexadecimal. Throws OutputError.
+    const ShardClip& clip(std::size_t index) const;
+    /// Finishes the file: `facts` is a JSON object of at most 16,000 bytes (sampling, fit, program,
+    /// sources, statistics). Returns the digest of the data. Throws OutputError.
     std::string commit(const std::string& facts);
 
 private:

@@ -1,10 +1,8 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
-#include <memory>
-#include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plugins/foveated_vlm/clips/clip_source.h"
@@ -27,77 +25,68 @@ std::string toJson(const ClipText& text, std::span<const float> timestamps = {})
 ClipText clipTextFromJson(std::string_view json, const std::string& source,
                           std::vector<float>* timestamps = nullptr);
 
+/// Shards as one list of clips.
+class ShardSet {
+public:
+    /// Opens the files of `path`. Throws InputError where they differ in size of frames or type.
+    explicit ShardSet(const std::filesystem::path& path);
+
+    Index count() const { return m_first.back(); }
+    const ShardShape& shape() const { return m_shards.front().shape(); }
+    const std::vector<Shard>& shards() const { return m_shards; }
+    /// The shard of a clip and its number there. Throws ContractError for clips that are not there.
+    std::pair<const Shard*, std::size_t> at(Index clip) const;
+    /// Of the data: of one shard its own, of several SHA-256 of theirs.
+    std::string framesDigest() const;
+
+private:
+    std::vector<Shard> m_shards;
+    std::vector<Index> m_first; ///< clip number of each shard's first, and one more
+};
+
 /// Clips of a shard, or of a set of shards that agree in size of frames.
 class ShardClips : public ClipSource {
 public:
     /// Throws InputError for files that are no shards of RGB bytes or differ in frame size.
     explicit ShardClips(const std::filesystem::path& path);
 
-    Index count() const override { return m_count; }
-    int height() const override;
-    int width() const override;
+    Index count() const override { return m_set.count(); }
+    int height() const override { return static_cast<int>(m_set.shape().height); }
+    int width() const override { return static_cast<int>(m_set.shape().width); }
     ClipInfo info(Index clip) const override;
+    /// Compares check sums when a clip is read for the first time.
     void read(Index clip, std::span<std::uint8_t> out) const override;
     std::string digest() const override;
+    /// Of one shard without gaps; check sums are not compared.
     std::span<const std::uint8_t> mapped() const override;
 
-    /// Digests of the files, in order.
-    std::vector<std::string> shardDigests() const;
-    const std::vector<Shard>& shards() const { return m_shards; }
+    const ShardSet& set() const { return m_set; }
 
 private:
-    std::pair<const Shard*, std::size_t> at(Index clip) const;
-
-    std::vector<Shard> m_shards;
-    std::vector<Index> m_first; ///< clip number of each shard's first
-    Index m_count = 0;
+    ShardSet m_set;
 };
+
+/// What latents name as that which they were made of: the digest of frames alone, so that other
+/// captions do not make them foreign.
+std::string framesDigest(const ClipSource& clips);
 
 /// Latents from shards, in the order of the clips they belong to.
 class ShardLatents : public LatentSource {
 public:
-    /// Throws InputError where the file does not name the digest of `clips`, or another number of
-    /// clips or frames.
+    /// Throws InputError for files that do not name the frames of `clips`, have another number of
+    /// clips or frames, or no four channels.
     ShardLatents(const std::filesystem::path& path, const ClipSource& clips);
 
     std::array<Index, 3> shape() const override;
     void read(Index clip, std::span<float> out) const override;
+    /// As the file says, "file" where it does not.
     std::string provider() const override { return m_provider; }
     LatentStatistics statistics() const override { return m_statistics; }
 
 private:
-    Shard m_shard;
-    std::string m_provider;
+    ShardSet m_set;
+    std::string m_provider = "file";
     LatentStatistics m_statistics;
 };
-
-/// Makes latents of frames.
-class LatentProvider {
-public:
-    virtual ~LatentProvider();
-    virtual std::string name() const = 0; ///< "vae", "patch_basis"
-    /// Latent height and width for frames of the given size.
-    virtual std::array<Index, 3> shape(int height, int width) const = 0;
-    /// u8 [F, 3, H, W] → [F, 4, h, w], already as shape() and statistics() say.
-    virtual void encode(std::span<const std::uint8_t> frames, Index count, int height, int width,
-                        std::span<float> latents) = 0;
-    virtual LatentStatistics statistics() const { return {}; }
-    /// What the latents depend on beside frames: weights, settings.
-    virtual std::string fingerprint() const { return name(); }
-};
-
-/// How far makeLatents() came.
-struct LatentProgress {
-    Index done = 0, total = 0;
-};
-
-/// Encodes all clips and writes them as a latent shard (bf16) that names the digest of `clips`.
-/// Finished clips are kept beside `path` while it runs, so that a stopped or killed call goes on
-/// where it was when it is called again with the same clips and provider. Returns whether the file
-/// is complete; false where it was stopped. Throws OutputError, what reading and encoding throw.
-bool makeLatents(const ClipSource& clips, LatentProvider& provider,
-                 const std::filesystem::path& path,
-                 const std::function<void(const LatentProgress&)>& progress = {},
-                 std::stop_token stop = {});
 
 } // namespace vergence::fvlm

@@ -78,6 +78,14 @@ private:
     std::vector<std::uint8_t> m_all;
 };
 
+/// All frames of a clip, as writers of shards take them.
+inline std::vector<std::byte> frameBytes(const fvlm::ClipSource& source, Index clip)
+{
+    const auto frames = framesOf(source, clip);
+    const auto bytes = std::as_bytes(std::span(frames));
+    return {bytes.begin(), bytes.end()};
+}
+
 /// Latents [4, 2, 3] that name clip and frame.
 class MadeLatents : public fvlm::LatentSource {
 public:
