@@ -15,15 +15,15 @@ public:
     explicit ResidentWay(const FeedFacts& facts) : m_facts(facts), m_gather(facts)
     {
         const auto stream = facts.device->createStream();
-        const auto mapped = facts.clips.mapped();
-        const bool isPlain = !mapped.empty() && facts.given == facts.stored;
+        const bool usesMap =
+            facts.device->isCpu() && facts.given == facts.stored && !facts.clips.mapped().empty();
         std::size_t frame = 0;
         for (const std::uint32_t count : facts.given) {
             m_first.push_back(frame);
             frame += count;
         }
-        if (isPlain && facts.device->isCpu()) {
-            m_place.pixels = mapped.data();
+        if (usesMap) {
+            m_place.pixels = facts.clips.mapped().data();
         } else {
             m_pixels = Tensor::empty(facts.device,
                                      bytesAsShape(facts.frameTotal * facts.frameBytes), DType::U8);
@@ -34,10 +34,8 @@ public:
                 facts.device, {static_cast<Index>(facts.frameTotal), facts.latentSize}, DType::F32);
             m_place.latents = static_cast<const float*>(m_latents.data());
         }
-        if (isPlain && !m_pixels.isEmpty())
-            stream->copy(m_pixels.data(), mapped.data(), mapped.size());
-        if (!isPlain || facts.latents)
-            readAll(*stream, !isPlain);
+        if (!usesMap || facts.latents)
+            readAll(*stream, !usesMap);
         stream->synchronize();
     }
 

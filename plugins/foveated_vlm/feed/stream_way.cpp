@@ -28,7 +28,7 @@ struct Batch {
     std::size_t latentsAt = 0, bytes = 0;
     CopyMemory* slot = nullptr;      ///< null until one is free
     std::size_t begun = 0, read = 0; ///< clips
-    int users = 0; ///< threads that work on it without the lock
+    int users = 0;                   ///< threads that work on it without the lock
     int deviceSlot = -1;
     bool isUploaded = false;
     std::exception_ptr failure;
