@@ -67,6 +67,9 @@ class TestFvlmModes : public QObject {
 private Q_SLOTS:
     void refinementsMeetTheSequentialMode_data();
     void refinementsMeetTheSequentialMode();
+    void latentsAreReadSequentiallyToo_data();
+    void latentsAreReadSequentiallyToo();
+    void tokensEnterAsTheNormSays();
     void oneFrameIsSequentialAlready();
     void deafProjectionMakesBothPassesEqual();
     void laterFramesDoNotReachEarlierOnes_data();
@@ -127,6 +130,74 @@ void TestFvlmModes::refinementsMeetTheSequentialMode()
     QCOMPARE(fine.counted, stepwise.counted);
     VERGENCE_AGREES(difference(numbersOf(*t0.stream, fine.queries),
                                numbersOf(*t0.stream, stepwise.queries), kNear, kNear));
+}
+
+void TestFvlmModes::latentsAreReadSequentiallyToo_data()
+{
+    QTest::addColumn<int>("variant");
+    QTest::newRow("latents") << static_cast<int>(Variant::Latents);
+    QTest::newRow("joint") << static_cast<int>(Variant::Joint);
+}
+
+void TestFvlmModes::latentsAreReadSequentiallyToo()
+{
+    QFETCH(int, variant);
+    T0 t0(static_cast<Variant>(variant));
+    SampleTokens image = sample(3, {}, {5, 6});
+    image.isImage = true;
+    const T0Batch batch(t0, {sample(3, {4}, {2, 5}), sample(2, {}, {}), image});
+    EvaluationWish wish;
+    wish.refinements = 3;
+    wish.readsAttention = true;
+    const Evaluation fine = t0Evaluate(t0, batch, Mode::CoarseFine, wish);
+    const Evaluation stepwise = t0Evaluate(t0, batch, Mode::Sequential, wish);
+    QCOMPARE(fine.latentErrors.size(), std::size_t{8});
+    VERGENCE_AGREES(difference(stepwise.latentErrors, fine.latentErrors, kNear, kNear));
+    VERGENCE_AGREES(difference(stepwise.nll, fine.nll, kNear, kNear));
+    for (const auto& [a, b] :
+         {std::pair{stepwise.predictions, fine.predictions},
+          std::pair{stepwise.queries, fine.queries},
+          std::pair{stepwise.fineAttention.weights, fine.fineAttention.weights}}) {
+        QCOMPARE(a.shape(), b.shape());
+        VERGENCE_AGREES(
+            difference(numbersOf(*t0.stream, a), numbersOf(*t0.stream, b), kNear, kNear));
+    }
+    QCOMPARE(fine.coarseAttention.weights.shape(), (Shape{8, 2, 2, 5}));
+}
+
+void TestFvlmModes::tokensEnterAsTheNormSays()
+{
+    const auto rowsOf = [](VisualNorm norm) {
+        T0 t0(Variant::Captions, DType::F64, [&](ModelSettings& settings) {
+            settings.norm = norm;
+            settings.visualScale = 0.2;
+        });
+        const T0Batch batch(t0, t0Captions());
+        Graph graph(*t0.stream, t0.device, {false, t0.type()});
+        const ForwardPass pass{graph, t0.parameters(), nullptr, false, {}};
+        const GazeForward forward(pass, t0.model, batch.batch);
+        return numbersOf(*t0.stream, graph.tensor(forward.coarse().rows));
+    };
+    const auto plain = rowsOf(VisualNorm::None);
+    std::vector<double> scaled, byToken, byBatch;
+    double mean = 0, variance = 0;
+    for (const double y : plain)
+        mean += y / 60;
+    for (const double y : plain)
+        variance += (y - mean) * (y - mean) / 60;
+    for (std::size_t token = 0; token < 5; ++token) {
+        double square = 0;
+        for (const double y : rows(plain, token, 1, 12))
+            square += y * y / 12;
+        for (const double y : rows(plain, token, 1, 12)) {
+            scaled.push_back(0.2 * y);
+            byToken.push_back(0.2 * y / std::sqrt(square + 1e-6));
+            byBatch.push_back(0.2 * y / std::sqrt(variance + 1e-12));
+        }
+    }
+    VERGENCE_AGREES(difference(rowsOf(VisualNorm::Scale), scaled, 0, kNear));
+    VERGENCE_AGREES(difference(rowsOf(VisualNorm::TokenRms), byToken, 0, kNear));
+    VERGENCE_AGREES(difference(rowsOf(VisualNorm::BatchStd), byBatch, 0, kNear));
 }
 
 void TestFvlmModes::oneFrameIsSequentialAlready()
