@@ -104,7 +104,7 @@ private Q_SLOTS:
         options.training.live.coarse = 1;
         options.training.updates = 200;
         TrainBench bench(options);
-        bench.run(400);
+        bench.run(200);
         Evaluator evaluator(bench.evaluated(), TrainBench::numbers(4), {});
         const EvaluationReport report = evaluator.run(*bench.stream);
         QVERIFY2(
