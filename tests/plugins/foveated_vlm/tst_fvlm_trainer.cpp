@@ -6,6 +6,7 @@
 #include "core/compute/optim/schedule.h"
 #include "tests/plugins/foveated_vlm/train_bench.h"
 #include "tests/plugins/mc_embedding/faulty_device.h"
+#include "tests/support/device_table.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -84,6 +85,26 @@ private Q_SLOTS:
             QVERIFY(largestDifference(gradients[i], gradients[0]) < 1e-12);
             // Adam divides by roots of small gradients, which magnifies their last digits.
             QVERIFY(largestDifference(values[i], values[0]) < 1e-7);
+        }
+    }
+
+    /// Clips of many lengths, so that several shapes are recorded and replayed where a device can.
+    void devicesLearnAlike_data() { vergence::test::addDeviceRows(); }
+    void devicesLearnAlike()
+    {
+        VERGENCE_ROW_DEVICE(device);
+        const ListedClips varied = variedClips(16, 4);
+        Options options;
+        options.source = &varied;
+        TrainBench reference(options);
+        options.device = device;
+        TrainBench bench(options);
+        const auto expected = reference.run(20), seen = bench.run(20);
+        QCOMPARE(seen.size(), expected.size());
+        for (std::size_t i = 0; i < seen.size(); ++i) {
+            QVERIFY(std::abs(seen[i].loss - expected[i].loss) < 1e-2 * expected[i].loss);
+            QVERIFY(i > 2 || std::abs(seen[i].gradientNorm - expected[i].gradientNorm) <
+                                 1e-3 * expected[i].gradientNorm);
         }
     }
 
