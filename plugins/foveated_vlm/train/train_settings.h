@@ -21,7 +21,8 @@ struct LiveSettings {
     double coarse = 0;                                ///< λ of the coarse loss
     double recon = 0.5;                               ///< λ of latents in joint training
     double contrast = 0;                              ///< λ of likeness of both looks
-    int logEvery = 20; ///< micro-steps between readings of the ring, at least 1
+    double entropyMargin = 0; ///< of the hinge that sharpens the fine look, nats; 0: none
+    int logEvery = 20;        ///< micro-steps between readings of the ring, at least 1
 
     bool operator==(const LiveSettings&) const = default;
 };
@@ -41,10 +42,9 @@ struct TrainSettings {
     bool trainsCoarseOnly = false; ///< the matched control
     int refinements = 1;
     bool weightsRefinements = false;
-    bool recomputes = false; ///< activations of blocks are made again for the backward pass
-    int mostBuckets = 16;    ///< recorded steps that are kept; the one unused for longest goes
-    Index bestWindow = 200;  ///< updates whose mean loss tells the best, without validation
-    Index skipLimit = 3;     ///< updates in a row that may not be finite before the run ends
+    int mostBuckets = 16;   ///< recorded steps that are kept; the one unused for longest goes
+    Index bestWindow = 200; ///< updates whose mean loss tells the best, without validation
+    Index skipLimit = 3;    ///< updates in a row that may not be finite before the run ends
 
     Index warmupUpdates() const;
     /// Rates of the groups of FoveatedModel for update s = 0, 1, …

@@ -265,6 +265,7 @@ LossSettings Trainer::lossSettings() const
     losses.coarse = m_settings.live.coarse;
     losses.recon = m_settings.live.recon;
     losses.contrast = m_settings.live.contrast;
+    losses.entropyMargin = m_settings.live.entropyMargin;
     losses.trainsCoarseOnly = m_settings.trainsCoarseOnly;
     losses.refinements = m_settings.refinements;
     losses.weightsRefinements = m_settings.weightsRefinements;
@@ -276,8 +277,7 @@ LossSettings Trainer::lossSettings() const
 void Trainer::learn(LoadedBatch& loaded)
 {
     m_graph->reset();
-    const ForwardPass pass{
-        *m_graph, m_parts.model.parameters(), nullptr, m_settings.recomputes, {}};
+    const ForwardPass pass{*m_graph, m_parts.model.parameters(), nullptr, false, {}};
     if (m_reference) {
         learnPreferences(pass, loaded);
         return;
@@ -382,7 +382,7 @@ void Trainer::change(Stream& stream, const LiveSettings& live)
         m_updateStep->invalidate();
     }
     if (before.coarse != live.coarse || before.recon != live.recon ||
-        before.contrast != live.contrast)
+        before.contrast != live.contrast || before.entropyMargin != live.entropyMargin)
         m_loader.forgetSteps();
 }
 

@@ -197,7 +197,9 @@ private Q_SLOTS:
         Options options;
         options.master = options.compute = DType::F64;
         TrainBench plain(options);
-        options.training.recomputes = true;
+        options.changesModel = [](ModelSettings& model) {
+            model.recomputesVit = model.recomputesLlm = true;
+        };
         TrainBench saving(options);
         plain.run(2);
         saving.run(2);
