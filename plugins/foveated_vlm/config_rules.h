@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/config/config.h"
 #include "plugins/foveated_vlm/foveated_vlm_config.h"
 
 namespace vergence::fvlm {

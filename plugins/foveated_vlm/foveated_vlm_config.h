@@ -5,7 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "core/config/config.h"
+namespace vergence {
+class Config;
+class ConfigSchema;
+} // namespace vergence
 
 namespace vergence::fvlm {
 

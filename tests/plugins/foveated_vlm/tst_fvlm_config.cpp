@@ -4,6 +4,7 @@
 #include <QTest>
 
 #include "core/base/file.h"
+#include "core/config/config.h"
 #include "plugins/foveated_vlm/foveated_vlm_config.h"
 
 using namespace vergence;

@@ -1,0 +1,28 @@
+#include "plugins/foveated_vlm/foveated_vlm_plugin.h"
+
+#include "plugins/foveated_vlm/foveated_vlm_run.h"
+#include "plugins/foveated_vlm/view/declarations.h"
+
+namespace vergence::fvlm {
+
+ConfigSchema FoveatedVlmPlugin::schema() const
+{
+    return foveatedVlmSchema();
+}
+
+std::vector<MetricDecl> FoveatedVlmPlugin::metrics() const
+{
+    return foveatedVlmMetrics();
+}
+
+std::vector<StreamDecl> FoveatedVlmPlugin::streams() const
+{
+    return foveatedVlmStreams();
+}
+
+std::unique_ptr<Run> FoveatedVlmPlugin::createRun(const Config& config) const
+{
+    return std::make_unique<FoveatedVlmRun>(readFoveatedVlmConfig(config));
+}
+
+} // namespace vergence::fvlm

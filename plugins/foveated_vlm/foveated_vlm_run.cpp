@@ -1,0 +1,230 @@
+#include "plugins/foveated_vlm/foveated_vlm_run.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/base/log.h"
+#include "plugins/foveated_vlm/session/results.h"
+#include "plugins/foveated_vlm/session/session.h"
+#include "plugins/foveated_vlm/session/step_metrics.h"
+#include "plugins/foveated_vlm/session/viewer.h"
+
+namespace vergence::fvlm {
+
+namespace {
+
+constexpr int kPhases = 2;
+
+Session::Hooks hooksOf(RunContext& context)
+{
+    Session::Hooks hooks;
+    hooks.opening.doing = [&context](const std::string& what) { context.phase(1, kPhases, what); };
+    hooks.opening.isStopped = [&context] { return context.stopRequested(); };
+    hooks.warn = [&context](const std::string& id, const std::string& sentence) {
+        context.warn(id, sentence);
+    };
+    return hooks;
+}
+
+HostTensor hostCopy(Stream& stream, const std::string& name, const Tensor& tensor)
+{
+    HostTensor copy{name, tensor.dtype(), tensor.shape(), {}};
+    copy.bytes.resize(tensor.bytes());
+    stream.copy(copy.bytes.data(), tensor.data(), tensor.bytes());
+    return copy;
+}
+
+} // namespace
+
+class FoveatedVlmRun::Work {
+public:
+    Work(RunContext& context, const FoveatedVlmConfig& config)
+        : m_session(context.stream(), context.device(), config, context.artifacts().folder().root,
+                    hooksOf(context))
+    {
+        if (!m_session.isReady())
+            return;
+        context.phase(2, kPhases, "looking at held-out clips");
+        m_viewer = std::make_unique<Viewer>(m_session);
+        m_viewer->declare(context);
+        context.note("clips", m_session.sets().training->digest());
+        context.note("parameters", m_session.model().counts().all());
+    }
+
+    bool isReady() const { return m_session.isReady(); }
+
+    StepOutcome step(RunContext& context)
+    {
+        follow(context);
+        Trainer& trainer = m_session.trainer();
+        const auto isStopped = [&] { return context.stopRequested(); };
+        if (trainer.needsReference() && !trainer.makeReference(context.stream(), isStopped))
+            return StepOutcome::Interrupted;
+        if (isTestDue() && !test(context))
+            return StepOutcome::Interrupted;
+        if (trainer.isDone())
+            return StepOutcome::Done;
+        const MicroStepReport report = trainer.microStep(context.stream());
+        if (report.ranOutOfMemory)
+            context.warn("W-MEMORY", fmt::format("The memory of the device was not enough: "
+                                                 "micro-steps run in {} pieces from now on; the "
+                                                 "results stay the same.",
+                                                 report.pieces));
+        record(context, trainer.isDone());
+        if (context.framesDue())
+            m_viewer->publish(context);
+        if (!trainer.isDone())
+            return StepOutcome::Continue;
+        return isTestDue() && !test(context) ? StepOutcome::Continue : StepOutcome::Done;
+    }
+
+    std::int64_t totalSteps() const
+    {
+        const FoveatedVlmConfig& c = m_session.config();
+        return m_session.trainer().settings().updates * c.gradAccum;
+    }
+
+    void save(RunContext& context, Checkpoint& checkpoint)
+    {
+        record(context, true);
+        for (const auto& [name, tensor] : m_session.trainer().tensors())
+            checkpoint.tensors.push_back(hostCopy(context.stream(), name, tensor));
+        context.stream().synchronize();
+        checkpoint.state["trainer"] = m_session.trainer().state();
+        checkpoint.state["tested_at"] = m_testedAt;
+        checkpoint.state["clips"] = m_session.sets().training->digest();
+        checkpoint.state["results"] = m_results.state();
+    }
+
+    void load(RunContext& context, const Checkpoint& checkpoint)
+    {
+        try {
+            if (checkpoint.state.at("clips").get<std::string>() !=
+                m_session.sets().training->digest())
+                throw InputError("The clips are not those that the run began with; it cannot go "
+                                 "on with others.");
+            NamedTensors saved;
+            for (const HostTensor& tensor : checkpoint.tensors)
+                saved.emplace_back(tensor.name,
+                                   Tensor::wrap(makeCpuDevice(1),
+                                                const_cast<std::byte*>(tensor.bytes.data()),
+                                                tensor.shape, tensor.dtype));
+            m_session.trainer().restore(context.stream(), checkpoint.state.at("trainer"), saved);
+            context.stream().synchronize();
+            m_testedAt = checkpoint.state.at("tested_at").get<Index>();
+            m_results.restore(checkpoint.state.at("results"));
+            m_metrics.recall(context);
+        } catch (const nlohmann::json::exception& failure) {
+            throw InputError(std::string("The checkpoint is damaged: ") + failure.what());
+        }
+        m_viewer->declare(context);
+    }
+
+    void finish(RunContext& context)
+    {
+        record(context, true);
+        m_results.write(context, m_session, m_viewer->looker(), m_metrics.store());
+        if (context.frames().isWatched())
+            m_viewer->publish(context);
+    }
+
+    void view(RunContext& context, const ViewInput& input)
+    {
+        if (m_viewer->apply(input))
+            m_viewer->publish(context);
+    }
+
+private:
+    /// Takes over what people changed meanwhile.
+    void follow(RunContext& context)
+    {
+        const FoveatedVlmConfig now = readFoveatedVlmConfig(context.config());
+        if (liveSettings(now) == liveSettings(m_session.config()) &&
+            now.evalEvery == m_session.config().evalEvery)
+            return;
+        m_session.change(context.stream(), now);
+    }
+
+    void record(RunContext& context, bool now)
+    {
+        m_metrics.record(context, m_session,
+                         m_session.trainer().takeRecords(context.stream(), now));
+    }
+
+    bool isTestDue() const
+    {
+        const Trainer& trainer = m_session.trainer();
+        const Index updates = trainer.counts().updates;
+        const int every = m_session.config().evalEvery;
+        if (!m_session.hasHeldOut() || updates == m_testedAt)
+            return false;
+        return trainer.isDone() || (every > 0 && updates > 0 && updates % every == 0);
+    }
+
+    /// False where it was stopped on the way; then it is done again.
+    bool test(RunContext& context)
+    {
+        Trainer& trainer = m_session.trainer();
+        const Trainer::AverageScope average(trainer, context.stream());
+        const auto isStopped = [&] { return context.stopRequested(); };
+        const EvaluationReport report = m_session.evaluator().run(context.stream(), isStopped);
+        if (report.wasStopped)
+            return false;
+        m_metrics.record(context, report);
+        const bool isBest = trainer.judge(report.judged());
+        m_results.add(context, m_session, report, isBest, m_viewer->looker());
+        m_testedAt = trainer.counts().updates;
+        return true;
+    }
+
+    Session m_session;
+    StepMetrics m_metrics;
+    Results m_results;
+    std::unique_ptr<Viewer> m_viewer;
+    Index m_testedAt = -1; ///< updates done at the last test
+};
+
+FoveatedVlmRun::FoveatedVlmRun(FoveatedVlmConfig config) : m_config(std::move(config)) {}
+
+FoveatedVlmRun::~FoveatedVlmRun() = default;
+
+void FoveatedVlmRun::prepare(RunContext& context)
+{
+    m_work = std::make_unique<Work>(context, m_config);
+}
+
+StepOutcome FoveatedVlmRun::step(RunContext& context)
+{
+    return m_work->isReady() ? m_work->step(context) : StepOutcome::Interrupted;
+}
+
+std::int64_t FoveatedVlmRun::totalSteps() const
+{
+    return m_work && m_work->isReady() ? m_work->totalSteps() : m_config.totalMicroSteps();
+}
+
+void FoveatedVlmRun::save(RunContext& context, Checkpoint& checkpoint)
+{
+    if (m_work->isReady())
+        m_work->save(context, checkpoint);
+}
+
+void FoveatedVlmRun::load(RunContext& context, const Checkpoint& checkpoint)
+{
+    if (m_work->isReady())
+        m_work->load(context, checkpoint);
+}
+
+void FoveatedVlmRun::finish(RunContext& context)
+{
+    if (m_work->isReady())
+        m_work->finish(context);
+}
+
+void FoveatedVlmRun::view(RunContext& context, const ViewInput& input)
+{
+    if (m_work->isReady())
+        m_work->view(context, input);
+}
+
+} // namespace vergence::fvlm

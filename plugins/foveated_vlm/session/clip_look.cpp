@@ -1,0 +1,162 @@
+#include "plugins/foveated_vlm/session/clip_look.h"
+
+#include <algorithm>
+
+#include "plugins/foveated_vlm/model/evaluation.h"
+#include "plugins/foveated_vlm/model/generation.h"
+
+namespace vergence::fvlm {
+
+namespace {
+
+constexpr int kShapes = 4;
+
+std::vector<float> floatsOf(Stream& stream, const Tensor& tensor)
+{
+    if (tensor.isEmpty())
+        return {};
+    if (tensor.dtype() == DType::F32)
+        return tensor.toHost<float>(stream);
+    const std::vector<double> wide = tensor.toHost<double>(stream);
+    return {wide.begin(), wide.end()};
+}
+
+GazeWeights weightsOf(Stream& stream, const AttentionReadout& readout)
+{
+    GazeWeights weights;
+    if (readout.weights.isEmpty())
+        return weights;
+    weights.frames = readout.weights.extent(0);
+    weights.blocks = readout.weights.extent(1);
+    weights.heads = readout.weights.extent(2);
+    weights.tokens = readout.weights.extent(3);
+    weights.values = floatsOf(stream, readout.weights);
+    return weights;
+}
+
+/// [T, h, w, C] → [T, C, h, w]
+std::vector<float> planesOf(const std::vector<float>& pixels, Index channels, Index area)
+{
+    std::vector<float> planes(pixels.size());
+    const Index frames = static_cast<Index>(pixels.size()) / (channels * area);
+    for (Index t = 0; t < frames; ++t) {
+        for (Index c = 0; c < channels; ++c) {
+            for (Index i = 0; i < area; ++i)
+                planes[static_cast<std::size_t>((t * channels + c) * area + i)] =
+                    pixels[static_cast<std::size_t>((t * area + i) * channels + c)];
+        }
+    }
+    return planes;
+}
+
+double sumOf(const std::vector<double>& values)
+{
+    return values.empty() ? 0 : values.front();
+}
+
+} // namespace
+
+ClipLooker::ClipLooker(Session& session)
+    : m_session(session),
+      m_loader(session.model(), &session.heldOutFeed(), kShapes),
+      m_graph(session.stream(), session.model().parameters().device(),
+              {false, session.model().parameters().computeType()})
+{
+}
+
+ClipLooker::~ClipLooker() = default;
+
+LoadedBatch& ClipLooker::load(Stream& stream, Index clip, bool isQuestion)
+{
+    const ClipInfo info = m_session.sets().heldOut().info(clip);
+    PlannedSample sample;
+    sample.clip = clip;
+    sample.frames = info.frames;
+    sample.isImage = info.isImage;
+    if (m_session.text() != nullptr)
+        sample.tokens = isQuestion ? m_session.text()->question(info.text)
+                                   : m_session.text()->sample(info.text);
+    const MicroBatchPlan plan{{sample}};
+    const SampleTokens tokens = sampleTokens(sample);
+    return m_loader.load(stream, plan, std::span(&tokens, 1));
+}
+
+WrittenAnswer ClipLooker::write(Stream& stream, Index clip, Mode mode, int refinements,
+                                const std::function<bool()>& isStopped)
+{
+    GenerationSettings settings;
+    settings.mode = mode;
+    settings.refinements = refinements;
+    settings.newTokens = m_session.config().captionTokens;
+    settings.stopToken = m_session.text()->endOfTurn();
+    const LoadedBatch& loaded = load(stream, clip, true);
+    m_graph.reset();
+    const ForwardPass pass{m_graph, m_session.model().parameters(), nullptr, false, {}};
+    const auto written = generate(pass, m_session.model(), loaded.batch, settings, isStopped);
+    WrittenAnswer answer;
+    if (!written.empty())
+        answer.text = m_session.tokenizer()->decode(written.front());
+    return answer;
+}
+
+void ClipLooker::see(Stream& stream, const Wish& wish, ClipLook& look)
+{
+    const bool isControl = m_session.config().control == "coarse_only";
+    const LoadedBatch& loaded = load(stream, look.clip, false);
+    m_graph.reset();
+    const FoveatedModel& model = m_session.model();
+    const ForwardPass pass{m_graph, model.parameters(), nullptr, false, {}};
+    const Evaluation seen =
+        evaluate(pass, model, loaded.batch, isControl ? Mode::CoarseOnly : Mode::CoarseFine,
+                 {.refinements = wish.refinements, .readsAttention = true});
+    look.coarse = weightsOf(stream, seen.coarseAttention);
+    look.fine = weightsOf(stream, seen.fineAttention);
+    look.queries = floatsOf(stream, seen.queries);
+    look.coarseAnswer.nats = sumOf(isControl ? seen.nll : seen.coarseNll);
+    look.fineAnswer.nats = isControl ? 0 : sumOf(seen.nll);
+    if (model.settings().hasLatents()) {
+        const HeadSettings& head = model.settings().head;
+        look.predicted = planesOf(floatsOf(stream, seen.predictions), head.widths.front(),
+                                  head.height * head.width);
+        const LatentSource& source = *m_session.sets().heldOutLatents();
+        const auto [channels, height, width] = source.shape();
+        look.latents.resize(static_cast<std::size_t>(look.info.frames * channels * height * width));
+        source.read(look.clip, look.latents);
+    }
+}
+
+void ClipLooker::readQueries(Stream& stream, ClipLook& look) const
+{
+    const FoveatedModel& model = m_session.model();
+    look.staticQuery = floatsOf(stream, model.parameters()[model.staticQuery()].value);
+    look.firstQuery = floatsOf(stream, model.parameters()[model.firstQuery()].value);
+}
+
+ClipLook ClipLooker::look(Stream& stream, Index heldOutClip, const Wish& wish,
+                          const std::function<bool()>& isStopped)
+{
+    ClipLook look;
+    look.clip = heldOutClip;
+    const ClipSource& clips = m_session.sets().heldOut();
+    look.info = clips.info(heldOutClip);
+    look.frames = framesOf(clips, heldOutClip);
+    see(stream, wish, look);
+    readQueries(stream, look);
+    if (!wish.writes || m_session.text() == nullptr)
+        return look;
+    const bool isControl = m_session.config().control == "coarse_only";
+    look.coarseAnswer.text = write(stream, heldOutClip, Mode::CoarseOnly, 1, isStopped).text;
+    if (isControl)
+        return look;
+    look.fineAnswer.text =
+        write(stream, heldOutClip, Mode::CoarseFine, wish.refinements, isStopped).text;
+    look.sequentialAnswer.text = write(stream, heldOutClip, Mode::Sequential, 1, isStopped).text;
+    const LoadedBatch& loaded = load(stream, heldOutClip, false);
+    m_graph.reset();
+    const ForwardPass pass{m_graph, m_session.model().parameters(), nullptr, false, {}};
+    look.sequentialAnswer.nats =
+        sumOf(evaluate(pass, m_session.model(), loaded.batch, Mode::Sequential).nll);
+    return look;
+}
+
+} // namespace vergence::fvlm

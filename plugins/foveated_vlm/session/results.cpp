@@ -1,0 +1,203 @@
+#include "plugins/foveated_vlm/session/results.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "plugins/foveated_vlm/model/model_weights.h"
+#include "plugins/foveated_vlm/session/viewer.h"
+#include "plugins/foveated_vlm/view/exports.h"
+
+namespace vergence::fvlm {
+
+namespace {
+
+constexpr const char* kModelFile = "weights/model.safetensors";
+
+std::vector<Index> shownClips(const Session& session, int most)
+{
+    const auto& members = session.sets().heldOutMembers;
+    const auto count = std::min(members.size(), static_cast<std::size_t>(most));
+    return {members.begin(), members.begin() + static_cast<std::ptrdiff_t>(count)};
+}
+
+CaptionRow rowOf(const ClipLook& look)
+{
+    const auto caption = [](const WrittenAnswer& answer) {
+        return Caption{answer.text, answer.nats};
+    };
+    return {look.info.id,
+            look.info.text.prompt,
+            look.info.text.answer,
+            caption(look.coarseAnswer),
+            caption(look.fineAnswer),
+            caption(look.sequentialAnswer)};
+}
+
+} // namespace
+
+EvaluationRecord recordOf(const Session& session, const EvaluationReport& report)
+{
+    const FoveatedVlmConfig& config = session.config();
+    EvaluationRecord record;
+    record.update = session.trainer().counts().updates;
+    record.variant = config.variant;
+    record.isCoarseOnly = config.control == "coarse_only";
+    record.trainsCoarse = record.isCoarseOnly || config.lambdaCoarse > 0;
+    record.epochs = session.trainer().epochs();
+    record.clips = session.sets().heldOut().digest();
+    const auto& members = session.sets().heldOutMembers;
+    const auto lossOf = [](const std::optional<WayResult>& way, std::size_t i) {
+        return way && i < way->clipLosses.size() ? way->clipLosses[i] : std::nan("");
+    };
+    for (std::size_t i = 0; i < members.size(); ++i) {
+        ClipScore score;
+        score.id = session.sets().heldOut().info(members[i]).id;
+        score.counted = 1;
+        score.coarse = lossOf(report.coarse, i);
+        score.fine = lossOf(report.fine, i);
+        score.sequential = lossOf(report.sequential, i);
+        record.scores.push_back(score);
+    }
+    return record;
+}
+
+HealthFigures healthOf(const Session& session, const EvaluationReport& report)
+{
+    HealthFigures figures;
+    figures.updates = session.trainer().counts().updates;
+    if (!report.fine)
+        return figures;
+    figures.uniformity = report.fineAttention.share();
+    figures.querySimilarity = report.likeness.querySimilarity;
+    figures.featureSimilarity = report.likeness.featureSimilarity;
+    figures.queryDeviation = report.likeness.queryDeviation;
+    if (report.ratio)
+        figures.ratio = report.ratio->value;
+    return figures;
+}
+
+void Results::add(RunContext& context, Session& session, const EvaluationReport& report,
+                  bool isBest, ClipLooker& looker)
+{
+    m_record = recordOf(session, report);
+    m_health = healthOf(session, report);
+    const Verdict said = verdict(session);
+    log("foveated_vlm").info("{}", said.sentence);
+    context.frames().publishDiagram("verdict", verdictCard(said).toJson(), context.step());
+    if (session.text() != nullptr)
+        addCaptions(context, session, looker);
+    if (!isBest || session.trainer().isDone())
+        return;
+    const auto file = context.artifacts().pathFor("weights/best.safetensors");
+    saveCheckpointWeights(context.stream(), session.model(), file, {}, {});
+    context.artifacts().add("weights/best.safetensors", "model", "Weights of the best test");
+}
+
+void Results::addCaptions(RunContext& context, Session& session, ClipLooker& looker)
+{
+    CaptionPage page;
+    page.update = session.trainer().counts().updates;
+    const ClipLooker::Wish wish{session.config().refinements, true};
+    for (const Index clip : shownClips(session, session.config().captionClips)) {
+        page.rows.push_back(rowOf(
+            looker.look(context.stream(), clip, wish, [&] { return context.stopRequested(); })));
+    }
+    if (context.stopRequested()) // texts may be cut short
+        return;
+    context.frames().publishDiagram("captions", captionDiagram(page).toJson(), context.step());
+    context.table(captionTable(page));
+    m_captions.add(std::move(page));
+}
+
+/// Throws InputError where the matched control has no record.
+Verdict Results::verdict(const Session& session) const
+{
+    const auto& control = session.config().compareWith;
+    if (control.empty())
+        return judge(*m_record, m_health);
+    const EvaluationRecord matched = readEvaluation(control);
+    return judge(*m_record, m_health, &matched);
+}
+
+void Results::write(RunContext& context, Session& session, ClipLooker& looker,
+                    const MetricStore& metrics)
+{
+    ArtifactStore& artifacts = context.artifacts();
+    const Trainer::AverageScope average(session.trainer(), context.stream());
+    writeWeights(context, session);
+    exportCharts(artifacts, metrics);
+    exportMetrics(artifacts, metrics,
+                  {{"lab", "foveated_vlm"},
+                   {"device", session.model().parameters().device()->info().name},
+                   {"seed", session.config().seed},
+                   {"micro_steps", session.trainer().counts().microSteps},
+                   {"updates", session.trainer().counts().updates},
+                   {"samples", session.trainer().counts().samples},
+                   {"epochs", session.trainer().epochs()},
+                   {"flop_per_micro_step", session.flopPerMicroStep()},
+                   {"parameters", session.model().counts().all()}});
+    if (!m_captions.isEmpty())
+        exportCaptions(artifacts, m_captions);
+    if (m_record)
+        exportVerdict(artifacts, verdict(session), *m_record);
+    if (session.hasHeldOut())
+        writeGazes(context, session, looker);
+}
+
+void Results::writeWeights(RunContext& context, const Session& session) const
+{
+    const FoveatedVlmConfig& config = session.config();
+    const std::map<std::string, std::string> facts{
+        {"update", std::to_string(session.trainer().counts().updates)},
+        {"position_mode", config.positionMode},
+        {"latents", config.hasLatents() ? config.latents : "none"},
+        {"variant", config.variant}};
+    ExportSettings settings;
+    settings.repeatsHead = config.duplicateHead;
+    settings.imageSize = config.size;
+    ArtifactStore& artifacts = context.artifacts();
+    saveCheckpointWeights(context.stream(), session.model(), artifacts.pathFor(kModelFile),
+                          settings, facts);
+    artifacts.add(kModelFile, "model", "All weights");
+    saveForOthers(context.stream(), session.model(), artifacts.pathFor("weights/hf"), settings,
+                  facts);
+    for (const char* file : {"vit/config.json", "vit/model.safetensors", "llm/config.json",
+                             "llm/model.safetensors", "connector.safetensors"})
+        artifacts.add(std::string("weights/hf/") + file, "model");
+}
+
+void Results::writeGazes(RunContext& context, Session& session, ClipLooker& looker) const
+{
+    std::vector<GazeExport> clips;
+    GazeLook style;
+    style.cell = session.config().gazeSize;
+    for (const Index clip : shownClips(session, session.config().gazeClips)) {
+        const ClipLook look =
+            looker.look(context.stream(), clip, {session.config().refinements, false});
+        clips.push_back({gazeScene(session, look, {}, "last four blocks, all heads"), look.info.id,
+                         look.coarse, look.fine});
+    }
+    if (!clips.empty())
+        exportGaze(context.artifacts(), clips, style);
+}
+
+nlohmann::json Results::state() const
+{
+    nlohmann::json state{{"captions", m_captions.toJson()}};
+    if (m_record)
+        state["record"] = evaluationJson(*m_record);
+    return state;
+}
+
+void Results::restore(const nlohmann::json& state)
+{
+    m_captions = CaptionHistory::fromJson(state.at("captions"), "the checkpoint");
+    if (state.contains("record"))
+        m_record = evaluationFromJson(state.at("record"), "the checkpoint");
+}
+
+} // namespace vergence::fvlm

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <optional>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "core/metrics/metric_store.h"
+#include "core/run/run_context.h"
+#include "plugins/foveated_vlm/session/clip_look.h"
+#include "plugins/foveated_vlm/view/captions_view.h"
+#include "plugins/foveated_vlm/view/verdict.h"
+
+namespace vergence::fvlm {
+
+/// What the tests of a run said, and the files that it leaves. Specification, section 18.
+class Results {
+public:
+    /// After a test: answers of the shown clips, the verdict, and where it is the best so far its
+    /// weights.
+    void add(RunContext& context, Session& session, const EvaluationReport& report, bool isBest,
+             ClipLooker& looker);
+    /// At the end, also after a stop: weights, captions, evaluation, attention, pictures.
+    void write(RunContext& context, Session& session, ClipLooker& looker,
+               const MetricStore& metrics);
+
+    nlohmann::json state() const;
+    void restore(const nlohmann::json& state); ///< throws InputError
+
+private:
+    void addCaptions(RunContext& context, Session& session, ClipLooker& looker);
+    Verdict verdict(const Session& session) const;
+    void writeWeights(RunContext& context, const Session& session) const;
+    void writeGazes(RunContext& context, Session& session, ClipLooker& looker) const;
+
+    CaptionHistory m_captions;
+    std::optional<EvaluationRecord> m_record;
+    HealthFigures m_health;
+};
+
+/// What held-out clips said, in the words of the verdict.
+EvaluationRecord recordOf(const Session& session, const EvaluationReport& report);
+HealthFigures healthOf(const Session& session, const EvaluationReport& report);
+
+} // namespace vergence::fvlm
