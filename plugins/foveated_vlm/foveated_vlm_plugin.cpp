@@ -1,7 +1,8 @@
 #include "plugins/foveated_vlm/foveated_vlm_plugin.h"
 
 #include "plugins/foveated_vlm/foveated_vlm_run.h"
-#include "plugins/foveated_vlm/view/declarations.h"
+#include "plugins/foveated_vlm/session/streams.h"
+#include "plugins/foveated_vlm/view/metric_decls.h"
 
 namespace vergence::fvlm {
 
@@ -12,12 +13,12 @@ ConfigSchema FoveatedVlmPlugin::schema() const
 
 std::vector<MetricDecl> FoveatedVlmPlugin::metrics() const
 {
-    return foveatedVlmMetrics();
+    return metricDecls();
 }
 
 std::vector<StreamDecl> FoveatedVlmPlugin::streams() const
 {
-    return foveatedVlmStreams();
+    return streamDecls();
 }
 
 std::unique_ptr<Run> FoveatedVlmPlugin::createRun(const Config& config) const

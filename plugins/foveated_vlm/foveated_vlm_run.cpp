@@ -8,6 +8,7 @@
 #include "plugins/foveated_vlm/session/session.h"
 #include "plugins/foveated_vlm/session/step_metrics.h"
 #include "plugins/foveated_vlm/session/viewer.h"
+#include "plugins/foveated_vlm/view/training_charts.h"
 
 namespace vergence::fvlm {
 
@@ -72,7 +73,7 @@ public:
                                                  report.pieces));
         record(context, trainer.isDone());
         if (context.framesDue())
-            m_viewer->publish(context);
+            publish(context);
         if (!trainer.isDone())
             return StepOutcome::Continue;
         return isTestDue() && !test(context) ? StepOutcome::Continue : StepOutcome::Done;
@@ -125,7 +126,7 @@ public:
         record(context, true);
         m_results.write(context, m_session, m_viewer->looker(), m_metrics.store());
         if (context.frames().isWatched())
-            m_viewer->publish(context);
+            publish(context);
     }
 
     void view(RunContext& context, const ViewInput& input)
@@ -143,6 +144,13 @@ private:
             now.evalEvery == m_session.config().evalEvery)
             return;
         m_session.change(context.stream(), now);
+    }
+
+    void publish(RunContext& context)
+    {
+        m_viewer->publish(context);
+        context.frames().publishDiagram("losses", lossChart(m_metrics.store()).toJson(),
+                                        context.step());
     }
 
     void record(RunContext& context, bool now)

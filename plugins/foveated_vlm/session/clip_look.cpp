@@ -99,6 +99,15 @@ WrittenAnswer ClipLooker::write(Stream& stream, Index clip, Mode mode, int refin
     return answer;
 }
 
+/// Σ negative log-likelihood of the true answer.
+double ClipLooker::cost(Stream& stream, Index clip, Mode mode)
+{
+    const LoadedBatch& loaded = load(stream, clip, false);
+    m_graph.reset();
+    const ForwardPass pass{m_graph, m_session.model().parameters(), nullptr, false, {}};
+    return sumOf(evaluate(pass, m_session.model(), loaded.batch, mode).nll);
+}
+
 void ClipLooker::see(Stream& stream, const Wish& wish, ClipLook& look)
 {
     const bool isControl = m_session.config().control == "coarse_only";
@@ -112,8 +121,8 @@ void ClipLooker::see(Stream& stream, const Wish& wish, ClipLook& look)
     look.coarse = weightsOf(stream, seen.coarseAttention);
     look.fine = weightsOf(stream, seen.fineAttention);
     look.queries = floatsOf(stream, seen.queries);
-    look.coarseAnswer.nats = sumOf(isControl ? seen.nll : seen.coarseNll);
-    look.fineAnswer.nats = isControl ? 0 : sumOf(seen.nll);
+    if (!isControl)
+        look.fineAnswer.nats = sumOf(seen.nll);
     if (model.settings().hasLatents()) {
         const HeadSettings& head = model.settings().head;
         look.predicted = planesOf(floatsOf(stream, seen.predictions), head.widths.front(),
@@ -145,17 +154,14 @@ ClipLook ClipLooker::look(Stream& stream, Index heldOutClip, const Wish& wish,
     if (!wish.writes || m_session.text() == nullptr)
         return look;
     const bool isControl = m_session.config().control == "coarse_only";
-    look.coarseAnswer.text = write(stream, heldOutClip, Mode::CoarseOnly, 1, isStopped).text;
+    look.coarseAnswer = write(stream, heldOutClip, Mode::CoarseOnly, 1, isStopped);
+    look.coarseAnswer.nats = cost(stream, heldOutClip, Mode::CoarseOnly);
     if (isControl)
         return look;
     look.fineAnswer.text =
         write(stream, heldOutClip, Mode::CoarseFine, wish.refinements, isStopped).text;
-    look.sequentialAnswer.text = write(stream, heldOutClip, Mode::Sequential, 1, isStopped).text;
-    const LoadedBatch& loaded = load(stream, heldOutClip, false);
-    m_graph.reset();
-    const ForwardPass pass{m_graph, m_session.model().parameters(), nullptr, false, {}};
-    look.sequentialAnswer.nats =
-        sumOf(evaluate(pass, m_session.model(), loaded.batch, Mode::Sequential).nll);
+    look.sequentialAnswer = write(stream, heldOutClip, Mode::Sequential, 1, isStopped);
+    look.sequentialAnswer.nats = cost(stream, heldOutClip, Mode::Sequential);
     return look;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
@@ -12,7 +13,7 @@ namespace vergence::fvlm {
 /// An answer that the model wrote, and what the true one costs it.
 struct WrittenAnswer {
     std::string text;
-    double nats = 0; ///< Σ negative log-likelihood of the true answer
+    double nats = NAN; ///< Σ negative log-likelihood of the true answer
 };
 
 /// What a model sees and says of one held-out clip, in host memory.
@@ -45,6 +46,7 @@ private:
     LoadedBatch& load(Stream& stream, Index clip, bool isQuestion);
     WrittenAnswer write(Stream& stream, Index clip, Mode mode, int refinements,
                         const std::function<bool()>& isStopped);
+    double cost(Stream& stream, Index clip, Mode mode);
     void see(Stream& stream, const Wish& wish, ClipLook& look);
     void readQueries(Stream& stream, ClipLook& look) const;
 

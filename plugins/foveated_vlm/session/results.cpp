@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/base/error.h"
+#include "core/base/file.h"
 #include "core/base/log.h"
 #include "plugins/foveated_vlm/model/model_weights.h"
 #include "plugins/foveated_vlm/session/viewer.h"
@@ -158,11 +158,13 @@ void Results::writeWeights(RunContext& context, const Session& session) const
         {"variant", config.variant}};
     ExportSettings settings;
     settings.repeatsHead = config.duplicateHead;
-    settings.imageSize = config.size;
     ArtifactStore& artifacts = context.artifacts();
     saveCheckpointWeights(context.stream(), session.model(), artifacts.pathFor(kModelFile),
                           settings, facts);
     artifacts.add(kModelFile, "model", "All weights");
+    const std::filesystem::path tokenizer = artifacts.folder().root / "tokenizer.json";
+    if (std::filesystem::exists(tokenizer))
+        artifacts.writeText("weights/tokenizer.json", readFile(tokenizer), "model");
     saveForOthers(context.stream(), session.model(), artifacts.pathFor("weights/hf"), settings,
                   facts);
     for (const char* file : {"vit/config.json", "vit/model.safetensors", "llm/config.json",

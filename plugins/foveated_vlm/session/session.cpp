@@ -14,7 +14,8 @@ namespace vergence::fvlm {
 
 namespace {
 
-constexpr Index kMostTexts = 100'000;
+constexpr Index kMostTexts = 100'000, kTokenizerClips = 2'048;
+constexpr const char* kTokenizerFile = "tokenizer.json";
 
 std::string namesOf(const std::vector<std::string>& names)
 {
@@ -27,10 +28,23 @@ std::string namesOf(const std::vector<std::string>& names)
     return text;
 }
 
-bool isFolder(const std::string& value)
+bool isFolder(const std::filesystem::path& value)
 {
     std::error_code failure;
     return std::filesystem::is_directory(value, failure);
+}
+
+/// Where the tokenizer lies: where the user says, beside a checkpoint, in the language model's
+/// folder; empty where one is to be made.
+std::filesystem::path tokenizerSource(const FoveatedVlmConfig& config)
+{
+    if (!config.tokenizer.empty())
+        return config.tokenizer;
+    const std::filesystem::path beside = config.checkpoint.parent_path();
+    std::error_code failure;
+    if (config.weights == "checkpoint" && std::filesystem::exists(beside / kTokenizerFile, failure))
+        return beside;
+    return isFolder(config.llm) ? std::filesystem::path(config.llm) : std::filesystem::path();
 }
 
 } // namespace
@@ -89,16 +103,20 @@ void Session::tellClips(const Hooks& hooks) const
 void Session::makeText(const std::filesystem::path& folder, const Hooks& hooks)
 {
     const TextSettings settings = textSettings(m_config);
-    if (!m_config.tokenizer.empty() || isFolder(m_config.llm)) {
-        const std::filesystem::path source =
-            m_config.tokenizer.empty() ? std::filesystem::path(m_config.llm) : m_config.tokenizer;
+    const std::filesystem::path source = tokenizerSource(m_config);
+    if (!source.empty()) {
         m_tokenizer = readTokenizerFolder(source);
     } else {
         hooks.opening.doing("making a tokenizer");
-        const auto texts = captionsOf(*m_sets.training, settings);
+        // The same for all drawn clips of a task, so that weights serve other runs.
+        SyntheticSettings drawn = heldOutClips(m_config);
+        drawn.seed = 0;
+        drawn.count = kTokenizerClips;
+        const auto texts = m_config.isDrawn() ? captionsOf(SyntheticClips(drawn), settings)
+                                              : captionsOf(*m_sets.training, settings);
         const std::string json = trainedTokenizerJson(texts);
-        writeFileAtomic(folder / "tokenizer.json", json);
-        m_tokenizer = parseTokenizerJson(json, "tokenizer.json");
+        writeFileAtomic(folder / kTokenizerFile, json);
+        m_tokenizer = parseTokenizerJson(json, kTokenizerFile);
     }
     m_text = std::make_unique<ChatTemplate>(*m_tokenizer, settings);
     if (m_config.textOnly <= 0)

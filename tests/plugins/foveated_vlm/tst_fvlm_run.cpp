@@ -1,0 +1,242 @@
+#include <QTemporaryDir>
+#include <QTest>
+
+#include "core/artifact/gif.h"
+#include "core/artifact/image.h"
+#include "core/artifact/safetensors.h"
+#include "plugins/foveated_vlm/foveated_vlm_run.h"
+#include "tests/support/run_bench.h"
+
+using namespace vergence;
+using namespace vergence::fvlm;
+using vergence::test::RunOutcome;
+
+namespace {
+
+const std::vector<std::string> kTiny{
+    "vit=tiny",          "llm=tiny",      "query_dim=16",     "frames=3",
+    "size=32",           "batch=2",       "grad_accum=3",     "micro_steps=18",
+    "samples=0",         "eval_every=3",  "eval_samples=6",   "log_every=1",
+    "caption_clips=2",   "gaze_clips=2",  "caption_tokens=4", "gaze_size=32",
+    "lr_connector=1e-3", "lr_vit=1e-3",   "lr_llm=1e-3",      "order=prompt_frames_answer",
+    "lambda_coarse=0.2", "precision=fp32"};
+
+/// Numbers of a run that do not depend on time.
+std::map<std::string, std::vector<double>> numbersOf(const RunFolder& folder)
+{
+    auto numbers = test::timelessNumbers(folder);
+    for (const char* timed : {"it_per_s", "clips_per_s", "data_wait_ms", "gflop_per_s"})
+        numbers.erase(timed);
+    return numbers;
+}
+
+} // namespace
+
+/// Whole runs of the foveated VLM trainer on drawn clips and on files.
+class TestFvlmRun : public QObject {
+    Q_OBJECT
+
+    QTemporaryDir m_temporary;
+    test::RunBench m_bench{m_temporary.path().toStdString(), foveatedVlmSchema(),
+                           [](const Config& config) {
+                               return std::make_unique<FoveatedVlmRun>(
+                                   readFoveatedVlmConfig(config));
+                           },
+                           kTiny};
+
+    std::filesystem::path pathOf(const std::string& name) const
+    {
+        return std::filesystem::path(m_temporary.path().toStdString()) / name;
+    }
+
+    RunOutcome stoppedAt(const RunFolder& folder, const Config& config, std::int64_t step)
+    {
+        bool isAsked = false;
+        return m_bench.run(folder, config, false, [&](RunController& controller) {
+            if (!isAsked && controller.step() >= step) {
+                controller.requestStop();
+                isAsked = true;
+            }
+        });
+    }
+
+    /// Four folders of three frames, a square that moves, with a caption each.
+    std::filesystem::path frameFolders(const std::string& name, int folders) const
+    {
+        for (int clip = 0; clip < folders; ++clip) {
+            const auto folder = pathOf(name) / ("clip" + std::to_string(clip));
+            std::filesystem::create_directories(folder);
+            for (int frame = 0; frame < 3; ++frame) {
+                Image image{40, 40, 3, std::vector<std::uint8_t>(40 * 40 * 3, 90)};
+                for (int y = 10; y < 20; ++y) {
+                    for (int x = 0; x < 10; ++x)
+                        image.pixels[static_cast<std::size_t>(3 * (40 * y + x + 10 * frame) +
+                                                              clip % 3)] = 255;
+                }
+                writePng(folder / ("f" + std::to_string(frame) + ".png"), image);
+            }
+            writeFileAtomic(pathOf(name) / ("clip" + std::to_string(clip) + ".txt"),
+                            "a square moves right");
+        }
+        return pathOf(name);
+    }
+
+private Q_SLOTS:
+    void finishedRunHasAllOutputs()
+    {
+        const RunFolder folder = m_bench.newFolder();
+        const RunOutcome outcome = m_bench.run(folder, m_bench.configOf());
+        QVERIFY2(outcome.code == ExitCode::Success, outcome.problems().c_str());
+        QCOMPARE(outcome.steps, std::int64_t(18));
+        for (const char* file :
+             {"weights/model.safetensors", "weights/hf/vit/model.safetensors",
+              "weights/hf/llm/config.json", "weights/hf/connector.safetensors", "captions.json",
+              "verdict.png", "verdict.json", "evaluation.json", "metrics.json", "loss.png",
+              "loss.svg", "attention_fine.npy", "gaze.gif"})
+            QVERIFY2(std::filesystem::exists(folder.artifacts() / file), file);
+        const auto numbers = numbersOf(folder);
+        QCOMPARE(numbers.at("loss").size(), std::size_t(6));
+        QCOMPARE(numbers.at("val_fine").size(), std::size_t(2));
+        QCOMPARE(numbers.at("val_seq").size(), std::size_t(2));
+        QVERIFY(numbers.contains("entropy_f") && numbers.contains("query_sim"));
+        QVERIFY(readGif(folder.artifacts() / "gaze.gif").frames.size() == 3);
+    }
+
+    /// 16.7.6: a run that was stopped goes on as if nothing had been, also within an accumulation.
+    void resumedRunIsTheSame_data()
+    {
+        QTest::addColumn<QStringList>("more");
+        QTest::addColumn<int>("stopAt");
+        QTest::newRow("within an accumulation") << QStringList{} << 7;
+        QTest::newRow("between updates, at a test") << QStringList{} << 9;
+        QTest::newRow("latents") << QStringList{"variant=A", "task=next", "lambda_coarse=1",
+                                                "head_widths=[4]"}
+                                 << 8;
+        QTest::newRow("joint, refined")
+            << QStringList{"variant=joint", "refinements=2", "head_widths=[4]"} << 4;
+        QTest::newRow("the matched control") << QStringList{"control=coarse_only"} << 10;
+        QTest::newRow("moving average") << QStringList{"ema=0.9"} << 11;
+    }
+    void resumedRunIsTheSame()
+    {
+        QFETCH(QStringList, more);
+        QFETCH(int, stopAt);
+        std::vector<std::string> assignments;
+        for (const QString& assignment : more)
+            assignments.push_back(assignment.toStdString());
+        const Config config = m_bench.configOf(assignments);
+        const RunFolder whole = m_bench.newFolder(), parts = m_bench.newFolder();
+        const RunOutcome straight = m_bench.run(whole, config);
+        QVERIFY2(straight.code == ExitCode::Success, straight.problems().c_str());
+        QCOMPARE(stoppedAt(parts, config, stopAt).state, RunState::Stopped);
+        const RunOutcome second = m_bench.run(parts, config, true);
+        QVERIFY2(second.code == ExitCode::Success, second.problems().c_str());
+        QCOMPARE(numbersOf(parts), numbersOf(whole));
+        const char* weights = "weights/model.safetensors";
+        QVERIFY(readFile(parts.artifacts() / weights) == readFile(whole.artifacts() / weights));
+        QVERIFY(readFile(parts.artifacts() / "evaluation.json") ==
+                readFile(whole.artifacts() / "evaluation.json"));
+    }
+
+    void checkpointStartsAnotherRun()
+    {
+        const RunFolder first = m_bench.newFolder(), second = m_bench.newFolder();
+        QCOMPARE(m_bench.run(first, m_bench.configOf({"micro_steps=6"})).code, ExitCode::Success);
+        const std::string file = (first.artifacts() / "weights/model.safetensors").string();
+        const RunOutcome outcome = m_bench.run(
+            second, m_bench.configOf({"micro_steps=3", "weights=checkpoint", "checkpoint=" + file,
+                                      "lr_connector=0", "lr_vit=0", "lr_llm=0"}));
+        QVERIFY2(outcome.code == ExitCode::Success, outcome.problems().c_str());
+        QVERIFY(numbersOf(second).at("val_fine").back() == numbersOf(first).at("val_fine").back());
+    }
+
+    void matchedControlDecides()
+    {
+        const RunFolder control = m_bench.newFolder(), folder = m_bench.newFolder();
+        QCOMPARE(
+            m_bench.run(control, m_bench.configOf({"control=coarse_only", "eval_samples=10"})).code,
+            ExitCode::Success);
+        const RunOutcome outcome = m_bench.run(
+            folder, m_bench.configOf({"eval_samples=10", "compare_with=" + control.root.string()}));
+        QVERIFY2(outcome.code == ExitCode::Success, outcome.problems().c_str());
+        const auto verdict = nlohmann::json::parse(readFile(folder.artifacts() / "verdict.json"));
+        QVERIFY(verdict.at("matched").at("value").is_number());
+    }
+
+    /// Preferences are learnt from clips whose captions bring two answers.
+    void preferencesAreLearnt()
+    {
+        const auto folder = frameFolders("pairs", 6);
+        std::string lines;
+        for (int clip = 0; clip < 6; ++clip)
+            lines += nlohmann::json{{"file", "clip" + std::to_string(clip)},
+                                    {"prompt", "what moves?"},
+                                    {"answer", "a square"},
+                                    {"chosen", "a square"},
+                                    {"rejected", "a cat"}}
+                         .dump() +
+                     "\n";
+        writeFileAtomic(pathOf("pairs.jsonl"), lines);
+        const RunFolder run = m_bench.newFolder();
+        const RunOutcome outcome = m_bench.run(
+            run, m_bench.configOf({"variant=dpo", "clips=" + folder.string(), "max_epochs=1000",
+                                   "captions=" + pathOf("pairs.jsonl").string(), "hold_out=0"}));
+        QVERIFY2(outcome.code == ExitCode::Success, outcome.problems().c_str());
+        const auto losses = numbersOf(run).at("loss");
+        QVERIFY(losses.back() < losses.front());
+        QCOMPARE_EQ(numbersOf(run).at("dpo_accuracy").back(), 1.0);
+    }
+
+    void filesAreLearntFrom()
+    {
+        const auto folder = frameFolders("frames", 8);
+        std::filesystem::remove(pathOf("frames") / "clip3.txt");
+        const RunFolder run = m_bench.newFolder();
+        const RunOutcome outcome =
+            m_bench.run(run, m_bench.configOf({"clips=" + folder.string(), "max_epochs=1000",
+                                               "hold_out=0.3", "order=frames_text"}));
+        QVERIFY2(outcome.code == ExitCode::Success, outcome.problems().c_str());
+        QVERIFY2(outcome.problems().find("1 clips are left out") != std::string::npos,
+                 outcome.problems().c_str());
+        QVERIFY(std::filesystem::exists(run.artifacts() / "gaze.gif"));
+    }
+
+    void badInputIsTold_data()
+    {
+        QTest::addColumn<QStringList>("more");
+        QTest::addColumn<QString>("said");
+        QTest::newRow("nothing there") << QStringList{"clips=EMPTY"} << "EMPTY";
+        QTest::newRow("too few clips")
+            << QStringList{"clips=FEW", "batch=4", "max_epochs=1000"} << "fewer than a batch";
+        QTest::newRow("too many epochs")
+            << QStringList{"clips=FEW", "micro_steps=300"} << "max_epochs";
+        QTest::newRow("no weights in the folder")
+            << QStringList{"weights=hf_dir", "vit=EMPTY", "llm=EMPTY"} << "tokenizer.json";
+        QTest::newRow("foreign checkpoint")
+            << QStringList{"weights=checkpoint", "checkpoint=FOREIGN"} << "missing";
+    }
+    void badInputIsTold()
+    {
+        QFETCH(QStringList, more);
+        QFETCH(QString, said);
+        std::filesystem::create_directories(pathOf("EMPTY"));
+        frameFolders("FEW", 3);
+        writeSafetensors(pathOf("FOREIGN"),
+                         {HostTensor::from<float>("x", {1}, std::vector<float>{1})});
+        std::vector<std::string> assignments;
+        for (QString assignment : more) {
+            for (const char* name : {"EMPTY", "FEW", "FOREIGN"})
+                assignment.replace(QString("=") + name,
+                                   "=" + QString::fromStdString(pathOf(name).string()));
+            assignments.push_back(assignment.toStdString());
+        }
+        const RunFolder run = m_bench.newFolder();
+        const RunOutcome outcome = m_bench.run(run, m_bench.configOf(assignments));
+        QCOMPARE(outcome.code, ExitCode::InputUnreadable);
+        QVERIFY2(outcome.problems().find(said.toStdString()) != std::string::npos,
+                 outcome.problems().c_str());
+    }
+};
+
+QTEST_GUILESS_MAIN(TestFvlmRun)
+#include "tst_fvlm_run.moc"
