@@ -21,6 +21,7 @@ using nlohmann::json;
 constexpr int kSearchMilliseconds = 50;   // between looks for a worker's socket
 constexpr int kFollowMilliseconds = 1000; // between looks at the files of a known worker
 constexpr double kLostAfter = 15; // s without heartbeat of a worker on another computer or boot
+constexpr double kCatchUpSeconds = 0.03;  // the window waits meanwhile
 constexpr std::size_t kLogExcerpt = 2000; // bytes of worker.log that a card shows
 
 std::optional<RunStatus> tryStatus(const RunFolder& folder)
@@ -301,6 +302,8 @@ void RunClient::Impl::setState(RunState newState)
     status.state = nameOf(newState);
     if (newState == state)
         return;
+    if (isFinal(newState) && isLive(state))
+        catchUp();
     state = newState;
     if (isFinal(state)) {
         link.clearRequests();
@@ -328,6 +331,21 @@ void RunClient::Impl::readHistory()
         slices.start(0);
     else if (history.isBehind())
         slices.start(kSearchMilliseconds);
+}
+
+/// What was written before the end is told before the end; a long backlog in slices after it.
+void RunClient::Impl::catchUp()
+{
+    if (isStarting)
+        return;
+    const double until = steadySeconds() + kCatchUpSeconds;
+    RunHistory::News news;
+    do {
+        news = history.readFiles();
+        tell(news);
+    } while (news.hasMore && steadySeconds() < until);
+    if (news.hasMore)
+        slices.start(0);
 }
 
 void RunClient::Impl::tell(RunHistory::News news)

@@ -32,6 +32,7 @@ struct RunClient::Impl {
     void judge();
     void judgeChild();
     void readHistory();
+    void catchUp();
     void tell(RunHistory::News news);
     void readManifest();
 

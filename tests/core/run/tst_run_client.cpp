@@ -34,6 +34,7 @@ private Q_SLOTS:
     void framesArriveAndFollowTheControl();
     void finishedRunIsReadFromFiles();
     void exploringShowsPicturesOfAFinishedRun();
+    void theEndComesAfterTheLastNumbers();
     void extendKeepsOneCurve();
     void resumeSendsALingeringWorkerAway();
     void logIsCompleteAndOnce();
@@ -331,6 +332,44 @@ void TestRunClient::exploringShowsPicturesOfAFinishedRun()
     QVERIFY(readFile(bench.folder().status()) == status);
     QVERIFY(readFile(bench.folder().manifest()) == manifest);
     QCOMPARE(WorkerBench::curveOf(client).size(), std::size_t{30});
+}
+
+/// A worker that writes its last numbers and its end between two looks at the files.
+void TestRunClient::theEndComesAfterTheLastNumbers()
+{
+    WorkerBench bench;
+    std::filesystem::create_directories(bench.folder().root);
+    RunStatus status;
+    status.state = "Running";
+    status.plugin = "chaos";
+    status.pid = 1;
+    status.bootId = "another boot";
+    status.heartbeat = epochSeconds();
+    writeStatus(bench.folder(), status);
+    std::string csv = MetricStore::csvHeader();
+    writeFileAtomic(bench.folder().metrics(), csv);
+    RunClient client(bench.folder());
+    client.attach();
+    QCOMPARE(nameOf(client.state()), std::string("Running"));
+    for (int step = 1; step <= 1000; ++step)
+        csv += MetricStore::toCsv({{step, 0.1 * step, "train/loss", 1.0 / step}});
+    writeFileAtomic(bench.folder().metrics(), csv);
+    writeFileAtomic(bench.folder().log(), std::string_view("{\"text\": \"the last word\"}\n"));
+    status.state = "Completed";
+    writeStatus(bench.folder(), status);
+    QStringList told;
+    std::size_t atTheEnd = 0;
+    connect(
+        &client, &RunClient::logArrived, this,
+        [&](const QString&, const QString&, const QString&, const QString& text) { told << text; });
+    connect(&client, &RunClient::stateChanged, this, [&](RunState state) {
+        told << QString::fromStdString(nameOf(state));
+        const Series* loss = client.metrics().find("train/loss");
+        atTheEnd = loss == nullptr ? 0 : loss->size();
+    });
+    QVERIFY(reaches(client, RunState::Completed));
+    QCOMPARE(told, QStringList({"the last word", "Completed"}));
+    QCOMPARE(atTheEnd, std::size_t{1000});
 }
 
 void TestRunClient::extendKeepsOneCurve()
