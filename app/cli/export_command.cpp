@@ -10,6 +10,7 @@
 #include "app/cli/run_access.h"
 #include "app/cli/text.h"
 #include "core/artifact/bundle.h"
+#include "core/artifact/event_export.h"
 #include "core/artifact/gif.h"
 #include "core/artifact/image_ops.h"
 #include "core/base/error.h"
@@ -167,6 +168,22 @@ int exportCsv(const ExportOptions& options)
     return 0;
 }
 
+int exportTensorBoard(const ExportOptions& options)
+{
+    const RunFolder folder = options.folder();
+    const EventExport events = exportEvents(folder);
+    const fs::path target = options.target(folder, events.name);
+    if (options.dryRun) {
+        std::cout << fmt::format("Would write {} ({}).\n", target.string(),
+                                 bytesText(events.bytes.size()));
+        return 0;
+    }
+    makeParent(target);
+    writeFileAtomic(target, events.bytes);
+    std::cout << target.string() << '\n';
+    return 0;
+}
+
 std::shared_ptr<ExportOptions> addAction(CLI::App* command, Session& session,
                                          int (*action)(const ExportOptions&))
 {
@@ -220,6 +237,9 @@ void addExportCommand(CLI::App& app, Session& session)
     options = addAction(command, session, exportCsv);
     addRepeatable(*command, "--series", options->series, "Only this series (repeatable).")
         ->type_name("NAME");
+
+    command = addLevel(*exports, "tensorboard", "Every number as an event file of TensorBoard.");
+    addAction(command, session, exportTensorBoard);
 }
 
 } // namespace vergence::cli

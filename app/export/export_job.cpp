@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/artifact/bundle.h"
+#include "core/artifact/event_export.h"
 #include "core/artifact/image_ops.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
@@ -129,7 +130,9 @@ bool writePlan(const RunFolder& folder, const MetricsPlan& plan, const fs::path&
                const Progress& progress, const std::atomic<bool>& cancelled)
 {
     std::string text = readFile(folder.metrics());
-    if (plan.format != MetricsPlan::Format::CsvRows) {
+    if (plan.format == MetricsPlan::Format::TensorBoard) {
+        text = exportEvents(folder).bytes;
+    } else if (plan.format != MetricsPlan::Format::CsvRows) {
         const auto store = MetricStore::fromCsv(text, folder.metrics().string());
         text = plan.format == MetricsPlan::Format::Json ? asJson(store, folder) : asColumns(store);
     }

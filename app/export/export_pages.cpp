@@ -245,6 +245,8 @@ MetricsPage::MetricsPage(const RunFolder& folder, QImage currentView, QWidget* p
     m_format->addItem(tr("CSV, one column per series"),
                       static_cast<int>(MetricsPlan::Format::CsvColumns));
     m_format->addItem(tr("JSON"), static_cast<int>(MetricsPlan::Format::Json));
+    m_format->addItem(tr("Events for TensorBoard"),
+                      static_cast<int>(MetricsPlan::Format::TensorBoard));
     auto* note =
         new QLabel(tr("Every value that the run reported is written, without smoothing."), this);
     note->setWordWrap(true);

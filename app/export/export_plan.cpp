@@ -52,9 +52,14 @@ QString extensionOf(const ExportPlan& plan)
                                  [](const GifPlan&) { return QStringLiteral(".gif"); },
                                  [](const PngPlan&) { return QStringLiteral(".png"); },
                                  [](const MetricsPlan& metrics) {
-                                     return metrics.format == MetricsPlan::Format::Json
-                                                ? QStringLiteral(".json")
-                                                : QStringLiteral(".csv");
+                                     switch (metrics.format) {
+                                     case MetricsPlan::Format::Json:
+                                         return QStringLiteral(".json");
+                                     case MetricsPlan::Format::TensorBoard:
+                                         return QStringLiteral(".tfevents");
+                                     default:
+                                         return QStringLiteral(".csv");
+                                     }
                                  }},
                       plan);
 }
@@ -150,6 +155,8 @@ QStringList commandWords(const ExportPlan& plan, const RunFolder& folder, const 
                    },
                    [](const PngPlan&) { return QStringList(); },
                    [&](const MetricsPlan& metrics) {
+                       if (metrics.format == MetricsPlan::Format::TensorBoard)
+                           return start("tensorboard") + output;
                        return metrics.format == MetricsPlan::Format::CsvRows ? start("csv") + output
                                                                              : QStringList();
                    }},

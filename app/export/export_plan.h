@@ -38,7 +38,7 @@ struct PngPlan {
 };
 
 struct MetricsPlan {
-    enum class Format { CsvRows, CsvColumns, Json } format = Format::CsvRows;
+    enum class Format { CsvRows, CsvColumns, Json, TensorBoard } format = Format::CsvRows;
 };
 
 /// What the user chose to write.

@@ -1,3 +1,4 @@
+#include "core/artifact/event_export.h"
 #include "tests/app/cli/cli_bench.h"
 
 #include <fstream>
@@ -82,12 +83,20 @@ void CliResultsTest::exportsAreWritten()
     const Outcome csv = vergence({"export", "csv", run, "--series", "heat/residual"});
     QVERIFY2(csv.out.startsWith("step,wall_s,name,value\n"), qPrintable(csv.out));
     QCOMPARE(csv.out.count("heat/residual"), 20);
+
+    const Outcome events = vergence({"export", "tensorboard", run});
+    QVERIFY2(events.code == 0, qPrintable(events.err));
+    const QFileInfo file(events.out.trimmed()); // named as TensorBoard looks for it
+    QVERIFY2(file.fileName().startsWith("events.out.tfevents.1"), qPrintable(events.out));
+    const std::string bytes = readFile(file.filePath().toStdString());
+    QCOMPARE(QByteArray::fromStdString(bytes).count("heat/residual"), 20);
+    QCOMPARE(bytes, exportEvents({run.toStdString()}).bytes);
 }
 
 void CliResultsTest::dryRunWritesNothing()
 {
     const QString run = demoRun().out.trimmed();
-    for (const char* kind : {"zip", "gif", "csv"}) {
+    for (const char* kind : {"zip", "gif", "csv", "tensorboard"}) {
         const Outcome outcome =
             vergence({"export", kind, run, "-o", path("none.out"), "--dry-run"});
         QCOMPARE(outcome.code, 0);

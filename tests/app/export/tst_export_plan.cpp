@@ -8,6 +8,7 @@
 #include "app/export/export_job.h"
 #include "app/export/export_plan.h"
 #include "app/export/image_sequences.h"
+#include "core/artifact/event_export.h"
 #include "core/base/error.h"
 #include "tests/app/export/sample_run.h"
 
@@ -99,6 +100,7 @@ private Q_SLOTS:
         QCOMPARE(write(MetricsPlan::Format::CsvRows), readFile(run.folder().metrics()));
         QCOMPARE(write(MetricsPlan::Format::CsvColumns),
                  std::string("step,train/loss,train/psnr\n0,1.5,20\n10,nan,\n"));
+        QCOMPARE(write(MetricsPlan::Format::TensorBoard), exportEvents(run.folder()).bytes);
         const auto json = nlohmann::json::parse(write(MetricsPlan::Format::Json));
         QCOMPARE(json["series"]["train/loss"]["value"][0].get<double>(), 1.5);
         QCOMPARE(json["series"]["train/loss"]["value"][1].get<std::string>(), std::string("nan"));
