@@ -38,12 +38,16 @@ QString titleFromName(const QString& series)
     return title;
 }
 
-/// The title that the lab declares for a series, or for a group of series ("icc" for "icc/…").
-QString declaredTitle(const std::vector<MetricDecl>& declarations, const std::string& name)
+const MetricDecl* findIn(const std::vector<MetricDecl>& declarations, const std::string& name)
 {
     const auto found = std::find_if(declarations.begin(), declarations.end(),
                                     [&](const MetricDecl& decl) { return decl.name == name; });
-    return found == declarations.end() ? QString() : QString::fromStdString(found->title);
+    return found == declarations.end() ? nullptr : &*found;
+}
+
+QString titleOf(const MetricDecl* declared)
+{
+    return declared == nullptr ? QString() : QString::fromStdString(declared->title);
 }
 
 QString tableCardId(const ChartTable& table)
@@ -113,6 +117,17 @@ void ChartsPanel::Impl::syncSeries()
         pages->setCurrentWidget(cards.empty() ? static_cast<QWidget*>(empty) : grid);
 }
 
+/// What is declared for a series, or for a group of series ("icc" for "icc/…"): by the lab of the
+/// first run that has it, or by any lab where that says nothing.
+const MetricDecl* ChartsPanel::Impl::declaredFor(const std::string& name,
+                                                 const std::vector<const ChartedRun*>& having) const
+{
+    for (const ChartedRun* run : having)
+        if (const MetricDecl* own = findIn(run->metrics, name))
+            return own;
+    return findIn(declarations, name);
+}
+
 void ChartsPanel::Impl::fillCard(ChartCard* card, const QString& series)
 {
     const std::string name = series.toStdString();
@@ -129,13 +144,11 @@ void ChartsPanel::Impl::fillCard(ChartCard* card, const QString& series)
                               source->colour == run->colour &&
                               static_cast<SeriesSource&>(*source).store() == run->store;
                    });
-    const auto declared = std::find_if(declarations.begin(), declarations.end(),
-                                       [&](const MetricDecl& decl) { return decl.name == name; });
-    const bool isDeclared = declared != declarations.end();
-    const QString known = declaredTitle(declarations, name),
+    const MetricDecl* declared = declaredFor(name, having);
+    const QString known = titleOf(declared),
                   title = known.isEmpty() ? titleFromName(series) : known,
-                  group = declaredTitle(declarations, name.substr(0, name.find('/')));
-    const QString unit = isDeclared ? QString::fromStdString(declared->unit) : QString();
+                  group = titleOf(declaredFor(name.substr(0, name.find('/')), having));
+    const QString unit = declared != nullptr ? QString::fromStdString(declared->unit) : QString();
     const bool isDifference = !toolbar->settings().reference.isEmpty();
     const QString shown = isDifference ? tr("Δ %1").arg(title) : title;
     if (shown != card->title() || unit != card->unit() || group != card->group())

@@ -18,6 +18,7 @@ struct ChartedRun {
     QString id, name;
     QColor colour;
     const MetricStore* store = nullptr;
+    std::vector<MetricDecl> metrics = {}; ///< what its lab declares; labs may share names
 };
 
 /// A table that a run reported, for curves with an abscissa of their own (a sweep): columns and
@@ -38,7 +39,8 @@ public:
     explicit ChartsPanel(QWidget* parent = nullptr);
     ~ChartsPanel() override;
 
-    void setDeclarations(const std::vector<MetricDecl>& metrics); ///< titles, units, order
+    /// Order of the cards; titles and units where a run brings no declarations of its own.
+    void setDeclarations(const std::vector<MetricDecl>& metrics);
     void setRuns(const std::vector<ChartedRun>& runs);
     /// Tables without a column of numbers over an abscissa of numbers get no card.
     void setTables(const std::vector<ChartTable>& tables);

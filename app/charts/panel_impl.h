@@ -43,6 +43,8 @@ struct ChartsPanel::Impl {
 
     // charts_panel.cpp
     void syncSeries();
+    const MetricDecl* declaredFor(const std::string& name,
+                                  const std::vector<const ChartedRun*>& having) const;
     void fillCard(ChartCard* card, const QString& series);
     void applyReference(ChartCard& card);
     void syncTables();

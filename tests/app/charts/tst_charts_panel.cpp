@@ -40,6 +40,7 @@ private Q_SLOTS:
     void cleanup();
     void everySeriesHasACardInTheDeclaredOrder();
     void groupsAreTitledAndTheirNumbersOrdered();
+    void labsThatShareANameKeepTheirTitles();
     void emptySaysWhatItWaitsFor();
     void backReturnsTheExactRange();
     void wheelZoomsAtTheCursor();
@@ -170,6 +171,23 @@ void TestChartsPanel::groupsAreTitledAndTheirNumbersOrdered()
     QTRY_VERIFY(isBefore("icc/tiny/T4", "icc/tiny/T16"));
     QVERIFY(isBefore("icc/tiny/T16", "other/x"));
     m_panel->setRuns(m_runs);
+}
+
+void TestChartsPanel::labsThatShareANameKeepTheirTitles()
+{
+    m_panel->setDeclarations({{"train/loss", "Loss of some lab", "a", {}, false},
+                              {"train/loss", "Loss of another", "b", {}, false}});
+    const std::vector<MetricDecl> own{{"train/loss", "Own loss", "dB", {}, false}};
+    m_panel->setRuns({{"r1", "run 1", Qt::blue, &m_first, own}});
+    QTRY_COMPARE(card("train/loss")->title(), QStringLiteral("Own loss"));
+    QCOMPARE(card("train/loss")->unit(), QStringLiteral("dB"));
+    // The first run that has the series speaks for the card of both.
+    const std::vector<MetricDecl> others{{"train/loss", "Other loss", "", {}, false}};
+    m_panel->setRuns(
+        {{"r2", "run 2", Qt::red, &m_second, others}, {"r1", "run 1", Qt::blue, &m_first, own}});
+    QTRY_COMPARE(card("train/loss")->title(), QStringLiteral("Other loss"));
+    m_panel->setRuns(m_runs);
+    QTRY_COMPARE(card("train/loss")->title(), QStringLiteral("Loss of some lab"));
 }
 
 void TestChartsPanel::emptySaysWhatItWaitsFor()
