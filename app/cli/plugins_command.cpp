@@ -8,6 +8,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/plugin_access.h"
+#include "app/cli/plugin_template.h"
 #include "app/cli/text.h"
 #include "core/base/error.h"
 
@@ -19,7 +20,7 @@ using nlohmann::json;
 
 struct PluginsOptions {
     PluginOptions plugins;
-    std::string name;
+    std::string name, folder;
     bool json = false;
 };
 
@@ -186,6 +187,18 @@ int disable(const PluginsOptions& options, const Session&)
     return switchPlugin(options, false);
 }
 
+int makeNew(const PluginsOptions& options, const Session&)
+{
+    const std::filesystem::path folder = options.folder.empty()
+                                             ? std::filesystem::path(options.name)
+                                             : std::filesystem::path(options.folder);
+    const std::vector<std::string> files = writePluginTemplate(options.name, folder);
+    for (const std::string& file : files)
+        std::cout << (folder / file).string() << '\n';
+    std::cerr << fmt::format("{} says how to build it.\n", (folder / "README.md").string());
+    return 0;
+}
+
 using Action = int (*)(const PluginsOptions&, const Session&);
 
 std::shared_ptr<PluginsOptions> addAction(CLI::App* command, Session& session, Action action)
@@ -204,6 +217,7 @@ void addPluginsCommand(CLI::App& app, Session& session)
 {
     CLI::App* plugins = addLevel(app, "plugins", "List, describe and check plugins.");
     plugins->require_subcommand(1);
+    plugins->alias("plugin");
 
     CLI::App* command =
         addLevel(*plugins, "list", "Every candidate with its state and the reason for it.");
@@ -221,6 +235,12 @@ void addPluginsCommand(CLI::App& app, Session& session)
     options = addAction(command, session, check);
     command->add_option("plugin", options->name, "Id, or path of a plugin file; default is all.");
     command->add_flag("--json", options->json, "A JSON array instead.");
+
+    command = addLevel(*plugins, "new", "Write the sources of a lab of your own.");
+    options = addAction(command, session, makeNew);
+    command->add_option("id", options->name, "Its id: small letters, digits and _.")->required();
+    command->add_option("--folder", options->folder, "Where to write; default is ./<id>.")
+        ->type_name("DIR");
 
     command = addLevel(*plugins, "enable", "Switch a plugin on.");
     options = addAction(command, session, enable);

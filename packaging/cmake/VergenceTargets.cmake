@@ -8,6 +8,9 @@
 #                       [OUTPUT_FOLDER dir] [PRESETS_FOLDER dir] [NO_INSTALL])
 #   vergence_add_test(name [LABELS …] [SOURCES …] [LIBRARIES …])     one QtTest class tst_<name>.cpp under CTest
 
+include(${CMAKE_CURRENT_LIST_DIR}/VergencePlugin.cmake)
+string(TOLOWER "${CMAKE_BUILD_TYPE}" VERGENCE_PLUGIN_BUILD)
+
 add_custom_target(studio)
 
 # Kernel files are compiled for x86-64-v2, v3 and v4 and linked into TARGET; with CUDA once more, by nvcc, into the module
@@ -54,26 +57,18 @@ endfunction()
 function(vergence_add_library name)
     cmake_parse_arguments(arg "" "" "SOURCES;KERNELS;LIBRARIES" ${ARGN})
     add_library(${name} SHARED ${arg_SOURCES})
-    target_link_libraries(${name} PUBLIC vergence_options ${arg_LIBRARIES})
+    add_library(Vergence::${name} ALIAS ${name})
+    target_link_libraries(${name} PUBLIC $<BUILD_INTERFACE:vergence_options> ${arg_LIBRARIES})
+    target_include_directories(${name} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/vergence>)
+    target_compile_definitions(${name} INTERFACE QT_NO_KEYWORDS)
+    target_compile_features(${name} INTERFACE cxx_std_20)
     if(arg_KERNELS)
         vergence_add_kernels(${name} NAME ${name} SOURCES ${arg_KERNELS})
     endif()
-    install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    install(TARGETS ${name} EXPORT VergenceLibraries LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT sdk)
 endfunction()
 
-# The compiler's tag in the metadata of plugins: only plugins of the same compiler generation are loaded.
-string(REGEX MATCH "^[0-9]+" _compiler_major "${CMAKE_CXX_COMPILER_VERSION}")
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    set(VERGENCE_PLUGIN_ABI "gcc${_compiler_major}-libstdc++-cxx11")
-else()
-    string(TOLOWER "${CMAKE_CXX_COMPILER_ID}" _compiler)
-    set(VERGENCE_PLUGIN_ABI "${_compiler}${_compiler_major}-libstdc++-cxx11")
-endif()
-string(TOLOWER "${CMAKE_BUILD_TYPE}" VERGENCE_PLUGIN_BUILD)
-
-# The descriptor <id>.json lies beside the source that names it in Q_PLUGIN_METADATA; what only the build knows (Qt version,
-# compiler, build type) is added by moc. Presets named by PRESETS, in PRESETS_FOLDER (default resources/presets/<id>), are
-# embedded as Qt resources under :/presets/<id>. NO_INSTALL is for plugins of the tests.
+# See vergence_make_plugin. PRESETS_FOLDER is resources/presets/<id> where not given. NO_INSTALL is for plugins of the tests.
 function(vergence_add_plugin id)
     cmake_parse_arguments(arg "NO_INSTALL" "OUTPUT_FOLDER;PRESETS_FOLDER" "SOURCES;KERNELS;LIBRARIES;PRESETS" ${ARGN})
     if(NOT arg_OUTPUT_FOLDER)
@@ -83,20 +78,10 @@ function(vergence_add_plugin id)
         set(arg_PRESETS_FOLDER ${CMAKE_SOURCE_DIR}/resources/presets/${id})
     endif()
     set(target vergence-plugin-${id})
-    add_library(${target} MODULE ${arg_SOURCES})
-    target_link_libraries(${target} PRIVATE vergence_options vergence_core Qt6::Core ${arg_LIBRARIES})
-    set(facts "-Mqt=${Qt6Core_VERSION_MAJOR}.${Qt6Core_VERSION_MINOR};-Mabi=${VERGENCE_PLUGIN_ABI};-Mbuild=${VERGENCE_PLUGIN_BUILD}")
+    vergence_make_plugin(${target} ${id} SOURCES ${arg_SOURCES} PRESETS ${arg_PRESETS}
+        PRESETS_FOLDER ${arg_PRESETS_FOLDER} LIBRARIES vergence_options ${arg_LIBRARIES})
     set_target_properties(${target} PROPERTIES
-        AUTOMOC ON AUTOMOC_MOC_OPTIONS "${facts}"
-        CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
-        LIBRARY_OUTPUT_DIRECTORY ${arg_OUTPUT_FOLDER}
-        INSTALL_RPATH "$ORIGIN/../../..")
-    target_compile_definitions(${target} PRIVATE QT_PLUGIN)
-    if(arg_PRESETS)
-        list(TRANSFORM arg_PRESETS PREPEND ${arg_PRESETS_FOLDER}/)
-        qt_add_resources(${target} ${id}_presets PREFIX /presets/${id}
-            BASE ${arg_PRESETS_FOLDER} FILES ${arg_PRESETS})
-    endif()
+        LIBRARY_OUTPUT_DIRECTORY ${arg_OUTPUT_FOLDER} INSTALL_RPATH "$ORIGIN/../../..")
     set(install_option "")
     if(arg_NO_INSTALL)
         set(install_option NO_INSTALL)
