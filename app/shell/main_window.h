@@ -87,6 +87,7 @@ private:
     void showCurrent();
     void showCentre();
     void updateActions();
+    std::vector<MetricDecl> metricsOf(const QString& plugin) const;
     void syncCharts();
     void noteMesh(const QString& sentence, const QString& runId);
     void validateDraft();
@@ -111,6 +112,7 @@ private:
     void savePreset(const QString& name, const QString& toml);
     void setLiveValue(const QString& key, const QString& tomlValue);
     void openPalette();
+    void openSweep();
     void openDialog();
     void openWith(const PluginInfo& plugin, const QString& path);
     void openBundleFile(const QString& path);

@@ -40,6 +40,7 @@ void MainWindow::connectActions()
         else
             m_docks->reveal("problemsDock");
     });
+    on(a.sweep, [this] { openSweep(); });
     on(a.copyCommandLine, [this] { act({}, "copy_draft"); });
     on(a.pause, [this] {
         const RunEntry* run = m_runs.find(m_current);

@@ -12,6 +12,7 @@
 #include "app/shell/extension.h"
 #include "app/shell/main_window.h"
 #include "app/shell/screenshot.h"
+#include "app/shell/sweep_dialog.h"
 #include "core/artifact/bundle.h"
 #include "core/artifact/manifest.h"
 #include "core/base/file.h"
@@ -51,6 +52,31 @@ void MainWindow::extendRun(const QString& id)
             return id;
         });
         followNew(id, false);
+    });
+    dialog->show();
+}
+
+void MainWindow::openSweep()
+{
+    const PluginInfo* plugin = m_catalog.find(m_setup->plugin());
+    if (plugin == nullptr || hasErrors(m_setup->form().issues())) {
+        say(tr("The setup has errors; Problems lists them."));
+        return m_docks->reveal("problemsDock");
+    }
+    const RunDraft draft = m_setup->draft();
+    std::vector<double> seconds;
+    for (int row = 0; row < m_runs.rowCount(); ++row) {
+        const RunEntry& run = m_runs.entry(row);
+        if (run.state == RunState::Completed && run.seconds && run.plugin == draft.plugin &&
+            run.preset == draft.preset)
+            seconds.push_back(*run.seconds);
+    }
+    auto* dialog = new SweepDialog(*plugin->schema, draft, std::move(seconds), this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &SweepDialog::runsWanted, this, [this](const std::vector<RunDraft>& drafts) {
+        m_docks->reveal("queueDock");
+        for (const RunDraft& one : drafts)
+            m_queue.add(one);
     });
     dialog->show();
 }

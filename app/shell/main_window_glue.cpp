@@ -79,6 +79,7 @@ void MainWindow::connectPanels()
     connect(m_status, &StatusButtons::dockRequested, m_docks, &DockLayout::reveal);
     connect(m_queuePanel, &QueuePanel::runActivated, this,
             [this](const QString& id) { openRun(id, true); });
+    connect(m_queuePanel, &QueuePanel::sweepRequested, m_actions->sweep, &QAction::trigger);
     connect(m_queuePanel, &QueuePanel::failurePolicyChanged, this,
             [this](bool on) { m_settings.setContinuesQueueAfterFailure(on); });
     connect(&m_queue, &RunQueue::runStarted, this,
@@ -201,6 +202,7 @@ void MainWindow::takeCatalog()
             headlines[plugin.id()] = {metric->name, metric->better == MetricDecl::Better::Higher};
     }
     m_charts->setDeclarations(declarations);
+    syncCharts(); // with what the labs of charted runs declare
     m_runs.setHeadlines(std::move(headlines));
     for (RunView* view : m_tabs->runs())
         describeView(*view);
@@ -313,6 +315,7 @@ void MainWindow::updateActions()
     const bool canStart = !m_setup->plugin().isEmpty();
     a.start->setEnabled(canStart);
     a.queue->setEnabled(canStart);
+    a.sweep->setEnabled(canStart);
     a.copyCommandLine->setEnabled(canStart);
     a.pause->setText(isPaused ? tr("Resume") : tr("&Pause"));
     a.pause->setEnabled(isPaused || allowed(RunAction::Pause));
@@ -328,13 +331,20 @@ void MainWindow::updateActions()
     a.useConfig->setEnabled(allowed(RunAction::UseConfig));
 }
 
+std::vector<MetricDecl> MainWindow::metricsOf(const QString& plugin) const
+{
+    const PluginInfo* info = m_catalog.find(plugin);
+    return info == nullptr ? std::vector<MetricDecl>() : info->metrics;
+}
+
 void MainWindow::syncCharts()
 {
     std::vector<ChartedRun> charted;
     for (const QString& id : m_runs.chartedIds()) {
         const RunEntry* run = m_runs.find(id);
         if (run->session != nullptr)
-            charted.push_back({id, run->name, run->colour, &run->session->client().metrics()});
+            charted.push_back({id, run->name, run->colour, &run->session->client().metrics(),
+                               metricsOf(run->plugin)});
     }
     m_charts->setRuns(charted);
     const RunEntry* run = m_runs.find(m_current);

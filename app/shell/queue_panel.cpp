@@ -25,10 +25,10 @@ QueuePanel::QueuePanel(RunQueue& queue, bool continuesAfterFailure, QWidget* par
     m_view->header()->resizeSection(RunQueue::Position, 50);
     m_view->header()->resizeSection(RunQueue::Title, 220);
     m_view->header()->resizeSection(RunQueue::Changes, 320);
-    m_empty =
-        new QLabel(tr("Nothing waits. “Add to queue” in the setup puts a run here; runs start one "
-                      "after the other."),
-                   this);
+    m_empty = new QLabel(
+        tr("Nothing waits. “Add to queue” in the setup puts a run here, “Sweep…” several; "
+           "runs start one after the other."),
+        this);
     m_empty->setAlignment(Qt::AlignCenter);
     m_empty->setWordWrap(true);
     auto* column = new QVBoxLayout(this);
@@ -64,6 +64,9 @@ QWidget* QueuePanel::makeToolBar(bool continuesAfterFailure)
     m_down = add(tr("Move down"), "queueDown");
     m_remove = add(tr("Remove"), "queueRemove");
     m_clear = add(tr("Clear ended"), "queueClear");
+    QPushButton* sweep = add(tr("Sweep…"), "queueSweep");
+    sweep->setToolTip(tr("Add a run of the present setup for each of several values of a setting"));
+    connect(sweep, &QPushButton::clicked, this, &QueuePanel::sweepRequested);
     row->addStretch();
     row->addWidget(new QLabel(tr("After a failure"), bar));
     auto* policy = new QComboBox(bar);

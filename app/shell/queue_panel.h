@@ -19,6 +19,7 @@ public:
 Q_SIGNALS:
     void runActivated(const QString& id);
     void failurePolicyChanged(bool continues);
+    void sweepRequested();
 
 private:
     QWidget* makeToolBar(bool continuesAfterFailure);

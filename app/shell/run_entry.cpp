@@ -47,6 +47,17 @@ void readLabels(RunEntry& entry)
     for (const auto& tag : labels.value("tags", nlohmann::json::array()))
         if (tag.is_string())
             entry.tags << QString::fromStdString(tag.get<std::string>());
+    const auto sweep = labels.find("sweep");
+    if (sweep == labels.end() || !sweep->is_object())
+        return;
+    const auto text = [&sweep](const char* key) {
+        const auto found = sweep->find(key);
+        return found != sweep->end() && found->is_string()
+                   ? QString::fromStdString(found->get<std::string>())
+                   : QString();
+    };
+    entry.sweep = {text("group"), text("key"), text("value"),
+                   numberAt(*sweep, "share").value_or(0)};
 }
 
 /// Start and end are ISO texts or seconds, depending on the writer's version.
@@ -158,7 +169,12 @@ void saveLabels(const RunEntry& entry)
     nlohmann::json tags = nlohmann::json::array();
     for (const QString& tag : entry.tags)
         tags.push_back(tag.toStdString());
-    const nlohmann::json labels = {{"name", entry.name.toStdString()}, {"tags", tags}};
+    nlohmann::json labels = {{"name", entry.name.toStdString()}, {"tags", tags}};
+    if (entry.sweep)
+        labels["sweep"] = {{"group", entry.sweep->group.toStdString()},
+                           {"key", entry.sweep->key.toStdString()},
+                           {"value", entry.sweep->value.toStdString()},
+                           {"share", entry.sweep->share}};
     writeFileAtomic(labelsOf(entry.folder), labels.dump(2) + "\n");
 }
 

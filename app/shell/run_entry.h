@@ -6,6 +6,7 @@
 #include <QString>
 #include <QStringList>
 
+#include "app/shell/sweep.h"
 #include "core/artifact/run_folder.h"
 #include "core/run/run_state.h"
 
@@ -28,8 +29,10 @@ struct RunEntry {
     std::optional<double> best;    ///< of the plugin's headline metric
     QString bestName;              ///< series it belongs to
     std::optional<double> peakVramMiB;
+    std::optional<SweepPlace> sweep; ///< of a run that is one of several
     bool isLoaded = false;
-    bool isAlive = false; ///< its worker lives
+    bool hasUnsavedLabels = false; ///< they wait for the worker to make the folder
+    bool isAlive = false;          ///< its worker lives
     bool isCharted = false;
     QColor colour;                 ///< of its curves, once charted
     RunSession* session = nullptr; ///< null unless opened, charted or live

@@ -126,6 +126,11 @@ void RunListModel::merge(RunEntry& target, const RunEntry& fresh)
     merged.isCharted = target.isCharted;
     merged.colour = target.colour;
     merged.session = target.session;
+    if (target.hasUnsavedLabels) {
+        merged.name = target.name;
+        merged.sweep = target.sweep;
+        merged.hasUnsavedLabels = true;
+    }
     if (target.session != nullptr) { // what the client hears is newer than the files
         merged.state = target.state;
         merged.step = target.step;
@@ -237,6 +242,10 @@ void RunListModel::mirror(const QString& id)
     if (!status.device.empty())
         entry->device = QString::fromStdString(status.device);
     updateBest(*entry);
+    if (entry->hasUnsavedLabels && std::filesystem::exists(entry->folder.status())) {
+        entry->hasUnsavedLabels = false;
+        saveLabels(*entry);
+    }
     if (before != entry->state)
         Q_EMIT runStateChanged(id, entry->state);
     Q_EMIT runProgressed(id);
@@ -286,6 +295,8 @@ void RunListModel::setCharted(const QString& id, bool charted)
     if (entry == nullptr || entry->isCharted == charted)
         return;
     entry->isCharted = charted;
+    if (charted && !entry->colour.isValid() && entry->sweep)
+        entry->colour = sweepColour(entry->sweep->share);
     if (charted && !entry->colour.isValid())
         entry->colour = kCurveColours[m_nextColour++ % std::size(kCurveColours)];
     if (charted && entry->session == nullptr)
@@ -310,6 +321,17 @@ std::vector<QString> RunListModel::liveIds() const
         if (entry->isLoaded && isLive(entry->state))
             ids.push_back(entry->id);
     return ids;
+}
+
+void RunListModel::setSweep(const QString& id, const SweepPlace& place)
+{
+    RunEntry* entry = findMutable(id);
+    if (entry == nullptr)
+        return;
+    entry->sweep = place;
+    entry->name += QStringLiteral(" · %1=%2").arg(place.key, place.value);
+    entry->hasUnsavedLabels = true;
+    emitRow(id);
 }
 
 void RunListModel::rename(const QString& id, const QString& name)

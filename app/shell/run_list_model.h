@@ -44,6 +44,8 @@ public:
     void setCharted(const QString& id, bool charted);
     std::vector<QString> chartedIds() const;
     std::vector<QString> liveIds() const;
+    /// Names a new run by its place in a sweep and gives its curves the colour of that place.
+    void setSweep(const QString& id, const SweepPlace& place);
     void rename(const QString& id, const QString& name);
     void setTags(const QString& id, const QStringList& tags);
     /// Reads status and manifest of one run again.

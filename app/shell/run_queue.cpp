@@ -18,6 +18,32 @@ namespace {
 
 const QString kRowType = QStringLiteral("application/x-vergence-queue-row");
 
+QJsonObject toJson(const RunDraft& draft)
+{
+    QJsonObject object{{"plugin", draft.plugin},
+                       {"preset", draft.preset},
+                       {"flags", QJsonArray::fromStringList(draft.flags)},
+                       {"config", draft.configFile}};
+    if (draft.sweep)
+        object["sweep"] = QJsonObject{{"group", draft.sweep->group},
+                                      {"key", draft.sweep->key},
+                                      {"value", draft.sweep->value},
+                                      {"share", draft.sweep->share}};
+    return object;
+}
+
+RunDraft draftOf(const QJsonObject& object)
+{
+    RunDraft draft{
+        object["plugin"].toString(), object["preset"].toString(), {}, object["config"].toString()};
+    for (const QJsonValue& flag : object["flags"].toArray())
+        draft.flags << flag.toString();
+    if (const QJsonObject sweep = object["sweep"].toObject(); !sweep.isEmpty())
+        draft.sweep = {sweep["group"].toString(), sweep["key"].toString(),
+                       sweep["value"].toString(), sweep["share"].toDouble()};
+    return draft;
+}
+
 } // namespace
 
 RunQueue::RunQueue(RunListModel& runs, RunStarter& starter, QString file, QObject* parent)
@@ -167,6 +193,8 @@ void RunQueue::launch(int row)
     Item& chosen = m_items[static_cast<std::size_t>(row)];
     try {
         chosen.runId = m_starter.start(chosen.draft);
+        if (chosen.draft.sweep)
+            m_runs.setSweep(chosen.runId, *chosen.draft.sweep);
         chosen.state = ItemState::Running;
     } catch (const std::exception& error) {
         chosen.state = ItemState::Failed;
@@ -210,10 +238,7 @@ void RunQueue::save() const
     QJsonArray waiting;
     for (const Item& item : m_items)
         if (item.state == ItemState::Waiting)
-            waiting.append(QJsonObject{{"plugin", item.draft.plugin},
-                                       {"preset", item.draft.preset},
-                                       {"flags", QJsonArray::fromStringList(item.draft.flags)},
-                                       {"config", item.draft.configFile}});
+            waiting.append(toJson(item.draft));
     const QByteArray text = QJsonDocument(waiting).toJson();
     try {
         writeFileAtomic(m_file.toStdString(), std::string_view(text.constData(), text.size()));
@@ -228,14 +253,7 @@ void RunQueue::load()
     if (!file.open(QIODevice::ReadOnly))
         return;
     for (const QJsonValue& value : QJsonDocument::fromJson(file.readAll()).array()) {
-        const QJsonObject object = value.toObject();
-        RunDraft draft{object["plugin"].toString(),
-                       object["preset"].toString(),
-                       {},
-                       object["config"].toString()};
-        for (const QJsonValue& flag : object["flags"].toArray())
-            draft.flags << flag.toString();
-        m_items.push_back({draft, ItemState::Waiting, {}, {}});
+        m_items.push_back({draftOf(value.toObject()), ItemState::Waiting, {}, {}});
     }
     m_isPaused = !m_items.empty();
 }

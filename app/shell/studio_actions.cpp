@@ -45,6 +45,8 @@ StudioActions::StudioActions(QMainWindow& window) : QObject(&window)
     start = add("start", tr("&Start"), "start", Qt::CTRL | Qt::Key_R,
                 tr("Start a run with the present setup"));
     queue = add("queue", tr("Add to &queue"), "queue", Qt::CTRL | Qt::SHIFT | Qt::Key_R, {});
+    sweep = add("sweep", tr("S&weep…"), "", {},
+                tr("Add a run of the present setup for each of several values of a setting"));
     pause = add("pause", tr("&Pause"), "pause", Qt::CTRL | Qt::Key_Period,
                 tr("Pause or resume the current run"));
     stop = add("stop", tr("S&top"), "stop", Qt::SHIFT | Qt::Key_F5,
@@ -95,8 +97,8 @@ void StudioActions::makeMenus(QMainWindow& window)
     menu(tr("&Edit"), {undo, redo, nullptr, find, palette, nullptr, preferences});
     m_view = menu(tr("&View"),
                   {startPage, fullScreen, resetLayout, nullptr, nextPane, previousPane, nullptr});
-    menu(tr("&Run"), {start, queue, copyCommandLine, nullptr, pause, stop, checkpoint, nullptr,
-                      resume, extend, explore, useConfig});
+    menu(tr("&Run"), {start, queue, sweep, copyCommandLine, nullptr, pause, stop, checkpoint,
+                      nullptr, resume, extend, explore, useConfig});
     menu(tr("&Plugins"), {pluginManager});
     menu(tr("&Tools"), {nextProblem, previousProblem});
     menu(tr("&Help"), {keySheet, about});

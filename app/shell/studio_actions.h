@@ -20,7 +20,8 @@ public:
 
     QAction *newRun, *open, *quit;
     QAction *undo, *redo, *find, *preferences, *palette;
-    QAction *start, *queue, *pause, *stop, *checkpoint, *resume, *extend, *explore, *useConfig;
+    QAction *start, *queue, *sweep, *pause, *stop, *checkpoint, *resume, *extend, *explore,
+        *useConfig;
     QAction *exportRun, *screenshot;
     QAction *fullScreen, *resetLayout, *startPage, *nextPane, *previousPane;
     QAction *nextProblem, *previousProblem;

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
 #include <QString>
 #include <QStringList>
+
+#include "app/shell/sweep.h"
 
 namespace vergence {
 
@@ -12,6 +15,7 @@ struct RunDraft {
     QString plugin, preset;
     QStringList flags;  ///< `key=value` of what differs from the preset
     QString configFile; ///< instead of plugin and preset: a TOML file whose header names the plugin
+    std::optional<SweepPlace> sweep = {}; ///< of a run that is one of several
     QString title() const;
 };
 

@@ -1,11 +1,15 @@
+#include <QComboBox>
+#include <QDialog>
+#include <QLineEdit>
 #include <QMimeData>
+#include <QPushButton>
 #include <QTest>
 
 #include "tests/support/gui/gui_harness.h"
 
 using namespace vergence;
 
-/// S8: I let it work overnight. (Sweeps are made by plugins; the window has no dialog for them.)
+/// S8: I let it work overnight.
 class TestNight : public QObject {
     Q_OBJECT
 private Q_SLOTS:
@@ -29,6 +33,68 @@ private Q_SLOTS:
             QCOMPARE(queue.item(row).runId, started[row]);
         for (int row = 1; row < 4; ++row)
             QCOMPARE(gui.window().runs().find(started[row])->state, RunState::Completed);
+    }
+    void aSweepIsAGroupColouredByItsSetting()
+    {
+        GuiHarness gui;
+        QVERIFY(gui.waitForPlugins());
+        gui.window().setup().choose("chaos", {});
+        gui.window().setup().loadToml("[run]\nsteps = 3\n", "test", "chaos");
+        RunQueue& queue = gui.window().queue();
+        queue.setPaused(true);
+        queue.add({"chaos", {}, {"throw_at=1", "exit_code=1", "steps=3"}, {}});
+        gui.findAction("sweep")->trigger();
+        QTRY_VERIFY(gui.find<QDialog>("sweepDialog") != nullptr);
+        auto* field = gui.find<QComboBox>("sweepField");
+        field->setCurrentIndex(field->findData("rate"));
+        QVERIFY(field->currentIndex() >= 0);
+        auto* add = gui.find<QPushButton>("sweepAdd");
+        auto* list = gui.find<QLineEdit>("sweepList");
+        list->setText("1, 2, 101");
+        QVERIFY(!add->isEnabled());
+        QVERIFY2(gui.textOf("sweepSummary").contains("101 is above"),
+                 qPrintable(gui.textOf("sweepSummary")));
+        list->setText("1, 2, 4");
+        QVERIFY(gui.textOf("sweepSummary").startsWith("3 runs: 1, 2, 4."));
+        QVERIFY(gui.textOf("sweepSummary").contains("No estimate yet"));
+        gui.shoot("sweep_dialog");
+        add->click();
+        QCOMPARE(queue.rowCount(), 4);
+        QCOMPARE(queue.item(2).draft.flags, QStringList({"steps=3", "rate=2"}));
+        QVERIFY(queue.isPaused()); // nothing starts by itself
+        queue.setPaused(false);
+        QTRY_COMPARE_WITH_TIMEOUT(queue.item(3).state, RunQueue::ItemState::Done, 60'000);
+        QCOMPARE(queue.item(0).state, RunQueue::ItemState::Failed); // and the sweep went on
+        RunListModel& runs = gui.window().runs();
+        for (int row = 1; row < 4; ++row) {
+            const RunEntry* run = runs.find(queue.item(row).runId);
+            QVERIFY(run->isCharted && run->sweep);
+            QCOMPARE(run->sweep->group, runs.find(queue.item(1).runId)->sweep->group);
+            QCOMPARE(run->colour, sweepColour(0.5 * (row - 1)));
+            QVERIFY2(run->name.endsWith(QString("rate=%1").arg(1 << (row - 1))),
+                     qPrintable(run->name));
+            // Kept with the run, for the next time it is seen.
+            QTRY_COMPARE(loadRunEntry(run->folder).name, run->name);
+            QCOMPARE(loadRunEntry(run->folder).sweep->value, QString::number(1 << (row - 1)));
+        }
+        gui.shoot("sweep_done");
+    }
+    void aWaitingSweepSurvivesARestart()
+    {
+        GuiHarness gui;
+        RunQueue& queue = gui.window().queue();
+        queue.setPaused(true);
+        Field rate;
+        rate.key = "rate";
+        for (const RunDraft& draft : sweepDrafts({"chaos", {}, {}, {}}, rate, {"1", "2", "3"}))
+            queue.add(draft);
+        gui.restart();
+        RunQueue& again = gui.window().queue();
+        QCOMPARE(again.waitingCount(), 3);
+        QCOMPARE(again.item(1).draft.sweep->value, QString("2"));
+        QCOMPARE(again.item(1).draft.sweep->share, 0.5);
+        for (int row = 2; row >= 0; --row)
+            again.remove(row);
     }
     void stopIfFailedLeavesTheRestWaiting()
     {

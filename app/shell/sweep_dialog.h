@@ -1,0 +1,51 @@
+#pragma once
+
+#include <vector>
+
+#include <QDialog>
+
+#include "app/shell/sweep.h"
+#include "app/shell/worker_commands.h"
+
+class QComboBox;
+class QLabel;
+class QLineEdit;
+class QPushButton;
+class QSpinBox;
+class QStackedWidget;
+
+namespace vergence {
+
+/// Asks which values of one setting to go through (`sweepDialog`): a list, or a range in equal
+/// steps or ratios. Says how many runs that makes and how long they may take.
+class SweepDialog : public QDialog {
+    Q_OBJECT
+public:
+    /// `earlierSeconds`: how long runs of this kind took, for the estimate; may be empty.
+    SweepDialog(const ConfigSchema& schema, RunDraft draft, std::vector<double> earlierSeconds,
+                QWidget* parent);
+
+Q_SIGNALS:
+    void runsWanted(const std::vector<vergence::RunDraft>& drafts);
+
+private:
+    QWidget* makeList();
+    QWidget* makeRange();
+    const Field& field() const;
+    SweepValues values() const;
+    void takeField();
+    void showSummary();
+    QString estimate(qsizetype runs) const;
+
+    ConfigSchema m_schema;
+    RunDraft m_draft;
+    std::vector<double> m_earlierSeconds;
+    QComboBox *m_field, *m_kind, *m_scale = nullptr;
+    QStackedWidget* m_pages;
+    QLineEdit *m_list = nullptr, *m_from = nullptr, *m_to = nullptr;
+    QSpinBox* m_count = nullptr;
+    QLabel *m_help, *m_summary;
+    QPushButton* m_add;
+};
+
+} // namespace vergence
