@@ -1,9 +1,10 @@
-#include "core/artifact/event_export.h"
 #include "tests/app/cli/cli_bench.h"
 
 #include <fstream>
 
+#include "core/artifact/event_export.h"
 #include "core/artifact/gif.h"
+#include "core/base/file.h"
 
 using namespace vergence;
 using namespace vergence::test;
