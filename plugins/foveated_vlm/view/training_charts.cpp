@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kColumns = 400;      ///< points of a line at most
 constexpr std::size_t kNoisy = 60; ///< values from which on a line is smoothed
-constexpr double kSmoothing = 0.9; ///< as the slider of the charts
+constexpr std::size_t kReach = 4;  ///< neighbours on either side that a smooth line is the mean of
 
 std::string colourOf(std::size_t line)
 {
@@ -30,10 +30,23 @@ const Series* seriesWithPoints(const MetricStore& store, const std::string& name
     return hasOne ? series : nullptr;
 }
 
+/// Means over neighbours on both sides, which lag behind nothing.
+std::vector<double> centredMeans(const std::vector<double>& values)
+{
+    std::vector<double> means;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        const std::size_t reach = std::min({kReach, i, values.size() - 1 - i});
+        double sum = 0;
+        for (std::size_t k = i - reach; k <= i + reach; ++k)
+            sum += values[k];
+        means.push_back(sum / static_cast<double>(2 * reach + 1));
+    }
+    return means;
+}
+
 /// The band of what happened around each place.
 plot::Plot::Band widened(const plot::Plot::Band& band)
 {
-    constexpr std::size_t kReach = 3;
     plot::Plot::Band wide = band;
     for (std::size_t i = 0; i < band.x.size(); ++i)
         for (std::size_t k = i - std::min(i, kReach); k < std::min(i + kReach + 1, band.x.size());
@@ -61,7 +74,7 @@ void addLine(plot::Plot& chart, const Series& series, const ChartGroup::Line& li
         band.high.push_back(bucket.maximum);
     }
     if (isNoisy) {
-        curve.y = smooth(curve.y, kSmoothing);
+        curve.y = centredMeans(curve.y);
         chart.bands.push_back(widened(band));
     }
     if (curve.x.size() == 1)

@@ -125,10 +125,9 @@ void Card::lights(const std::vector<HealthLight>& lights)
                                   isBad ? 6.0 : 5.0,
                                   1});
         write(kEdge + 22, y,
-              (isBad    ? ""
-               : isGood ? "not: "
-                        : "unknown: ") +
-                  light.sentence,
+              isBad    ? light.sentence
+              : isGood ? light.relief
+                       : light.sentence + "?",
               kFace,
               isBad    ? "warning"
               : isGood ? "text"
