@@ -30,16 +30,17 @@ const Series* seriesWithPoints(const MetricStore& store, const std::string& name
     return hasOne ? series : nullptr;
 }
 
-/// Means over neighbours on both sides, which lag behind nothing.
+/// Means over neighbours on both sides, which lag behind nothing but at the ends.
 std::vector<double> centredMeans(const std::vector<double>& values)
 {
     std::vector<double> means;
     for (std::size_t i = 0; i < values.size(); ++i) {
-        const std::size_t reach = std::min({kReach, i, values.size() - 1 - i});
+        const std::size_t first = i - std::min(i, kReach);
+        const std::size_t last = std::min(i + kReach, values.size() - 1);
         double sum = 0;
-        for (std::size_t k = i - reach; k <= i + reach; ++k)
+        for (std::size_t k = first; k <= last; ++k)
             sum += values[k];
-        means.push_back(sum / static_cast<double>(2 * reach + 1));
+        means.push_back(sum / static_cast<double>(last - first + 1));
     }
     return means;
 }
