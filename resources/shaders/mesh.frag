@@ -5,12 +5,14 @@ uniform bool uTintsBackFaces;
 uniform bool uTintsGroups;
 uniform vec3 uBackFace;
 uniform vec4 uWire; // alpha 0 for none
+uniform bool uIsCoarse; // corners have moved away from their places in the texture
 uniform vec2 uCells; // of the checker, along each side
 in vec3 vView;
 in vec3 vNormal;
 in vec3 vWorldNormal;
 in vec2 vUv;
 in vec3 vColour;
+in vec3 vFar; // mean of the texture around
 in vec3 vCorner;
 flat in float vGroup;
 out vec4 oColour;
@@ -62,8 +64,12 @@ void main()
     if (dot(normal, vView) > 0.0) // towards the viewer, whichever side is seen
         normal = -normal;
     vec3 colour = vec3(0.80, 0.81, 0.83);
+    vec3 width = max(fwidth(vCorner), vec3(1e-6));
+    float crowd = max(max(width.x, width.y), width.z); // pixels across a triangle, inverse
 #if SHADING == 2
-    colour = (uHasTexture ? texture(uTexture, vUv).rgb : vec3(1.0)) * vColour;
+    // The picture's halves mix what lies side by side in it, but not on the mesh.
+    float far = uIsCoarse ? 1.0 : smoothstep(0.25, 0.6, crowd);
+    colour = (uHasTexture ? mix(texture(uTexture, vUv).rgb, vFar, far) : vec3(1.0)) * vColour;
 #elif SHADING == 3
     colour = vColour;
 #elif SHADING == 4
@@ -85,10 +91,8 @@ void main()
         colour *= light(normal);
 #endif
     if (uWire.a > 0.0) {
-        vec3 width = max(fwidth(vCorner), vec3(1e-6));
         vec3 edge = smoothstep(width * 0.2, width * 1.2, vCorner);
         float line = 1.0 - min(min(edge.x, edge.y), edge.z);
-        float crowd = max(max(width.x, width.y), width.z); // pixels across a triangle, inverse
         colour = mix(colour, uWire.rgb, line * uWire.a * (1.0 - 0.9 * smoothstep(0.06, 0.6, crowd)));
     }
     oColour = vec4(colour, 1.0);

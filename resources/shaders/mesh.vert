@@ -5,6 +5,7 @@ layout(location = 1) in vec2 aUv;
 layout(location = 2) in vec4 aColour;
 layout(location = 3) in vec3 aNormal;
 layout(location = 4) in float aGroup;
+layout(location = 5) in vec4 aFar;
 uniform mat4 uWorldToClip;
 uniform mat4 uWorldToView;
 uniform vec4 uSection; // normal and offset of what is cut away
@@ -13,6 +14,7 @@ out vec3 vNormal;
 out vec3 vWorldNormal;
 out vec2 vUv;
 out vec3 vColour;
+out vec3 vFar;
 out vec3 vCorner; // barycentric
 flat out float vGroup;
 
@@ -24,6 +26,7 @@ void main()
     vWorldNormal = aNormal;
     vUv = aUv;
     vColour = aColour.rgb;
+    vFar = aFar.rgb;
     int corner = gl_VertexID % 3;
     vCorner = vec3(corner == 0, corner == 1, corner == 2);
     vGroup = aGroup;

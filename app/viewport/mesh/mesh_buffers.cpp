@@ -74,6 +74,7 @@ void MeshBuffers::makeBlock(Blocks& blocks, const MeshSurface& surface, std::siz
     attribute(2, 4, GL_UNSIGNED_BYTE, true, offsetof(MeshCorner, colour));
     attribute(3, 3, GL_SHORT, true, offsetof(MeshCorner, normal));
     attribute(4, 1, GL_UNSIGNED_SHORT, false, offsetof(MeshCorner, group));
+    attribute(5, 4, GL_UNSIGNED_BYTE, true, offsetof(MeshCorner, far));
     blocks.push_back(std::move(block));
 }
 

@@ -15,9 +15,13 @@ Point3 toPoint(const QVector3D& v)
     return {v.x(), v.y(), v.z()};
 }
 
-/// Horizontal axis that is called the front, and the one to its right.
-std::pair<QVector3D, QVector3D> horizon(const QVector3D& up)
+/// Horizontal axis that is called the front, `known` where it is not upright, and the one to its
+/// right.
+std::pair<QVector3D, QVector3D> horizon(const QVector3D& up, const QVector3D& known = {})
 {
+    const QVector3D level = known - QVector3D::dotProduct(known, up) * up;
+    if (level.length() > 0.3F) // of a unit vector
+        return {level.normalized(), QVector3D::crossProduct(up, level).normalized()};
     const bool isY = std::abs(up.y()) > 0.5F;
     const QVector3D front = isY ? QVector3D(0, 0, 1) : QVector3D(0, -1, 0);
     const QVector3D usable =
@@ -119,14 +123,14 @@ ScenePose poseAround(const PreparedMesh& mesh, const QVector3D& up, const QVecto
 
 ScenePose homePose(const PreparedMesh& mesh, const QVector3D& up, QSizeF viewport)
 {
-    const auto [front, right] = horizon(up);
+    const auto [front, right] = horizon(up, mesh.front);
     return poseAround(mesh, up, -(front + 0.55F * right + 0.45F * up), viewport);
 }
 
 ScenePose axisPose(const PreparedMesh& mesh, const QVector3D& up, int index, bool isOpposite,
                    QSizeF viewport)
 {
-    const auto [front, right] = horizon(up);
+    const auto [front, right] = horizon(up, mesh.front);
     const QVector3D from = index == 0 ? front : index == 1 ? right : up;
     return poseAround(mesh, up, isOpposite ? from : -from, viewport);
 }

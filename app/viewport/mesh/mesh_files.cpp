@@ -67,6 +67,23 @@ QImage decodePicture(const QByteArray& bytes)
     return QImageReader(&buffer).read().convertToFormat(QImage::Format_RGBA8888);
 }
 
+bool takeDirection(const QList<QByteArray>& words, QVector3D& up, QVector3D& front)
+{
+    if (words.size() != 4 || (words[0] != "up" && words[0] != "front"))
+        return false;
+    QVector3D direction;
+    for (int axis = 0; axis < 3; ++axis) {
+        bool isNumber = false;
+        direction[axis] = words[axis + 1].toFloat(&isNumber);
+        if (!isNumber)
+            return false;
+    }
+    if (!isFinite(direction) || direction.length() < 1e-3F)
+        return false;
+    (words[0] == "up" ? up : front) = direction.normalized();
+    return true;
+}
+
 void checkMesh(const std::filesystem::path& path, const ViewMesh& mesh)
 {
     if (mesh.triangles.empty())

@@ -27,6 +27,9 @@ bool hasPlyFaces(const std::filesystem::path& path);
 /// An encoded picture as RGBA8888; null where it cannot be decoded.
 QImage decodePicture(const QByteArray& bytes);
 
+/// Takes up or front from the words of a comment, "up 0 0 1"; true where they say so.
+bool takeDirection(const QList<QByteArray>& words, QVector3D& up, QVector3D& front);
+
 /// Checks that a reader's indices and numbers are usable, and that it found triangles at all.
 void checkMesh(const std::filesystem::path& path, const ViewMesh& mesh);
 

@@ -287,6 +287,7 @@ void MeshRenderer::drawSurface(const MeshScene& scene, const Target& target, con
     surface->setUniformValue(
         "uWire",
         vectorOf(QColor("#15181c"), settings.hasWireframe && !slice.isCoarse ? 0.75F : 0.0F));
+    surface->setUniformValue("uIsCoarse", slice.isCoarse);
     surface->setUniformValue("uCells", checkerCells(scene));
     m_gl.glEnable(GL_DEPTH_TEST);
     m_gl.glDepthFunc(GL_LEQUAL);

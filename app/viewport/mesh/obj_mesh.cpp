@@ -122,6 +122,21 @@ void addCorners(const std::filesystem::path& path, const tinyobj::attrib_t& attr
     }
 }
 
+/// Comments at the beginning of the file may say how the scene stands.
+void takeDirections(const std::filesystem::path& path, ViewMesh& mesh)
+{
+    QFile file(QString::fromStdString(path.string()));
+    if (!file.open(QIODevice::ReadOnly))
+        return;
+    constexpr int kMostLines = 100, kMostLetters = 200;
+    for (int i = 0; i < kMostLines; ++i) {
+        const QByteArray line = file.readLine(kMostLetters);
+        if (!line.startsWith('#'))
+            return;
+        takeDirection(line.mid(1).simplified().split(' '), mesh.up, mesh.front);
+    }
+}
+
 } // namespace
 
 ViewMesh readObjMesh(const std::filesystem::path& path)
@@ -135,6 +150,7 @@ ViewMesh readObjMesh(const std::filesystem::path& path)
     if (!isRead)
         refuseMesh(path, QString::fromStdString(reader.Error()).simplified().toStdString());
     ViewMesh mesh;
+    takeDirections(path, mesh);
     if (QString::fromStdString(reader.Warning()).contains(QLatin1String("material file")))
         mesh.problems << QStringLiteral("The material file of %1 is missing, so the mesh is shown "
                                         "without its pictures. Put the .mtl file beside it.")

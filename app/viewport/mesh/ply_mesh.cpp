@@ -36,7 +36,8 @@ struct Header {
     Encoding encoding = Encoding::Text;
     std::vector<Element> elements;
     QByteArray texture; ///< of the comment `TextureFile`
-    qint64 size = 0;    ///< bytes up to the data
+    QVector3D up{0, 0, 1}, front;
+    qint64 size = 0; ///< bytes up to the data
 
     const Element* find(const char* name) const
     {
@@ -71,6 +72,7 @@ bool parseLine(const QList<QByteArray>& words, Header& header)
     if (words[0] == "comment") {
         if (words.size() > 2 && words[1] == "TextureFile")
             header.texture = words.mid(2).join(' ');
+        takeDirection(words.mid(1), header.up, header.front);
         return true;
     }
     if (words[0] == "obj_info")
@@ -353,7 +355,6 @@ void addTexture(const std::filesystem::path& path, const Header& header, ViewMes
 ViewMesh assemble(Vertices&& vertices, std::map<double, Group>&& groups)
 {
     ViewMesh mesh;
-    mesh.up = {0, 0, 1};
     bool hasOwnUv = !groups.empty();
     for (const auto& [id, group] : groups)
         hasOwnUv = hasOwnUv && group.uv.size() == 3 * group.triangles.size();
@@ -435,6 +436,8 @@ ViewMesh readPlyMesh(const std::filesystem::path& path)
             break;
     }
     ViewMesh mesh = assemble(std::move(vertices), std::move(groups));
+    mesh.up = header.up;
+    mesh.front = header.front;
     addTexture(path, header, mesh);
     return mesh;
 }

@@ -13,8 +13,6 @@ namespace {
 constexpr std::size_t kLarge = 80'000; ///< triangles; more have a coarse form
 constexpr int kCoarseCells = 80;       ///< along the longest side: some 20,000 triangles
 
-constexpr std::size_t kMostLevels = 3; ///< of a texture; further halves mix squares of the packing
-
 std::array<std::int16_t, 3> packed(const QVector3D& normal)
 {
     const auto part = [](float x) {
@@ -32,8 +30,7 @@ std::array<std::uint8_t, 4> product(QRgb a, QRgb b)
 std::vector<QImage> withHalves(QImage picture)
 {
     std::vector<QImage> levels{std::move(picture)};
-    while (levels.size() < kMostLevels &&
-           std::max(levels.back().width(), levels.back().height()) > 1) {
+    while (std::max(levels.back().width(), levels.back().height()) > 1) {
         const QImage& last = levels.back();
         levels.push_back(last.scaled(std::max(1, last.width() / 2), std::max(1, last.height() / 2),
                                      Qt::IgnoreAspectRatio, Qt::SmoothTransformation)
@@ -80,6 +77,56 @@ void addCorners(const ViewMesh& mesh, const MeshTopology& topology, PreparedMesh
     }
 }
 
+/// Colour of a texture in the middle of a triangle, and half-way from there to its corners.
+QVector3D meanInside(const QImage& picture, const std::array<QVector2D, 3>& uv)
+{
+    const QVector2D middle = (uv[0] + uv[1] + uv[2]) / 3;
+    QVector3D sum;
+    for (const QVector2D& at :
+         {middle, (middle + uv[0]) / 2, (middle + uv[1]) / 2, (middle + uv[2]) / 2}) {
+        const auto pixel = [](float part, int size) {
+            return std::clamp(static_cast<int>(part * static_cast<float>(size)), 0, size - 1);
+        };
+        const QRgb colour =
+            picture.pixel(pixel(at.x(), picture.width()), pixel(at.y(), picture.height()));
+        sum += QVector3D(qRed(colour), qGreen(colour), qBlue(colour));
+    }
+    return sum / 4;
+}
+
+/// Triangles smaller than a few pixels take the mean of the texture around their vertices: halves
+/// of a texture mix what lies side by side in it, but not on the mesh.
+void addFarColours(const ViewMesh& mesh, const MeshTopology& topology, MeshSurface& surface)
+{
+    std::vector<QVector3D> sum(mesh.positions.size());
+    std::vector<float> weight(mesh.positions.size(), 0.0F);
+    for (const MeshBatch& batch : surface.batches) {
+        if (batch.texture < 0)
+            continue;
+        const QImage& picture = mesh.textures[static_cast<std::size_t>(batch.texture)];
+        for (std::size_t f = batch.firstTriangle; f < batch.firstTriangle + batch.triangleCount;
+             ++f) {
+            const auto& rows = mesh.triangles[f];
+            const QVector3D a = mesh.positions[rows[0]];
+            const float area =
+                QVector3D::crossProduct(mesh.positions[rows[1]] - a, mesh.positions[rows[2]] - a)
+                    .length();
+            const QVector3D colour =
+                meanInside(picture, {mesh.uv[3 * f], mesh.uv[3 * f + 1], mesh.uv[3 * f + 2]});
+            for (const std::uint32_t row : rows) {
+                sum[topology.welded[row]] += area * colour;
+                weight[topology.welded[row]] += area;
+            }
+        }
+    }
+    for (std::size_t i = 0; i < surface.corners.size(); ++i) {
+        const std::uint32_t row = topology.welded[mesh.triangles[i / 3][i % 3]];
+        for (int k = 0; k < 3 && weight[row] > 0; ++k)
+            surface.corners[i].far[static_cast<std::size_t>(k)] =
+                static_cast<std::uint8_t>(std::lround(sum[row][k] / weight[row]));
+    }
+}
+
 void addBounds(PreparedMesh& prepared)
 {
     constexpr float kFar = std::numeric_limits<float>::max();
@@ -108,6 +155,7 @@ PreparedMesh prepareMesh(ViewMesh&& mesh, const QString& name)
     PreparedMesh prepared;
     prepared.name = name;
     prepared.up = mesh.up;
+    prepared.front = mesh.front;
     prepared.vertexCount = topology.vertexCount;
     prepared.componentCount = topology.componentCount;
     prepared.partCount = mesh.parts.size();
@@ -127,6 +175,8 @@ PreparedMesh prepareMesh(ViewMesh&& mesh, const QString& name)
         batches.back().triangleCount += part.triangleCount;
     }
     addCorners(mesh, topology, prepared);
+    if (prepared.hasUv && !mesh.textures.empty())
+        addFarColours(mesh, topology, prepared.surface);
     addBounds(prepared);
     if (prepared.triangleCount() > kLarge)
         prepared.coarse =

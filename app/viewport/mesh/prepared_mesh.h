@@ -23,8 +23,9 @@ struct MeshCorner {
     std::array<std::uint8_t, 4> colour{255, 255, 255, 255}; ///< sRGB of vertex and material
     std::array<std::int16_t, 3> normal{};                   ///< unit, times 32767
     std::uint16_t group = 0;                                ///< of the face, for its tint
+    std::array<std::uint8_t, 4> far{255, 255, 255, 255};    ///< mean sRGB of the texture around
 };
-static_assert(sizeof(MeshCorner) == 32);
+static_assert(sizeof(MeshCorner) == 36);
 
 /// Two ends of an edge.
 using MeshLine = std::array<QVector3D, 2>;
@@ -52,7 +53,7 @@ struct PreparedMesh {
     std::vector<std::vector<QImage>> textures; ///< each followed by its halves; RGBA8888
     std::vector<MeshLine> boundary, nonManifold;
     QVector3D lowest, highest; ///< corners of the bounding box
-    QVector3D up;
+    QVector3D up, front;       ///< as in ViewMesh
     std::size_t vertexCount = 0, componentCount = 0, partCount = 0;
     bool hasUv = false, hasColours = false;
     QStringList problems;

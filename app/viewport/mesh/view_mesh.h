@@ -30,7 +30,8 @@ struct ViewMesh {
     std::vector<QRgb> colours;   ///< [3F] sRGB, per corner; or empty
     std::vector<MeshPart> parts; ///< cover all triangles in their order
     std::vector<QImage> textures;
-    QVector3D up{0, 1, 0}; ///< direction that the format, or its custom, calls up
+    QVector3D up{0, 1, 0}; ///< direction that the file, its format or custom calls up
+    QVector3D front;       ///< from the scene towards who looks at it; 0 where nothing says so
     QStringList problems;  ///< what the file lacks although the triangles can be shown; sentences
 };
 

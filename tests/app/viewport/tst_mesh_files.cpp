@@ -115,6 +115,21 @@ private Q_SLOTS:
                         .x() > 0);
     }
 
+    void commentsSayUpAndFront()
+    {
+        const QByteArray obj = "# by hand\n# up 0 0 2\n# front 1 0 0\nv 0 0 0\nv 1 0 0\n"
+                               "v 0 1 0\nf 1 2 3\n# up 1 0 0\n";
+        const ViewMesh fromObj = readMeshFile(make("said.obj", obj));
+        QVERIFY(fromObj.up == QVector3D(0, 0, 1));
+        QVERIFY(fromObj.front == QVector3D(1, 0, 0));
+        QByteArray ply = test::boxPly("ascii");
+        ply.insert(ply.indexOf("element vertex"), "comment up 0 -1 0\ncomment front 0 zero 1\n");
+        const ViewMesh fromPly = readMeshFile(make("said.ply", ply));
+        QVERIFY(fromPly.up == QVector3D(0, -1, 0));
+        QVERIFY(fromPly.front.isNull()); // of three words one is no number
+        QVERIFY(readMeshFile(make("plain.ply", test::boxPly("ascii"))).up == QVector3D(0, 0, 1));
+    }
+
     void anObjBoxHasItsPicture()
     {
         test::writeBoxObj(m_folder.path());

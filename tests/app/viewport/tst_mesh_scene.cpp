@@ -68,12 +68,35 @@ private Q_SLOTS:
         QCOMPARE(mesh.surface.batches[1].firstTriangle, std::size_t{12});
         QCOMPARE(mesh.surface.corners[0].group, std::uint16_t{0});
         QCOMPARE(mesh.surface.corners.back().group, std::uint16_t{1});
-        QCOMPARE(mesh.textures.front().size(), std::size_t{3});
-        QCOMPARE(mesh.textures.front().back().size(), QSize(12, 12));
+        QCOMPARE(mesh.textures.front().size(), std::size_t{6});
+        QCOMPARE(mesh.textures.front().back().size(), QSize(1, 1));
         for (const MeshCorner& corner : mesh.surface.corners)
             QVERIFY(std::abs(std::hypot(corner.normal[0], corner.normal[1], corner.normal[2]) -
                              32767.0) < 3);
         QVERIFY(!prepared(false).hasTexture());
+    }
+
+    /// A red and a blue triangle with an edge in common, as a file with seams has them.
+    void farColoursAreMeansAroundPlaces()
+    {
+        ViewMesh mesh;
+        mesh.positions = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {1, 0, 0}, {1, 1, 0}, {0, 1, 0}};
+        mesh.triangles = {{0, 1, 2}, {3, 4, 5}};
+        for (const float u : {0.25F, 0.25F, 0.25F, 0.75F, 0.75F, 0.75F})
+            mesh.uv.emplace_back(u, 0.5F);
+        QImage picture(2, 1, QImage::Format_RGBA8888);
+        picture.setPixel(0, 0, qRgb(200, 0, 10));
+        picture.setPixel(1, 0, qRgb(0, 100, 210));
+        mesh.textures.push_back(picture);
+        mesh.parts.push_back({QString(), 0, 2, 0, qRgb(255, 255, 255)});
+        const PreparedMesh ready = prepareMesh(std::move(mesh), "pair");
+        const auto far = [&](std::size_t corner) { return ready.surface.corners[corner].far; };
+        using Colour = std::array<std::uint8_t, 4>;
+        QCOMPARE(far(0), (Colour{200, 0, 10, 255}));
+        QCOMPARE(far(1), (Colour{100, 50, 110, 255}));
+        QCOMPARE(far(2), far(1));
+        QCOMPARE(far(3), far(1));
+        QCOMPARE(far(4), (Colour{0, 100, 210, 255}));
     }
 
     void materialColoursMultiplyThoseOfVertices()

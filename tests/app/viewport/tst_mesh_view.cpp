@@ -1,34 +1,21 @@
 #include <QComboBox>
-#include <QLabel>
-#include <QMouseEvent>
-#include <QOpenGLContext>
-#include <QOpenGLFunctions>
+#include <QOpenGLFramebufferObject>
+#include <QOpenGLFunctions_3_3_Core>
 #include <QOpenGLVersionFunctionsFactory>
-#include <QSignalSpy>
 #include <QSlider>
-#include <QTemporaryDir>
 #include <QToolButton>
-#include <QtTest>
 
-#include "app/viewport/gl_viewport.h"
 #include "app/viewport/mesh/mesh_buffers.h"
 #include "app/viewport/mesh/mesh_overlay.h"
 #include "app/viewport/mesh/mesh_renderer.h"
-#include "app/viewport/view_panel.h"
-#include "tests/app/viewport/mesh_fixtures.h"
-#include "tests/app/viewport/synthetic_frames.h"
-#include "tests/app/viewport/viewport_of.h"
+#include "tests/app/viewport/mesh_view_bench.h"
 
 using namespace vergence;
 
-/// Needs a display with OpenGL 3.3; Mesa's software renderer under Xvfb will do.
-class MeshViewTest : public QObject {
+/// What is drawn of a mesh.
+class MeshViewTest : public test::MeshViewBench {
     Q_OBJECT
 private Q_SLOTS:
-    void initTestCase();
-    void init();
-    void cleanup();
-
     void everyShadingShowsTheBox_data();
     void everyShadingShowsTheBox();
     void theTextureIsUprightAndUnlit();
@@ -40,138 +27,10 @@ private Q_SLOTS:
     void openEdgesAreMarked();
     void partsAreTinted();
     void theLayoutShowsThePictureAndItsTriangles();
-    void twoClicksMeasure();
-    void keysMoveTheCamera();
-    void keysChooseWhatIsShown();
-    void anotherUpTurnsTheView();
-    void aNewVersionKeepsTheCamera();
-    void severalMeshesCanBeChosen();
-    void damageIsSaidInsteadOfAPicture();
-    void meshesStandBesideStreams();
-    void otherWindowsKeepTheMesh();
     void piecesReachTheCardOneByOne();
     void aLargeMeshGrowsBesideTheScreen_data();
     void aLargeMeshGrowsBesideTheScreen();
-
-private:
-    MeshChoice make(const QString& name, const QByteArray& bytes, const QString& version = "1");
-    void open(const MeshChoice& choice);
-    void openBox(std::size_t sides = 6) { open(make("cube.glb", test::boxGlb(sides).bytes())); }
-    void edit(const std::function<void(MeshSettings&)>& change);
-    QImage grab();
-    QColor middle();
-    /// Pixels that differ from the background in the corner.
-    int covered(const QImage& image) const;
-    static int countNear(const QImage& image, const QColor& colour, int tolerance = 24);
-    void press(int key, Qt::KeyboardModifiers modifiers = {})
-    {
-        QTest::keyClick(viewport(), static_cast<Qt::Key>(key), modifiers);
-    }
-    void drag(QPoint by);
-    MeshScene& scene() { return const_cast<MeshScene&>(m_panel->meshes()); }
-    QWidget* viewport() { return test::viewportOf(*m_panel); }
-    template <class T>
-    T* find(const char* name)
-    {
-        return m_panel->findChild<T*>(QLatin1String(name));
-    }
-
-    QTemporaryDir m_folder;
-    std::unique_ptr<ViewPanel> m_panel;
 };
-
-void MeshViewTest::initTestCase()
-{
-    QPalette palette = QApplication::palette();
-    palette.setColor(QPalette::Window, QColor(10, 12, 14));
-    QApplication::setPalette(palette);
-}
-
-void MeshViewTest::init()
-{
-    m_panel = std::make_unique<ViewPanel>();
-    m_panel->resize(640, 520);
-    m_panel->show();
-    QVERIFY(QTest::qWaitForWindowExposed(m_panel.get()));
-    QVERIFY2(viewport() != nullptr, "this test needs OpenGL 3.3");
-}
-
-void MeshViewTest::cleanup()
-{
-    if (viewport() != nullptr && test::glOf(*m_panel).context() != nullptr) {
-        test::glOf(*m_panel).makeCurrent();
-        QCOMPARE(test::glOf(*m_panel).context()->functions()->glGetError(), GLenum(GL_NO_ERROR));
-        test::glOf(*m_panel).doneCurrent();
-    }
-    m_panel.reset();
-}
-
-MeshChoice MeshViewTest::make(const QString& name, const QByteArray& bytes, const QString& version)
-{
-    const QString path = m_folder.filePath(name);
-    test::write(path, bytes);
-    return {path.toStdString(), name, version};
-}
-
-void MeshViewTest::open(const MeshChoice& choice)
-{
-    m_panel->setMeshes({choice});
-    QTRY_VERIFY(scene().mesh() && !scene().isLoading());
-    QTRY_VERIFY(viewport()->isVisible());
-}
-
-void MeshViewTest::edit(const std::function<void(MeshSettings&)>& change)
-{
-    scene().edit(change);
-}
-
-QImage MeshViewTest::grab()
-{
-    QCoreApplication::processEvents();
-    return m_panel->grabView();
-}
-
-QColor MeshViewTest::middle()
-{
-    const QImage image = grab();
-    return image.pixelColor(image.rect().center());
-}
-
-int MeshViewTest::covered(const QImage& image) const
-{
-    const QRgb background = image.pixel(1, 1);
-    int count = 0;
-    for (int y = 0; y < image.height(); ++y)
-        for (int x = 0; x < image.width(); ++x)
-            count += image.pixel(x, y) != background ? 1 : 0;
-    return count;
-}
-
-int MeshViewTest::countNear(const QImage& image, const QColor& colour, int tolerance)
-{
-    int count = 0;
-    for (int y = 0; y < image.height(); ++y) {
-        for (int x = 0; x < image.width(); ++x) {
-            const QColor at = image.pixelColor(x, y);
-            count += qAbs(at.red() - colour.red()) <= tolerance &&
-                             qAbs(at.green() - colour.green()) <= tolerance &&
-                             qAbs(at.blue() - colour.blue()) <= tolerance
-                         ? 1
-                         : 0;
-        }
-    }
-    return count;
-}
-
-void MeshViewTest::drag(QPoint by)
-{
-    const QPoint from = viewport()->rect().center(), to = from + by;
-    QTest::mousePress(viewport(), Qt::LeftButton, {}, from);
-    QMouseEvent move(QEvent::MouseMove, to, viewport()->mapToGlobal(to), Qt::NoButton,
-                     Qt::LeftButton, Qt::NoModifier);
-    QCoreApplication::sendEvent(viewport(), &move);
-    QTest::mouseRelease(viewport(), Qt::LeftButton, {}, to);
-}
 
 void MeshViewTest::everyShadingShowsTheBox_data()
 {
@@ -350,174 +209,6 @@ void MeshViewTest::theLayoutShowsThePictureAndItsTriangles()
     QVERIFY(grab() == image);
 }
 
-void MeshViewTest::twoClicksMeasure()
-{
-    openBox();
-    press(Qt::Key_1, Qt::KeypadModifier);
-    const QPoint middle = viewport()->rect().center();
-    QTest::mouseClick(viewport(), Qt::LeftButton, {}, middle);
-    QVERIFY(scene().measured().empty()); // not before it was asked for
-    const QImage before = grab();
-    press(Qt::Key_M);
-    QTest::mouseClick(viewport(), Qt::LeftButton, {}, middle);
-    QTest::mouseClick(viewport(), Qt::LeftButton, {}, middle + QPoint(0, 40));
-    QCOMPARE(scene().measured().size(), std::size_t{2});
-    const auto& points = scene().measured();
-    for (const QVector3D& point : points)
-        QVERIFY(qAbs(point.z() - 2) < 1e-3F); // on the front, which is at z = 2
-    const float expected = 40.0F * (scene().camera().eye().z() - 2) /
-                           static_cast<float>(scene().camera().focal * viewport()->height());
-    QVERIFY(qAbs((points[1] - points[0]).length() - expected) < 1e-3F);
-    QVERIFY(grab() != before);
-    press(Qt::Key_Escape);
-    QVERIFY(!scene().settings().measures);
-    QVERIFY(grab() == before);
-}
-
-void MeshViewTest::keysMoveTheCamera()
-{
-    openBox();
-    const QImage home = grab();
-    drag({80, 20});
-    const QImage turned = grab();
-    QVERIFY(turned != home);
-    press(Qt::Key_Plus);
-    QVERIFY(covered(grab()) > covered(turned));
-    press(Qt::Key_F);
-    const QImage fitted = grab();
-    QVERIFY(fitted != home); // the direction stays
-    press(Qt::Key_Plus);
-    QVERIFY(grab() != fitted);
-    press(Qt::Key_F);
-    QVERIFY(grab() == fitted);
-    press(Qt::Key_Home);
-    QVERIFY(grab() == home);
-    QTest::keyPress(viewport(), Qt::Key_W);
-    QTRY_VERIFY(covered(grab()) > covered(home));
-    QTest::keyRelease(viewport(), Qt::Key_W);
-    press(Qt::Key_Home);
-    const QPoint off = viewport()->rect().center() + QPoint(30, 10);
-    QTest::mouseDClick(viewport(), Qt::LeftButton, {}, off);
-    QVERIFY(grab() != home);
-    find<QToolButton>("fitButton")->click();
-    QVERIFY(grab() == home); // the direction had stayed
-}
-
-void MeshViewTest::keysChooseWhatIsShown()
-{
-    openBox();
-    std::vector<QImage> seen;
-    for (const int shading : {1, 2, 3, 5, 6, 7}) { // 4: the file has no vertex colours
-        press(Qt::Key_0 + shading);
-        QCOMPARE(static_cast<int>(scene().settings().shading), shading - 1);
-        QCOMPARE(find<QComboBox>("meshShadingCombo")->currentIndex(), shading - 1);
-        seen.push_back(grab());
-    }
-    press(Qt::Key_4);
-    QVERIFY(scene().settings().shading == MeshShading::Checker);
-    for (std::size_t i = 0; i < seen.size(); ++i)
-        for (std::size_t k = 0; k < i; ++k) // a box is as smooth as it is flat
-            QVERIFY2(seen[i] != seen[k] || (i == 1 && k == 0),
-                     qPrintable(QStringLiteral("%1 and %2").arg(i).arg(k)));
-}
-
-void MeshViewTest::anotherUpTurnsTheView()
-{
-    openBox();
-    const QImage upright = grab();
-    auto* combo = find<QComboBox>("meshUpCombo");
-    combo->setCurrentIndex(combo->findData(3)); // +z
-    Q_EMIT combo->activated(combo->currentIndex());
-    QVERIFY(scene().up() == QVector3D(0, 0, 1));
-    QVERIFY(grab() != upright);
-    QVERIFY(QVector3D::dotProduct(scene().camera().axis(1), {0, 0, 1}) < -0.5F);
-}
-
-void MeshViewTest::aNewVersionKeepsTheCamera()
-{
-    openBox();
-    drag({100, 10});
-    const auto camera = scene().camera().viewToWorld;
-    QSignalSpy arrived(&scene(), &MeshScene::meshChanged);
-    m_panel->setMeshes({make("cube.glb", test::boxGlb(5).bytes(), "2")});
-    QVERIFY(arrived.wait());
-    QCOMPARE(scene().mesh()->triangleCount(), std::size_t{10});
-    QVERIFY(scene().camera().viewToWorld == camera);
-    QVERIFY(covered(grab()) > 1000);
-}
-
-void MeshViewTest::severalMeshesCanBeChosen()
-{
-    const MeshChoice glb = make("cube.glb", test::boxGlb().bytes()),
-                     ply = make("cube.ply", test::boxPly("ascii"));
-    m_panel->setMeshes({glb, ply});
-    QTRY_VERIFY(scene().mesh());
-    auto* combo = find<QComboBox>("meshCombo");
-    QVERIFY(combo->isVisible());
-    QCOMPARE(combo->count(), 2);
-    combo->setCurrentIndex(1);
-    Q_EMIT combo->activated(1);
-    QTRY_COMPARE(scene().mesh()->name, QStringLiteral("cube.ply"));
-    QVERIFY(find<QLabel>("viewStatus")->text().contains("12 triangles"));
-    m_panel->setMeshes({ply});
-    QVERIFY(!combo->isVisible());
-}
-
-void MeshViewTest::damageIsSaidInsteadOfAPicture()
-{
-    QSignalSpy problems(m_panel.get(), &ViewPanel::problemFound);
-    m_panel->setMeshes({make("bad.glb", "glTF and nothing")});
-    QVERIFY(problems.wait());
-    auto* message = find<QLabel>("viewMessage");
-    QVERIFY(message->isVisible());
-    QVERIFY(message->text().startsWith("bad.glb"));
-    m_panel->setMeshes({make("bad.glb", test::boxGlb().bytes(), "2")});
-    QTRY_VERIFY(viewport()->isVisible());
-    QVERIFY(covered(grab()) > 1000);
-}
-
-void MeshViewTest::meshesStandBesideStreams()
-{
-    m_panel->setStreams(test::labStreams());
-    m_panel->setFrame(test::makePlain("eye_view", 2, 2, {200, 0, 0}));
-    QTRY_VERIFY(viewport()->isVisible());
-    auto* modes = find<QComboBox>("viewModeCombo");
-    QVERIFY(modes->findText("Mesh") < 0);
-    m_panel->setMeshes({make("cube.glb", test::boxGlb().bytes())});
-    QVERIFY(modes->findText("Mesh") >= 0);
-    QCOMPARE(middle(), QColor(200, 0, 0)); // nobody asked for the mesh
-    QVERIFY(!scene().mesh() && !scene().isLoading());
-    modes->setCurrentIndex(modes->findText("Mesh"));
-    Q_EMIT modes->activated(modes->currentIndex());
-    QTRY_VERIFY(scene().mesh());
-    QVERIFY(m_panel->visibleStreams().empty());
-    QVERIFY(middle() != QColor(200, 0, 0));
-    modes->setCurrentIndex(modes->findText("Image"));
-    Q_EMIT modes->activated(modes->currentIndex());
-    QCOMPARE(middle(), QColor(200, 0, 0));
-}
-
-void MeshViewTest::otherWindowsKeepTheMesh()
-{
-    openBox();
-    const int before = covered(grab());
-    m_panel->hide();
-    auto window = std::make_unique<QWidget>();
-    m_panel->setParent(window.get());
-    window->resize(m_panel->size());
-    window->show();
-    m_panel->show();
-    QVERIFY(QTest::qWaitForWindowExposed(window.get()));
-    QTRY_VERIFY(viewport()->isVisible());
-    QCOMPARE(test::glOf(*m_panel).contextCount(), 1);
-    QVERIFY(qAbs(covered(grab()) - before) < before / 10);
-    m_panel->setParent(nullptr);
-    m_panel->show();
-    QVERIFY(QTest::qWaitForWindowExposed(m_panel.get()));
-    QCOMPARE(test::glOf(*m_panel).contextCount(), 1);
-    QVERIFY(qAbs(covered(grab()) - before) < before / 10);
-}
-
 /// A mesh of several pieces is not sent in one go where the time for it is short.
 void MeshViewTest::piecesReachTheCardOneByOne()
 {
@@ -528,10 +219,10 @@ void MeshViewTest::piecesReachTheCardOneByOne()
         const auto half = corners;
         corners.insert(corners.end(), half.begin(), half.end());
     }
-    test::glOf(*m_panel).makeCurrent();
+    canvas().makeCurrent();
     {
-        auto* gl = QOpenGLVersionFunctionsFactory::get<QOpenGLFunctions_3_3_Core>(
-            test::glOf(*m_panel).context());
+        auto* gl =
+            QOpenGLVersionFunctionsFactory::get<QOpenGLFunctions_3_3_Core>(canvas().context());
         MeshBuffers buffers(*gl, std::make_shared<const PreparedMesh>(std::move(large)));
         QVERIFY(!buffers.isComplete());
         int parts = 0;
@@ -545,7 +236,7 @@ void MeshViewTest::piecesReachTheCardOneByOne()
         QVERIFY(buffers.surface().size() >= 4);
         QCOMPARE(buffers.fraction(), 1.0);
     }
-    test::glOf(*m_panel).doneCurrent();
+    canvas().doneCurrent();
 }
 
 void MeshViewTest::aLargeMeshGrowsBesideTheScreen_data()
@@ -569,10 +260,10 @@ void MeshViewTest::aLargeMeshGrowsBesideTheScreen()
     const QSize size(320, 240);
     const ScenePose pose = homePose(*large.mesh(), large.up(), size);
     large.setCamera({pose.viewToWorld, pose.focal});
-    test::glOf(*m_panel).makeCurrent();
+    canvas().makeCurrent();
     {
-        auto* gl = QOpenGLVersionFunctionsFactory::get<QOpenGLFunctions_3_3_Core>(
-            test::glOf(*m_panel).context());
+        auto* gl =
+            QOpenGLVersionFunctionsFactory::get<QOpenGLFunctions_3_3_Core>(canvas().context());
         QOpenGLFramebufferObject screen(size, QOpenGLFramebufferObject::CombinedDepthStencil);
         MeshRenderer renderer(*gl);
         MeshRenderer::Target target{size, 1, QApplication::palette(), true};
@@ -614,7 +305,7 @@ void MeshViewTest::aLargeMeshGrowsBesideTheScreen()
         QCOMPARE(gl->glGetError(), GLenum(GL_NO_ERROR));
         screen.release();
     }
-    test::glOf(*m_panel).doneCurrent();
+    canvas().doneCurrent();
 }
 
 QTEST_MAIN(MeshViewTest)
