@@ -63,6 +63,13 @@ void addAlignment(Builder& b)
         .range(0, 100)
         .visibleIf("align_mode=dn_consistency")
         .help("Weight of 1 − cos between rendered normals and those of the rendered depth.");
+    b.add("depth_normal_mode", &C::depthNormalMode)
+        .choices({"normalised", "original"})
+        .advanced()
+        .visibleIf("align_mode=dn_consistency")
+        .help("original: depth is summed without division by coverage, normals have their third "
+              "component from the other two, and every pixel counts, as in SuGaR's own code; for "
+              "comparison.");
     b.add("depth_normal_half", &C::depthNormalHalf)
         .advanced()
         .visibleIf("align_mode=dn_consistency")

@@ -68,6 +68,7 @@ struct SugarConfig {
     int neighbours = 16;
     std::int64_t neighboursEvery = 500;
     double depthNormal = 0.05;
+    std::string depthNormalMode = "normalised";
     bool depthNormalHalf = false;
     int depthNormalEvery = 1;
     bool detachSamples = false, fieldFilter = true;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include <Eigen/Geometry>
 #include <nlohmann/json.hpp>
 
 #include "core/artifact/output_file.h"
@@ -83,28 +84,14 @@ private:
     Json m_views = Json::array(), m_accessors = Json::array();
 };
 
-Json nodeWith(GlbAxes axes)
+/// Unit quaternion (x, y, z, w) of the rotation whose rows are right, up and front.
+std::array<double, 4> quaternionOf(const MeshAxes& axes)
 {
-    constexpr double kHalf = 0.70710678118654752;
-    Json node{{"mesh", 0}, {"name", "surface"}};
-    if (axes == GlbAxes::ZUp)
-        node["rotation"] = {-kHalf, 0.0, 0.0, kHalf};
-    else if (axes == GlbAxes::YDown)
-        node["rotation"] = {1.0, 0.0, 0.0, 0.0};
-    return node;
-}
-
-const char* turnOf(GlbAxes axes)
-{
-    switch (axes) {
-    case GlbAxes::AsTheyAre:
-        return "none";
-    case GlbAxes::ZUp:
-        return "the node turns the scene's (x, y, z) to (x, z, -y)";
-    case GlbAxes::YDown:
-        return "the node turns the scene's (x, y, z) to (x, -y, -z)";
-    }
-    return "";
+    const Eigen::Vector3d up(axes.up.data()), front(axes.front.data());
+    Eigen::Matrix3d rows;
+    rows << up.cross(front).transpose(), up.transpose(), front.transpose();
+    const Eigen::Quaterniond turn = Eigen::Quaterniond(rows).normalized();
+    return {turn.x(), turn.y(), turn.z(), turn.w()};
 }
 
 Json primitiveOf(const Json& attributes, int indices, std::size_t material)
@@ -121,16 +108,20 @@ Json unlitMaterial(std::size_t number)
 }
 
 /// One material a primitive.
-Json documentWith(const Json& primitives, GlbAxes axes)
+Json documentWith(const Json& primitives, const MeshAxes& axes)
 {
     Json document;
     document["asset"] = {{"version", "2.0"},
                          {"generator", "Vergence Studio"},
-                         {"extras", {{"yUpRotation", turnOf(axes)}}}};
+                         {"extras",
+                          {{"yUpRotation", "the node turns the scene's up to y, its front to z"},
+                           {"up", axes.up},
+                           {"front", axes.front}}}};
     document["extensionsUsed"] = {"KHR_materials_unlit"};
     document["scene"] = 0;
     document["scenes"] = {{{"nodes", {0}}}};
-    document["nodes"] = Json::array({nodeWith(axes)});
+    document["nodes"] =
+        Json::array({{{"mesh", 0}, {"name", "surface"}, {"rotation", quaternionOf(axes)}}});
     document["meshes"] = Json::array({{{"primitives", primitives}}});
     document["materials"] = Json::array();
     for (std::size_t i = 0; i < primitives.size(); ++i)
@@ -224,7 +215,7 @@ std::vector<float> linearColours(const std::vector<std::uint8_t>& srgb)
 
 } // namespace
 
-void writeGlb(const std::filesystem::path& path, const TexturedMesh& textured, GlbAxes axes)
+void writeGlb(const std::filesystem::path& path, const TexturedMesh& textured, const MeshAxes& axes)
 {
     expectSound(textured.mesh);
     expects(textured.uv.size() == 2 * textured.mesh.triangle.size(),
@@ -260,7 +251,7 @@ void writeGlb(const std::filesystem::path& path, const TexturedMesh& textured, G
     writeChunks(path, document, buffer);
 }
 
-void writeGlb(const std::filesystem::path& path, const TriangleMesh& mesh, GlbAxes axes)
+void writeGlb(const std::filesystem::path& path, const TriangleMesh& mesh, const MeshAxes& axes)
 {
     expectSound(mesh);
     expects(mesh.faces() > 0, "writeGlb: the mesh has no triangles");

@@ -119,7 +119,8 @@ void takeCorner(const tinyobj::attrib_t& attributes, const tinyobj::index_t& ind
 
 } // namespace
 
-void writeObj(const std::filesystem::path& path, const TexturedMesh& textured)
+void writeObj(const std::filesystem::path& path, const TexturedMesh& textured,
+              const std::optional<MeshAxes>& axes)
 {
     const TriangleMesh& mesh = textured.mesh;
     expectSound(mesh);
@@ -128,6 +129,8 @@ void writeObj(const std::filesystem::path& path, const TexturedMesh& textured)
     expectPages(textured);
     writeMaterials(path, textured);
     ObjText text(path);
+    if (axes)
+        text.add("{}", axesComment(*axes, "#"));
     text.add("mtllib {}\n", companion(path, ".mtl").filename().string());
     for (std::size_t v = 0; v < mesh.position.size(); v += 3)
         text.add("v {:.9g} {:.9g} {:.9g}\n", mesh.position[v], mesh.position[v + 1],

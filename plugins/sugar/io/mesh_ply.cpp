@@ -292,9 +292,11 @@ void append(std::string& bytes, const T* values, std::size_t count)
     bytes.append(reinterpret_cast<const char*>(values), count * sizeof(T));
 }
 
-std::string headerText(const TriangleMesh& mesh)
+std::string headerText(const TriangleMesh& mesh, const std::optional<MeshAxes>& axes)
 {
     std::string text = "ply\nformat binary_little_endian 1.0\n";
+    if (axes)
+        text += axesComment(*axes, "comment");
     text += fmt::format("element vertex {}\n", mesh.vertices());
     text += "property float x\nproperty float y\nproperty float z\n";
     if (!mesh.normal.empty())
@@ -309,12 +311,13 @@ std::string headerText(const TriangleMesh& mesh)
 
 } // namespace
 
-void writeMeshPly(const std::filesystem::path& path, const TriangleMesh& mesh)
+void writeMeshPly(const std::filesystem::path& path, const TriangleMesh& mesh,
+                  const std::optional<MeshAxes>& axes)
 {
     expectSound(mesh);
     constexpr std::size_t kPiece = 1 << 20;
     OutputFile output(path);
-    std::string bytes = headerText(mesh);
+    std::string bytes = headerText(mesh, axes);
     const auto writeFull = [&] {
         if (bytes.size() > kPiece) {
             output.write(bytes);

@@ -13,12 +13,11 @@ namespace vergence::sugar {
 
 std::vector<std::string> AlignStage::keys() const
 {
-    return {"align_steps",     "align_mode",        "entropy",
-            "regularise_from", "align_prune",       "regularise_ramp",
-            "samples",         "regularise_every",  "density_factor",
-            "normal_factor",   "neighbours",        "neighbours_every",
-            "depth_normal",    "depth_normal_half", "depth_normal_every",
-            "detach_samples",  "field_filter"};
+    return {"align_steps",    "align_mode",        "entropy",           "regularise_from",
+            "align_prune",    "regularise_ramp",   "samples",           "regularise_every",
+            "density_factor", "normal_factor",     "neighbours",        "neighbours_every",
+            "depth_normal",   "depth_normal_mode", "depth_normal_half", "depth_normal_every",
+            "detach_samples", "field_filter"};
 }
 
 std::int64_t AlignStage::totalSteps(const Workspace& workspace) const
@@ -92,8 +91,9 @@ void AlignStage::finish(RunContext& context, Workspace& workspace)
 
 void AlignStage::writeResults(RunContext& context, const Workspace& workspace) const
 {
-    writeGaussians(context, download(context.stream(), m_aligner->gaussians()), workspace,
-                   "aligned/");
+    const GaussianCloud cloud =
+        m_aligner ? download(context.stream(), m_aligner->gaussians()) : workspace.gaussians;
+    writeGaussians(context, cloud, workspace, "aligned/");
 }
 
 void AlignStage::release()

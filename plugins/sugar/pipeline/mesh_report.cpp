@@ -6,6 +6,7 @@
 #include "plugins/sugar/io/mesh_ply.h"
 #include "plugins/sugar/mesh/mesh_quality.h"
 #include "plugins/sugar/pipeline/results.h"
+#include "plugins/sugar/pipeline/surface_settings.h"
 
 namespace vergence::sugar {
 
@@ -45,7 +46,7 @@ void writeMesh(RunContext& context, TriangleMesh mesh, const Workspace& workspac
                const std::string& name)
 {
     moveBack(mesh, workspace.origin);
-    writeMeshPly(context.artifacts().pathFor(name + ".ply"), mesh);
+    writeMeshPly(context.artifacts().pathFor(name + ".ply"), mesh, meshAxes(workspace));
     context.artifacts().add(name + ".ply", "mesh", fmt::format("{} triangles", mesh.faces()));
 }
 

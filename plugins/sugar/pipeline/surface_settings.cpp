@@ -5,8 +5,10 @@
 #include <filesystem>
 
 #include "core/base/log.h"
+#include "plugins/sugar/mesh/mesh_vector.h"
 #include "plugins/sugar/pipeline/settings.h"
 #include "plugins/sugar/surface/poisson.h"
+#include "plugins/sugar/view/view_camera.h"
 
 namespace vergence::sugar {
 
@@ -14,6 +16,7 @@ namespace {
 
 constexpr Index kSamplesCpu = 8'192, kSamplesGpu = 250'000;
 constexpr Index kFewGaussians = 1'000;
+constexpr double kLeastLean = 0.2; ///< of the cameras to one side, of their distance
 
 LearningRates ratesOf(const SugarConfig& config)
 {
@@ -58,6 +61,8 @@ AlignerSettings alignerSettings(const Workspace& workspace, bool isCpu)
     s.knn = c.neighbours;
     s.dnFactor = c.depthNormal;
     s.dnHalf = c.depthNormalHalf;
+    s.dnMode =
+        c.depthNormalMode == "original" ? DepthNormalMode::Summed : DepthNormalMode::Normalised;
     s.detachSamples = c.detachSamples;
     s.useFilter = c.fieldFilter;
     const LearningRates alignment = s.rates;
@@ -173,10 +178,28 @@ GaussianCloud withoutFaint(const GaussianCloud& cloud, double opacity)
     return result;
 }
 
-GlbAxes glbAxes(const Workspace& workspace)
+MeshAxes meshAxes(const Workspace& workspace)
 {
-    const bool isColmap = workspace.pictures->source().scene().kind.starts_with("COLMAP");
-    return isColmap ? GlbAxes::YDown : GlbAxes::ZUp;
+    const std::vector<Camera>& cameras = workspace.pictures->source().cameras();
+    if (cameras.empty())
+        return {};
+    const SceneFrame frame = sceneFrame(cameras);
+    const Point3 up{frame.up[0], frame.up[1], frame.up[2]};
+    const auto towards = [&](const Camera& camera) {
+        const auto c = camera.centre();
+        const Point3 away{c[0] - frame.target[0], c[1] - frame.target[1], c[2] - frame.target[2]};
+        return away - dot(away, up) * up;
+    };
+    Point3 mean;
+    for (const Camera& camera : cameras)
+        mean = mean + (1.0 / static_cast<double>(cameras.size())) * towards(camera);
+    // Cameras all around have no side in common.
+    if (norm(mean) < kLeastLean * frame.radius)
+        mean = towards(cameras.front());
+    if (!(norm(mean) > 0))
+        return {};
+    const Point3 front = unit(mean);
+    return {frame.up, {front.x, front.y, front.z}};
 }
 
 } // namespace vergence::sugar

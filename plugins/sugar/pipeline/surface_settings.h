@@ -32,7 +32,7 @@ SceneBox sceneBox(const Workspace& workspace);
 double leastArea(double extent);
 /// Gaussians above an opacity; all of them where fewer than 1,000 are.
 GaussianCloud withoutFaint(const GaussianCloud& cloud, double opacity);
-/// COLMAP worlds have y downwards, others z upwards.
-GlbAxes glbAxes(const Workspace& workspace);
+/// As the cameras stand: up against their y axes, the front where most of them are.
+MeshAxes meshAxes(const Workspace& workspace);
 
 } // namespace vergence::sugar

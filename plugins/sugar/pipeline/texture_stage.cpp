@@ -234,7 +234,7 @@ void TextureStage::finish(RunContext&, Workspace& workspace)
 
 void TextureStage::writeResults(RunContext& context, const Workspace& workspace) const
 {
-    if (!isDone())
+    if (workspace.textured.mesh.faces() == 0)
         return;
     TexturedMesh textured = workspace.textured;
     moveBack(textured.mesh, workspace.origin);
@@ -245,13 +245,14 @@ void TextureStage::writeResults(RunContext& context, const Workspace& workspace)
         "{} triangles, {}", textured.mesh.faces(),
         pages == 1 ? "texture of " + size : fmt::format("{} textures of {}", pages, size));
     ArtifactStore& artifacts = context.artifacts();
-    writeObj(artifacts.pathFor("mesh/textured.obj"), textured);
+    const MeshAxes axes = meshAxes(workspace);
+    writeObj(artifacts.pathFor("mesh/textured.obj"), textured, axes);
     artifacts.add("mesh/textured.obj", "mesh", title);
     artifacts.add("mesh/textured.mtl", "material");
     for (std::size_t i = 0; i < pages; ++i)
         artifacts.add(i == 0 ? "mesh/textured.png" : fmt::format("mesh/textured-{}.png", i + 1),
                       "texture", "Texture");
-    writeGlb(artifacts.pathFor("mesh/textured.glb"), textured, glbAxes(workspace));
+    writeGlb(artifacts.pathFor("mesh/textured.glb"), textured, axes);
     artifacts.add("mesh/textured.glb", "mesh", title);
 }
 

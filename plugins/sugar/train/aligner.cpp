@@ -78,6 +78,7 @@ struct Aligner::Impl {
           rasteriser(device),
           halfRasteriser(device),
           loss(settings.dssim),
+          depthNormal(settings.dnMode),
           samples(device)
     {
     }

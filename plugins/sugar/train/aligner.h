@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "plugins/sugar/compute/alignment/depth_normal.h"
 #include "plugins/sugar/compute/learning/density_control.h"
 #include "plugins/sugar/compute/learning/optimiser.h"
 #include "plugins/sugar/compute/learning/photometric.h"
@@ -30,6 +31,7 @@ struct AlignerSettings {
     int knn = 16;              ///< neighbours of a sample's parent, itself included; 2 to 32
     double dnFactor = 0.05;    ///< weight of depth against normals
     bool dnHalf = false;       ///< depth and normals are rendered at half the size
+    DepthNormalMode dnMode = DepthNormalMode::Normalised;
     bool detachSamples = false;
     bool useFilter = false; ///< the field sees the shapes of the 3D filter
     LearningRates rates{.position = 5.463278e-5, .positionFinal = 1.6e-5};

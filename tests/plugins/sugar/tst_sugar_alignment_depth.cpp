@@ -217,6 +217,48 @@ private Q_SLOTS:
         const double share = (start - reached) / (step * squares);
         QVERIFY2(share > 0.9 && share < 1.1, qPrintable(QString::number(share)));
     }
+
+    /// Mean and gradients of the other term are those of the formula in double.
+    void summedTermIsThatOfTheFormula()
+    {
+        const auto device = makeCpuDevice(2);
+        Bed bed(device, planeCloud(30, 30, 0.05F), 1, 1);
+        RasterSettings raster;
+        raster.geometry = true;
+        const RasterImages& images =
+            bed.rasteriser.render(*bed.stream, bed.gaussians, bed.camera, raster);
+        DepthNormalLoss loss(DepthNormalMode::Summed);
+        RasterImageGradients gradients;
+        const DepthNormalValue value = loss.evaluate(*bed.stream, bed.camera, images, 3, gradients);
+        const Index h = bed.camera.height, w = bed.camera.width;
+        QCOMPARE(value.pixels, h * w);
+        const auto depth = images.depth.toHost<float>(*bed.stream),
+                   normal = images.normal.toHost<float>(*bed.stream);
+        const Numbers depths(depth.begin(), depth.end()), normals(normal.begin(), normal.end());
+        const SummedDepthNormalTerm<double> term{
+            {bed.camera.fx, bed.camera.fy, bed.camera.cx, bed.camera.cy},
+            {depths.data(), h, w},
+            {normals.data(), Index{3}, h, w}};
+        double mean = 0;
+        Numbers gradNormal(normals.size(), 0.0);
+        for (Index i = 0; i < h * w; ++i) {
+            DepthNormalGradient<double> gradient;
+            mean += term.evaluate(i / w, i % w, gradient) / static_cast<double>(h * w);
+            for (Index k = 0; k < 3; ++k)
+                gradNormal[static_cast<std::size_t>(k * h * w + i)] =
+                    3 * gradient.normal[k] / static_cast<double>(h * w);
+        }
+        QVERIFY2(std::abs(value.mean - mean) < 1e-4 * mean, qPrintable(QString::number(mean)));
+        const auto found = gradients.normal.toHost<float>(*bed.stream);
+        double worst = 0, largest = 0;
+        for (std::size_t i = 0; i < found.size(); ++i) {
+            largest = std::max(largest, std::abs(gradNormal[i]));
+            worst = std::max(worst, std::abs(static_cast<double>(found[i]) - gradNormal[i]));
+        }
+        QVERIFY2(largest > 0 && worst < 1e-3 * largest, qPrintable(QString::number(worst)));
+        for (const float zero : gradients.coverage.toHost<float>(*bed.stream))
+            QCOMPARE(zero, 0.0F);
+    }
 };
 
 QTEST_GUILESS_MAIN(SugarAlignmentDepthTest)

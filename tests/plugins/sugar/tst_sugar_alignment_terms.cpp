@@ -115,6 +115,22 @@ struct Image {
     }
 };
 
+/// The sum of the other term, D and N of an image as they are.
+double summedLoss(const Image& image, std::vector<DepthNormalGradient<double>>* gradients = nullptr)
+{
+    const SummedDepthNormalTerm<double> term{
+        kRays, View<const double, 2>(image.plane(0), kHeight, kWidth),
+        View<const double, 3>(image.plane(2), Index{3}, kHeight, kWidth)};
+    double sum = 0;
+    Image::each([&](Index row, Index column) {
+        DepthNormalGradient<double> gradient;
+        sum += term.evaluate(row, column, gradient);
+        if (gradients)
+            gradients->push_back(gradient);
+    });
+    return sum;
+}
+
 /// The plane through (0, 0, 5) with that normal, seen by opaque pixels.
 Image planeWith(const double* normal)
 {
@@ -431,6 +447,60 @@ private Q_SLOTS:
         const FieldGaussian<double> a(at, logScale, up, 1, 0), b(at, logScale, down, 1, 0);
         const double xi[3] = {0.02, 0, 0.8};
         QVERIFY(Sample({a, b}, xi, Term::Normal).value < 1e-12);
+    }
+
+    /// A plane gives 0 inside and 1 at each pixel of the border; emptiness gives 1 everywhere.
+    void summedTermOfAPlaneAndOfNothing()
+    {
+        const double root = std::sqrt(1 - 0.36 - 0.01);
+        const double normal[3] = {0.6, -0.1, -root};
+        const double border = 2.0 * static_cast<double>(kHeight + kWidth) - 4;
+        QVERIFY(std::abs(summedLoss(planeWith(normal)) - border) < 1e-9);
+        Image nothing;
+        std::fill(nothing.all.begin(), nothing.all.end(), 0.0);
+        QCOMPARE(summedLoss(nothing), static_cast<double>(kPixels));
+        const double turned[3] = {-0.6, 0.1, -root}; // z of N is recovered towards the camera
+        Image image = planeWith(normal);
+        for (std::size_t i = 0; i < kPixels; ++i) {
+            image.plane(2)[i] = turned[0];
+            image.plane(3)[i] = turned[1];
+        }
+        const double inside = static_cast<double>(kPixels) - border;
+        QVERIFY(std::abs(summedLoss(image) - border - inside * 2 * (0.36 + 0.01)) < 1e-9);
+    }
+
+    void summedTermHasTheGradientOfDifferences()
+    {
+        Image image;
+        for (std::size_t i = 0; i < kPixels; ++i) {
+            image.plane(0)[i] = 4 + 0.3 * std::sin(1.7 * static_cast<double>(i));
+            image.plane(2)[i] = 0.4 * std::sin(0.9 * static_cast<double>(i));
+            image.plane(3)[i] = 0.3 * std::cos(1.3 * static_cast<double>(i));
+        }
+        std::vector<DepthNormalGradient<double>> terms;
+        summedLoss(image, &terms);
+        Numbers found(5 * kPixels, 0.0), expected(5 * kPixels, 0.0);
+        Image::each([&](Index row, Index column) {
+            const auto i = static_cast<std::size_t>(row * kWidth + column);
+            found[i] = gradDepthFrom(
+                kRays, Index{kHeight}, Index{kWidth}, row, column,
+                [&](Index r, Index c) { return terms[static_cast<std::size_t>(r * kWidth + c)]; });
+            for (std::size_t k = 0; k < 2; ++k)
+                found[(2 + k) * kPixels + i] = terms[i].normal[k];
+        });
+        for (std::size_t i = 0; i < image.all.size(); ++i) {
+            constexpr double kStep = 6e-6;
+            Image above = image, below = image;
+            above.all[i] += kStep;
+            below.all[i] -= kStep;
+            expected[i] = (summedLoss(above) - summedLoss(below)) / (2 * kStep);
+        }
+        double largest = 0, worst = 0;
+        for (std::size_t i = 0; i < found.size(); ++i) {
+            largest = std::max(largest, std::abs(expected[i]));
+            worst = std::max(worst, std::abs(found[i] - expected[i]));
+        }
+        QVERIFY2(largest > 0.1 && worst < 1e-6 * largest, qPrintable(QString::number(worst)));
     }
 };
 

@@ -395,39 +395,55 @@ private Q_SLOTS:
 
     void glbTurnsTheSceneUpright_data()
     {
-        QTest::addColumn<int>("axes");
-        QTest::addColumn<std::vector<double>>("up"); ///< of the scene
-        QTest::addColumn<QString>("note");
-        QTest::newRow("z up") << int(GlbAxes::ZUp) << std::vector<double>{0, 0, 1} << "(x, z, -y)";
-        QTest::newRow("y down") << int(GlbAxes::YDown) << std::vector<double>{0, -1, 0}
-                                << "(x, -y, -z)";
-        QTest::newRow("as is") << int(GlbAxes::AsTheyAre) << std::vector<double>{0, 1, 0} << "none";
+        using V = std::array<double, 3>;
+        QTest::addColumn<V>("up");
+        QTest::addColumn<V>("front");
+        QTest::newRow("z up") << V{0, 0, 1} << V{0, -1, 0};
+        QTest::newRow("y up") << V{0, 1, 0} << V{0, 0, 1};
+        QTest::newRow("y down") << V{0, -1, 0} << V{0, 0, -1};
+        QTest::newRow("half turn") << V{0, 1, 0} << V{0, 0, -1};
+        QTest::newRow("askew") << V{0.6, 0.8, 0} << V{-0.48, 0.36, 0.8};
     }
     void glbTurnsTheSceneUpright()
     {
-        QFETCH(int, axes);
-        QFETCH(std::vector<double>, up);
-        QFETCH(QString, note);
+        using V = std::array<double, 3>;
+        QFETCH(V, up);
+        QFETCH(V, front);
         const Scratch folder;
-        writeGlb(folder / "mesh.glb", gridMesh(1), static_cast<GlbAxes>(axes));
+        writeGlb(folder / "mesh.glb", gridMesh(1), {up, front});
         const ReadGlb glb(folder / "mesh.glb");
         QCOMPARE(glb.problem, std::string());
-        std::vector<double> q = glb.model.nodes.at(0).rotation; // x y z w
-        if (q.empty())
-            q = {0, 0, 0, 1};
+        const std::vector<double> q = glb.model.nodes.at(0).rotation; // x y z w
         // v + 2 q × (q × v + w v)
-        const auto crossed = [&](const std::vector<double>& v) {
-            return std::vector<double>{q[1] * v[2] - q[2] * v[1], q[2] * v[0] - q[0] * v[2],
-                                       q[0] * v[1] - q[1] * v[0]};
+        const auto turned = [&](const V& v) {
+            const auto crossed = [&](const V& p) {
+                return V{q[1] * p[2] - q[2] * p[1], q[2] * p[0] - q[0] * p[2],
+                         q[0] * p[1] - q[1] * p[0]};
+            };
+            V inner = crossed(v);
+            for (std::size_t k = 0; k < 3; ++k)
+                inner[k] += q[3] * v[k];
+            const V outer = crossed(inner);
+            return V{v[0] + 2 * outer[0], v[1] + 2 * outer[1], v[2] + 2 * outer[2]};
         };
-        std::vector<double> inner = crossed(up);
-        for (std::size_t k = 0; k < 3; ++k)
-            inner[k] += q[3] * up[k];
-        const std::vector<double> outer = crossed(inner);
-        for (std::size_t k = 0; k < 3; ++k)
-            QVERIFY(std::abs(up[k] + 2 * outer[k] - (k == 1 ? 1 : 0)) < 1e-12);
-        const auto turn = glb.model.asset.extras.Get("yUpRotation").Get<std::string>();
-        QVERIFY(QString::fromStdString(turn).contains(note));
+        const V isUp = turned(up), isFront = turned(front);
+        for (std::size_t k = 0; k < 3; ++k) {
+            QVERIFY(std::abs(isUp[k] - (k == 1 ? 1 : 0)) < 1e-12);
+            QVERIFY(std::abs(isFront[k] - (k == 2 ? 1 : 0)) < 1e-12);
+        }
+    }
+
+    void commentsSayHowTheSceneStands()
+    {
+        const Scratch folder;
+        const TexturedMesh textured = texturedSphere();
+        const MeshAxes axes{{0, -1, 0}, {0.6, 0, -0.8}};
+        writeObj(folder / "mesh.obj", textured, axes);
+        QVERIFY(readFile(folder / "mesh.obj").starts_with("# up 0 -1 0\n# front 0.6 0 -0.8\n"));
+        writeMeshPly(folder / "mesh.ply", textured.mesh, axes);
+        QVERIFY(readFile(folder / "mesh.ply").find("comment front 0.6 0 -0.8\n") !=
+                std::string::npos);
+        QVERIFY(areEqual(readMeshPly(folder / "mesh.ply"), textured.mesh));
     }
 
     void glbHasLinearColoursOfVertices()

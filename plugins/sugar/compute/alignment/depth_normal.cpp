@@ -43,6 +43,7 @@ DepthNormalValue DepthNormalLoss::evaluate(Stream& stream, const Camera& camera,
     a.depth = images.depth.flat<float>().data();
     a.transmittance = images.transmittance.flat<float>().data();
     a.normal = images.normal.flat<float>().data();
+    a.isSummed = m_mode == DepthNormalMode::Summed;
     a.weight = weight;
     a.gradients = static_cast<DepthNormalGradient<float>*>(m_scratch.data());
     a.expected = reinterpret_cast<float*>(a.gradients + pixels);

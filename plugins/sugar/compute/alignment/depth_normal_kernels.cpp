@@ -42,7 +42,9 @@ struct Expect {
     VERGENCE_HD void operator()(Index row, Index column) const
     {
         const Index i = row * p.width + column;
-        p.expected[i] = ExpectedDepth<float>(p.depth[i], 1.0F - p.transmittance[i]).value;
+        p.expected[i] = p.isSummed
+                            ? p.depth[i]
+                            : ExpectedDepth<float>(p.depth[i], 1.0F - p.transmittance[i]).value;
     }
 };
 
@@ -53,6 +55,12 @@ VERGENCE_HD DepthNormalTerm<float> termOf(const DepthNormalArguments& p)
             View<const float, 3>(p.normal, Index{3}, p.height, p.width)};
 }
 
+VERGENCE_HD SummedDepthNormalTerm<float> summedTermOf(const DepthNormalArguments& p)
+{
+    return {p.rays, View<const float, 2>(p.expected, p.height, p.width),
+            View<const float, 3>(p.normal, Index{3}, p.height, p.width)};
+}
+
 struct Evaluate {
     DepthNormalArguments p;
 
@@ -60,7 +68,8 @@ struct Evaluate {
     {
         DepthNormalGradient<float> gradient;
         const Index i = row * p.width + column;
-        p.values[i] = termOf(p).evaluate(row, column, gradient);
+        p.values[i] = p.isSummed ? summedTermOf(p).evaluate(row, column, gradient)
+                                 : termOf(p).evaluate(row, column, gradient);
         p.gradients[i] = gradient;
     }
 };
@@ -75,11 +84,11 @@ struct Backward {
         const ExpectedDepth<float> expected(p.depth[i], 1.0F - p.transmittance[i]);
         const DepthNormalGradient<float>* gradients = p.gradients;
         const Index width = p.width;
-        const float grad = factor * termOf(p).gradDepth(row, column, [=](Index r, Index c) {
-            return gradients[r * width + c];
-        });
-        p.gradDepth[i] = expected.gradDepth(grad);
-        p.gradCoverage[i] = expected.gradCoverage(grad);
+        const float grad =
+            factor * gradDepthFrom(p.rays, p.height, width, row, column,
+                                   [=](Index r, Index c) { return gradients[r * width + c]; });
+        p.gradDepth[i] = p.isSummed ? grad : expected.gradDepth(grad);
+        p.gradCoverage[i] = p.isSummed ? 0.0F : expected.gradCoverage(grad);
         for (int k = 0; k < 3; ++k)
             p.gradNormal[k * pixels + i] = factor * gradients[i].normal[k];
     }
@@ -104,7 +113,8 @@ void depthNormalGradientBody(Stream& stream, const DepthNormalArguments& p)
     forEachPixel(stream, p.height, p.width, Expect{p});
     forEachPixel(stream, p.height, p.width, Evaluate{p});
     const Index pixels = p.height * p.width;
-    const double count = reduceSum(stream, pixels, IsCounted{p.gradients});
+    const double count = p.isSummed ? static_cast<double>(pixels)
+                                    : reduceSum(stream, pixels, IsCounted{p.gradients});
     const double sum = reduceSum(stream, pixels, Value{p.values});
     *p.count = static_cast<Index>(count);
     *p.mean = count > 0 ? sum / count : 0;

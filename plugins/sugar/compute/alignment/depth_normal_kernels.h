@@ -9,6 +9,7 @@ struct DepthNormalArguments {
     Index height = 0, width = 0;
     PixelRays<float> rays{};
     const float *depth = nullptr, *transmittance = nullptr, *normal = nullptr;  ///< as rendered
+    bool isSummed = false;                                                      ///< the other term
     double weight = 0;                                                          ///< of the mean
     float* expected = nullptr;                                                  ///< scratch: [H, W]
     DepthNormalGradient<float>* gradients = nullptr;                            ///< scratch: [H, W]

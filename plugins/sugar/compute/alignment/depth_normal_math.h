@@ -106,6 +106,25 @@ struct DepthNormalGradient {
     Real x[3] = {}, y[3] = {}; ///< of the differences dx and dy
 };
 
+/// ∂/∂D of any pixel of a term: each of its four neighbours has it in one of its differences.
+/// `gradient(row, column)` gives theirs, DepthNormalGradient.
+template <class Real, class Gradient>
+VERGENCE_HD Real gradDepthFrom(const PixelRays<Real>& rays, Index height, Index width, Index row,
+                               Index column, const Gradient& gradient)
+{
+    Real ray[3], sum = 0;
+    rays.at(row, column, ray);
+    if (column + 1 < width)
+        sum -= innerProduct(gradient(row, column + 1).x, ray);
+    if (column > 0)
+        sum += innerProduct(gradient(row, column - 1).x, ray);
+    if (row + 1 < height)
+        sum -= innerProduct(gradient(row + 1, column).y, ray);
+    if (row > 0)
+        sum += innerProduct(gradient(row - 1, column).y, ray);
+    return sum;
+}
+
 /// The term A − ⟨N, n̂⟩ of one pixel of an image, its coverage A being held fixed. A pixel counts
 /// where its four neighbours are covered and depth does not jump between them.
 template <class Real>
@@ -134,22 +153,11 @@ struct DepthNormalTerm {
         return Real(1) - transmittance(row, column) + innerProduct(opposite, surface.normal);
     }
 
-    /// ∂/∂D̂ of any pixel: each of its four neighbours has it in one of its differences.
-    /// `gradient(row, column)` gives theirs, DepthNormalGradient.
+    /// ∂/∂D̂ of any pixel, as in gradDepthFrom().
     template <class Gradient>
     VERGENCE_HD Real gradDepth(Index row, Index column, const Gradient& gradient) const
     {
-        Real ray[3], sum = 0;
-        rays.at(row, column, ray);
-        if (column + 1 < depth.extent(1))
-            sum -= innerProduct(gradient(row, column + 1).x, ray);
-        if (column > 0)
-            sum += innerProduct(gradient(row, column - 1).x, ray);
-        if (row + 1 < depth.extent(0))
-            sum -= innerProduct(gradient(row + 1, column).y, ray);
-        if (row > 0)
-            sum += innerProduct(gradient(row - 1, column).y, ray);
-        return sum;
+        return gradDepthFrom(rays, depth.extent(0), depth.extent(1), row, column, gradient);
     }
 
 private:
@@ -166,6 +174,44 @@ private:
         const Real most = Real(0.1) * depth(row, column);
         return isCovered && std::abs(depth(row, column + 1) - depth(row, column - 1)) < most &&
                std::abs(depth(row + 1, column) - depth(row - 1, column)) < most;
+    }
+};
+
+/// The term as SuGaR's own code has it: 1 − ⟨N, n̂⟩ at every pixel, where depth is summed but not
+/// divided by coverage, N keeps x and y and has z = −√(1 − x² − y²), and what has no surface, the
+/// border too, counts 1. The root's slope grows without bound towards silhouettes; below 10⁻⁶ it
+/// is left out.
+template <class Real>
+struct SummedDepthNormalTerm {
+    PixelRays<Real> rays;
+    View<const Real, 2> depth;  ///< [H, W] Σ w z, 0 where nothing is
+    View<const Real, 3> normal; ///< [3, H, W] Σ w n; z is not read
+
+    VERGENCE_HD Real evaluate(Index row, Index column, DepthNormalGradient<Real>& gradient) const
+    {
+        const Index height = depth.extent(0), width = depth.extent(1);
+        if (row < 1 || column < 1 || row > height - 2 || column > width - 2)
+            return Real(1);
+        const Real around[kDepthNeighbours] = {depth(row, column - 1), depth(row, column + 1),
+                                               depth(row - 1, column), depth(row + 1, column)};
+        const DepthSurface<Real> surface(rays, row, column, around);
+        if (!(surface.length > Real(1e-12)))
+            return Real(1);
+        const Real x = normal(0, row, column), y = normal(1, row, column);
+        const Real square = Real(1) - x * x - y * y;
+        const Real root = square > Real(1e-6) ? std::sqrt(square) : Real(0);
+        const Real opposite[3] = {-x, -y, root};
+        const Real slope = root > Real(0) ? surface.normal[2] / root : Real(0);
+        gradient.normal[0] = -surface.normal[0] - slope * x;
+        gradient.normal[1] = -surface.normal[1] - slope * y;
+        surface.backward(opposite, gradient.x, gradient.y);
+        return Real(1) + innerProduct(opposite, surface.normal);
+    }
+
+    template <class Gradient>
+    VERGENCE_HD Real gradDepth(Index row, Index column, const Gradient& gradient) const
+    {
+        return gradDepthFrom(rays, depth.extent(0), depth.extent(1), row, column, gradient);
     }
 };
 
