@@ -86,9 +86,10 @@ void SugarRun::finish(RunContext& context)
     const SplatSource shown = viewSource(context);
     writeCameras(context, workspace);
     writeEvaluations(context, workspace.evaluations);
-    writeReport(context, workspace, m_pipeline->stagesJson());
     writeTestPictures(context, workspace, shown);
     writeTurntable(context, workspace, shown);
+    writeMeshTurntable(context, workspace);
+    writeReport(context, workspace, m_pipeline->stagesJson());
     m_pipeline->reportLeftOut(context);
     offerExplorer(context);
     if (context.frames().isWatched())

@@ -80,8 +80,9 @@ void reportScene(RunContext& context, const Workspace& workspace)
 Workspace ingested(RunContext& context, const SugarConfig& config)
 {
     Workspace workspace;
-    workspace.config = planned(context, config);
-    std::shared_ptr<PictureSource> pictures = picturesOf(workspace.config);
+    const std::optional<Scene> scene = sceneOf(config);
+    workspace.config = planned(context, config, scene);
+    std::shared_ptr<PictureSource> pictures = picturesOf(workspace.config, scene);
     workspace.origin = originOf(*pictures);
     workspace.isTest = heldOut(workspace.config, *pictures);
     workspace.pictures = std::make_shared<TrainingPictures>(pictures, context.device());

@@ -92,7 +92,7 @@ bool MeshStage::work(RunContext& context, Workspace& workspace, std::int64_t uni
     case 3:
         return reduce(context, workspace, Region::Background);
     default:
-        join(context, workspace);
+        join();
         return true;
     }
 }
@@ -137,13 +137,12 @@ bool MeshStage::reduce(RunContext& context, const Workspace& workspace, Region r
     return true;
 }
 
-void MeshStage::join(RunContext& context, const Workspace& workspace)
+void MeshStage::join()
 {
     m_mesh = joined(m_parts[0], m_parts[1]);
     if (m_mesh.faces() == 0)
         throw InputError("No surface was found: the Gaussians cover no picture well enough. Train "
                          "and align longer, or enlarge the foreground box.");
-    reportMesh(context, m_mesh, workspace, "mesh/coarse");
 }
 
 void MeshStage::save(RunContext&, Checkpoint& checkpoint) const
@@ -174,8 +173,10 @@ void MeshStage::finish(RunContext&, Workspace& workspace)
 
 void MeshStage::writeResults(RunContext& context, const Workspace& workspace) const
 {
-    if (isDone())
-        writeMesh(context, workspace.mesh, workspace, "mesh/coarse");
+    if (workspace.mesh.faces() == 0)
+        return;
+    reportMesh(context, workspace.mesh, workspace, "mesh/coarse");
+    writeMesh(context, workspace.mesh, workspace, "mesh/coarse");
 }
 
 void MeshStage::release()

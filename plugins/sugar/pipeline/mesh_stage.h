@@ -34,7 +34,7 @@ private:
     bool fuse(RunContext& context, const Workspace& workspace, std::size_t picture);
     bool solve(RunContext& context, const Workspace& workspace, Region region);
     bool reduce(RunContext& context, const Workspace& workspace, Region region);
-    void join(RunContext& context, const Workspace& workspace);
+    void join();
     TriangleMesh& part(Region region) { return m_parts[static_cast<std::size_t>(region)]; }
     std::unique_ptr<TsdfVolume>& volume(Region region)
     {

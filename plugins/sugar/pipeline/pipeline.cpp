@@ -92,6 +92,8 @@ void Pipeline::begin(RunContext& context)
         if (!done || done->takenFrom.empty())
             break;
         entry.stage->unpack(m_workspace, m_store.read(entry.stage->id()));
+        if (isFresh)
+            entry.stage->writeResults(context, m_workspace);
         entry.state = State::Reused;
         entry.seconds = done->seconds;
         entry.note = "from " + done->takenFrom;
@@ -298,6 +300,7 @@ SplatSource Pipeline::viewSource(RunContext& context)
     source.extent = m_workspace.extent;
     source.pictures = m_workspace.pictures.get();
     source.isTest = &m_workspace.isTest;
+    source.mesh = shownMesh();
     if (!isOver() && m_isStarted && stage().gaussians()) {
         source.gaussians = stage().gaussians();
         source.statistics = stage().statistics();
@@ -315,6 +318,21 @@ SplatSource Pipeline::viewSource(RunContext& context)
     source.gaussians = &m_shown;
     source.raster = m_workspace.raster();
     return source;
+}
+
+/// The newest finished one; null before there is any.
+const TexturedMesh* Pipeline::shownMesh()
+{
+    if (m_workspace.textured.mesh.faces() > 0)
+        return &m_workspace.textured;
+    if (m_workspace.mesh.faces() == 0)
+        return nullptr;
+    if (m_shownMeshOf != static_cast<std::int64_t>(m_current)) {
+        m_shownMesh = {};
+        m_shownMesh.mesh = m_workspace.mesh;
+        m_shownMeshOf = static_cast<std::int64_t>(m_current);
+    }
+    return &m_shownMesh;
 }
 
 nlohmann::json Pipeline::stagesJson() const

@@ -38,7 +38,7 @@ public:
     nlohmann::json stagesJson() const;
     /// Those that the surface was looked for in: before any were bound to triangles.
     GaussianCloud surfaceGaussians() const;
-    /// Gaussians to look at: those at work, or of the newest finished stage.
+    /// Gaussians to look at: those at work, or of the newest finished stage; and the newest mesh.
     SplatSource viewSource(RunContext& context);
 
 private:
@@ -58,6 +58,7 @@ private:
     void keepResult(RunContext& context);
     void goOn(RunContext& context);
     void reportStages(RunContext& context) const;
+    const TexturedMesh* shownMesh();
 
     Workspace m_workspace;
     StageStore m_store;
@@ -66,6 +67,8 @@ private:
     bool m_isStarted = false; ///< the stage at work
     Gaussians m_shown;        ///< of the newest finished stage
     std::int64_t m_shownOf = -1;
+    TexturedMesh m_shownMesh; ///< the mesh of the newest finished stage, before it is painted
+    std::int64_t m_shownMeshOf = -1;
     std::size_t m_leftOutReported = 0; ///< pictures
 };
 

@@ -72,7 +72,8 @@ SugarConfig withPlan(SugarConfig config, const Plan& plan)
     return config;
 }
 
-SugarConfig planned(RunContext& context, const SugarConfig& config)
+SugarConfig planned(RunContext& context, const SugarConfig& config,
+                    const std::optional<Scene>& scene)
 {
     if (config.plan != "auto")
         return config;
@@ -84,7 +85,7 @@ SugarConfig planned(RunContext& context, const SugarConfig& config)
     nlohmann::json rows = nlohmann::json::array();
     for (const Plan& plan : plans) {
         const SugarConfig wanted = withPlan(config, plan);
-        const auto pictures = picturesOf(wanted);
+        const auto pictures = picturesOf(wanted, scene);
         const Index bands =
             bandRowsFor(wanted, *pictures, kStart, isCpu, static_cast<std::size_t>(free));
         const double bytes = memoryForecast(wanted, *pictures, kStart, isCpu, bands).total();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/run/run_context.h"
+#include "plugins/sugar/io/scene.h"
 #include "plugins/sugar/sugar_config.h"
 
 namespace vergence::sugar {
@@ -29,7 +30,8 @@ SugarConfig withPlan(SugarConfig config, const Plan& plan);
 /// Where `plan` is auto: the configuration with the richest plan whose forecast fits 85 % of the
 /// device's free memory, the last one where none does (with a warning). Reports all plans with
 /// their forecasts as a table. A resumed run keeps the plan of its start. Otherwise the
-/// configuration as it is.
-SugarConfig planned(RunContext& context, const SugarConfig& config);
+/// configuration as it is. `scene` is that of sceneOf().
+SugarConfig planned(RunContext& context, const SugarConfig& config,
+                    const std::optional<Scene>& scene);
 
 } // namespace vergence::sugar

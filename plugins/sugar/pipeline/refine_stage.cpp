@@ -72,13 +72,26 @@ void RefineStage::finish(RunContext& context, Workspace& workspace)
 
 void RefineStage::writeResults(RunContext& context, const Workspace& workspace) const
 {
+    constexpr const char* kBinding = "refined/binding.safetensors";
+    constexpr const char* kAbout = "How the Gaussians hang on the triangles of mesh/refined.ply";
+    if (!m_refiner) {
+        writeGaussians(context, workspace.gaussians, workspace, "refined/");
+        reportMesh(context, workspace.mesh, workspace, "mesh/refined");
+        writeMesh(context, workspace.mesh, workspace, "mesh/refined");
+        const auto earlier = RunFolder{workspace.config.reuseFrom}.artifacts() / kBinding;
+        if (!std::filesystem::is_regular_file(earlier))
+            return;
+        std::filesystem::copy_file(earlier, context.artifacts().pathFor(kBinding),
+                                   std::filesystem::copy_options::overwrite_existing);
+        context.artifacts().add(kBinding, "binding", kAbout);
+        return;
+    }
     Stream& stream = context.stream();
     writeGaussians(context, download(stream, m_refiner->gaussians()), workspace, "refined/");
     writeMesh(context, m_refiner->mesh(stream), workspace, "mesh/refined");
-    const auto path = context.artifacts().pathFor("refined/binding.safetensors");
-    writeBinding(path, bindingRecord(stream, m_refiner->binding(), m_refiner->parameters()));
-    context.artifacts().add("refined/binding.safetensors", "binding",
-                            "How the Gaussians hang on the triangles of mesh/refined.ply");
+    writeBinding(context.artifacts().pathFor(kBinding),
+                 bindingRecord(stream, m_refiner->binding(), m_refiner->parameters()));
+    context.artifacts().add(kBinding, "binding", kAbout);
 }
 
 void RefineStage::release()

@@ -8,7 +8,11 @@
 
 #include "core/artifact/gif.h"
 #include "core/artifact/image.h"
+#include "core/base/file.h"
 #include "plugins/sugar/io/gaussian_files.h"
+#include "plugins/sugar/pipeline/html_report.h"
+#include "plugins/sugar/pipeline/settings.h"
+#include "plugins/sugar/texture/mesh_picture.h"
 #include "plugins/sugar/train/held_out_error.h"
 #include "plugins/sugar/view/splat_mode.h"
 #include "plugins/sugar/view/view_camera.h"
@@ -20,6 +24,7 @@ namespace {
 constexpr int kFrameCentiseconds = 5; ///< 20 frames a second
 constexpr int kDifferenceGain = 4;
 constexpr float kErrorSpan = 0.25F; ///< mean over channels, of 1, that the error map shows as red
+constexpr double kMeshNear = 1e-3;  ///< of the extent
 
 Image imageOf(const std::vector<std::uint8_t>& rgba, int width, int height)
 {
@@ -142,6 +147,37 @@ void writeEvaluations(RunContext& context, const std::vector<EvaluationResult>& 
                                   "Last test, worst picture first");
 }
 
+namespace {
+
+/// Those that a report shows, of what was written: turntables, and the held-out pictures.
+std::vector<ReportPicture> picturesBeside(RunContext& context)
+{
+    constexpr std::size_t kMostTests = 4;
+    const std::filesystem::path folder = context.artifacts().folder().artifacts();
+    std::vector<ReportPicture> pictures;
+    const auto add = [&](const std::string& name, const std::string& caption) {
+        if (std::filesystem::is_regular_file(folder / name))
+            pictures.push_back({name, caption});
+    };
+    add("turntable.gif", "The Gaussians");
+    add("mesh_turntable.gif", "The mesh");
+    std::vector<std::string> tests;
+    std::error_code failure;
+    for (const auto& entry : std::filesystem::directory_iterator(folder / "test", failure))
+        tests.push_back(entry.path().filename().string());
+    std::sort(tests.begin(), tests.end());
+    tests.resize(std::min(tests.size(), kMostTests));
+    for (const std::string& test : tests) {
+        add("test/" + test + "/photo.png", test + ": photograph");
+        add("test/" + test + "/render.png", test + ": Gaussians");
+        add("test/" + test + "/difference.png",
+            fmt::format("{}: difference × {}", test, kDifferenceGain));
+    }
+    return pictures;
+}
+
+} // namespace
+
 void writeReport(RunContext& context, const Workspace& workspace, const nlohmann::json& stages)
 {
     const PictureSource& pictures = workspace.pictures->source();
@@ -159,7 +195,14 @@ void writeReport(RunContext& context, const Workspace& workspace, const nlohmann
             {{"picture", pictures.name(each.picture)}, {"reason", each.reason}});
     if (!workspace.evaluations.empty())
         report["test"] = toJson(workspace.evaluations.back());
+    for (const char* name : {"mesh/coarse-quality.json", "mesh/refined-quality.json"}) {
+        const auto path = context.artifacts().folder().artifacts() / name;
+        if (std::filesystem::is_regular_file(path))
+            report["mesh"] = nlohmann::json::parse(readFile(path));
+    }
     context.artifacts().writeText("report.json", report.dump(1), "report", "What the run did");
+    context.artifacts().writeText("report.html", htmlReport(report, picturesBeside(context)),
+                                  "report", "What the run did, for reading");
 }
 
 void writeTestPictures(RunContext& context, const Workspace& workspace, const SplatSource& shown)
@@ -192,32 +235,78 @@ void writeTestPictures(RunContext& context, const Workspace& workspace, const Sp
     }
 }
 
-void writeTurntable(RunContext& context, const Workspace& workspace, const SplatSource& shown)
+namespace {
+
+/// Cameras of the frames; none where no turntable is wanted or possible.
+std::vector<Camera> turntableCameras(const Workspace& workspace)
 {
     const SugarConfig& config = workspace.config;
     const PictureSource& pictures = workspace.pictures->source();
-    if (config.turntableFrames == 0 || pictures.count() == 0 || !shown.gaussians)
-        return;
+    std::vector<Camera> cameras;
+    if (config.turntableFrames == 0 || pictures.count() == 0)
+        return cameras;
     const SceneFrame scene = sceneFrame(pictures.cameras());
     const Camera& like = pictures.cameras().front();
     const double scale =
         static_cast<double>(config.turntableSize) / std::max(like.width, like.height);
     const int width = std::max(16, static_cast<int>(std::lround(like.width * scale)));
     const int height = std::max(16, static_cast<int>(std::lround(like.height * scale)));
+    for (int i = 0; i < config.turntableFrames; ++i)
+        cameras.push_back(
+            turntableCamera(scene, i, config.turntableFrames, like.fy * scale, width, height));
+    return cameras;
+}
+
+void writeAnimation(RunContext& context, const std::string& name, const std::vector<Image>& frames,
+                    const std::string& title)
+{
+    writeGif(context.artifacts().pathFor(name), frames,
+             {.delayCentiseconds = kFrameCentiseconds, .dithers = true});
+    context.artifacts().add(name, "animation", title);
+}
+
+} // namespace
+
+void writeTurntable(RunContext& context, const Workspace& workspace, const SplatSource& shown)
+{
+    const std::vector<Camera> cameras = turntableCameras(workspace);
+    if (cameras.empty() || !shown.gaussians)
+        return;
     Rasteriser rasteriser(context.device());
     std::vector<Image> frames;
-    for (int i = 0; i < config.turntableFrames; ++i) {
+    for (const Camera& camera : cameras) {
         if (context.stopRequested())
             return;
-        const Camera camera =
-            turntableCamera(scene, i, config.turntableFrames, like.fy * scale, width, height);
+        const std::string name = fmt::format("turntable/frame-{:03}.png", frames.size());
         frames.push_back(rendered(context.stream(), rasteriser, shown, camera));
-        context.artifacts().writePng(fmt::format("turntable/frame-{:03}.png", i), frames.back(),
-                                     "turntable");
+        context.artifacts().writePng(name, frames.back(), "turntable");
     }
-    writeGif(context.artifacts().pathFor("turntable.gif"), frames,
-             {.delayCentiseconds = kFrameCentiseconds, .dithers = true});
-    context.artifacts().add("turntable.gif", "animation", "Turntable");
+    writeAnimation(context, "turntable.gif", frames, "Turntable");
+}
+
+void writeMeshTurntable(RunContext& context, const Workspace& workspace)
+{
+    const bool isPainted = workspace.textured.mesh.faces() > 0;
+    const std::vector<Camera> cameras = turntableCameras(workspace);
+    if (cameras.empty() || (!isPainted && workspace.mesh.faces() == 0))
+        return;
+    TexturedMesh unpainted;
+    if (!isPainted)
+        unpainted.mesh = workspace.mesh;
+    const TexturedMesh& mesh = isPainted ? workspace.textured : unpainted;
+    std::array<std::uint8_t, 3> background{};
+    const std::array<float, 3> colour = backgroundOf(workspace.config);
+    std::transform(colour.begin(), colour.end(), background.begin(), [](float value) {
+        return static_cast<std::uint8_t>(std::lround(255 * std::clamp(value, 0.0F, 1.0F)));
+    });
+    std::vector<Image> frames;
+    for (const Camera& camera : cameras) {
+        if (context.stopRequested())
+            return;
+        frames.push_back(
+            onBackground(meshPicture(mesh, camera, kMeshNear * workspace.extent), background));
+    }
+    writeAnimation(context, "mesh_turntable.gif", frames, "Turntable of the mesh");
 }
 
 } // namespace vergence::sugar

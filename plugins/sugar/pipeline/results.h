@@ -23,11 +23,14 @@ void moveBack(TriangleMesh& mesh, const std::array<double, 3>& origin);
 void writeCameras(RunContext& context, const Workspace& workspace);
 /// evaluation.json with every test of the run, evaluation.csv with the last.
 void writeEvaluations(RunContext& context, const std::vector<EvaluationResult>& evaluations);
-/// report.json: stages with their times, scene, last test and what differs from the defaults.
+/// report.json, and report.html for reading: stages with their times, scene, measures of the mesh,
+/// last test and what differs from the defaults; the pictures that lie beside.
 void writeReport(RunContext& context, const Workspace& workspace, const nlohmann::json& stages);
 /// test/<name>/{render,photo,difference}.png of the held-out pictures.
 void writeTestPictures(RunContext& context, const Workspace& workspace, const SplatSource& shown);
 /// turntable/frame-000.png … and turntable.gif.
 void writeTurntable(RunContext& context, const Workspace& workspace, const SplatSource& shown);
+/// mesh_turntable.gif of the newest mesh, in the same frames; nothing where there is no mesh.
+void writeMeshTurntable(RunContext& context, const Workspace& workspace);
 
 } // namespace vergence::sugar

@@ -91,7 +91,15 @@ std::vector<bool> evenlySpread(std::size_t count, std::size_t wanted)
 
 } // namespace
 
-std::unique_ptr<PictureSource> picturesOf(const SugarConfig& config)
+std::optional<Scene> sceneOf(const SugarConfig& config)
+{
+    if (config.hasNoPictures() || config.isBuiltIn())
+        return std::nullopt;
+    return readScene(config.scene, config.images);
+}
+
+std::unique_ptr<PictureSource> picturesOf(const SugarConfig& config,
+                                          const std::optional<Scene>& scene)
 {
     if (config.hasNoPictures())
         return noPictures();
@@ -106,7 +114,7 @@ std::unique_ptr<PictureSource> picturesOf(const SugarConfig& config)
     settings.background = backgroundOf(config);
     settings.alphaMasks = config.masks == "alpha";
     settings.masks = maskFolder(config);
-    return recentred(photographedPictures(config.scene, config.images, settings));
+    return recentred(photographedPictures(scene.value(), settings));
 }
 
 std::vector<bool> heldOut(const SugarConfig& config, const PictureSource& pictures)

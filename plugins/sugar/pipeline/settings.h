@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "plugins/sugar/sugar_config.h"
@@ -11,7 +12,11 @@ namespace vergence::sugar {
 
 // From the configuration to what the parts want.
 
-std::unique_ptr<PictureSource> picturesOf(const SugarConfig& config);
+/// The scene of a folder; nothing where it is built in or there is none.
+std::optional<Scene> sceneOf(const SugarConfig& config);
+/// `scene` is that of sceneOf(), so that several sizes of its pictures take one reading.
+std::unique_ptr<PictureSource> picturesOf(const SugarConfig& config,
+                                          const std::optional<Scene>& scene);
 /// Which pictures are held out: those named, those of the scene's own split, or every n-th.
 std::vector<bool> heldOut(const SugarConfig& config, const PictureSource& pictures);
 /// World units; what `near` says, or what follows from the extent.

@@ -33,7 +33,8 @@ public:
     virtual void load(RunContext& context, Workspace& workspace, const Checkpoint& checkpoint) = 0;
     /// After the last step: the result goes into the workspace.
     virtual void finish(RunContext& context, Workspace& workspace) = 0;
-    /// Files for people; also after a stop, of what there is so far.
+    /// Files for people; also after a stop, of what there is so far, and of a result that was taken
+    /// over from another run.
     virtual void writeResults(RunContext& context, const Workspace& workspace) const = 0;
 
     /// Lets go of everything that only working needs.

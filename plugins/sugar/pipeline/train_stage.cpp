@@ -175,7 +175,9 @@ void TrainStage::finish(RunContext& context, Workspace& workspace)
 
 void TrainStage::writeResults(RunContext& context, const Workspace& workspace) const
 {
-    writeGaussians(context, download(context.stream(), m_trainer->gaussians()), workspace, "");
+    const GaussianCloud cloud =
+        m_trainer ? download(context.stream(), m_trainer->gaussians()) : workspace.gaussians;
+    writeGaussians(context, cloud, workspace, "");
 }
 
 std::vector<HostTensor> TrainStage::pack(const Workspace& workspace) const

@@ -23,6 +23,7 @@ struct ScreenPoint {
 
 struct ScreenTriangle {
     std::array<ScreenPoint, 3> corner;
+    std::uint32_t face;
 
     double top() const { return std::min({corner[0].v, corner[1].v, corner[2].v}); }
     double bottom() const { return std::max({corner[0].v, corner[1].v, corner[2].v}); }
@@ -62,14 +63,16 @@ int onScreen(const TriangleMesh& mesh, Index f, const Camera& camera, double nea
     std::array<ScreenPoint, 4> points{};
     for (std::size_t k = 0; k < static_cast<std::size_t>(count); ++k)
         points[k] = projected(camera, kept[k]);
-    result[0] = {{points[0], points[1], points[2]}};
+    const auto face = static_cast<std::uint32_t>(f);
+    result[0] = {{points[0], points[1], points[2]}, face};
     if (count == 4)
-        result[1] = {{points[0], points[2], points[3]}};
+        result[1] = {{points[0], points[2], points[3]}, face};
     return count - 2;
 }
 
-/// Writes the rows [begin, end) of a triangle into the inverse depth of the nearest one.
-void draw(const ScreenTriangle& t, const Camera& camera, int begin, int end, float* inverse)
+/// Writes the rows [begin, end) of a triangle where it is nearer than what is there; the depth is
+/// still the inverse one.
+void draw(const ScreenTriangle& t, const Camera& camera, int begin, int end, MeshHits& hits)
 {
     const ScreenPoint &a = t.corner[0], &b = t.corner[1], &c = t.corner[2];
     const double area = (b.u - a.u) * (c.v - a.v) - (c.u - a.u) * (b.v - a.v);
@@ -91,15 +94,19 @@ void draw(const ScreenTriangle& t, const Camera& camera, int begin, int end, flo
         const double y = row + 0.5 - a.v, x = left + 0.5 - a.u;
         const double startB = (x * (c.v - a.v) - y * (c.u - a.u)) * scale,
                      startC = (y * (b.u - a.u) - x * (b.v - a.v)) * scale;
-        float* line =
-            inverse + static_cast<std::size_t>(row) * static_cast<std::size_t>(camera.width);
+        const std::size_t line =
+            static_cast<std::size_t>(row) * static_cast<std::size_t>(camera.width);
         for (int column = left; column < right; ++column) {
             const double wb = startB + (column - left) * stepB,
                          wc = startC + (column - left) * stepC, wa = 1 - wb - wc;
             if (wa < kSlack || wb < kSlack || wc < kSlack)
                 continue;
             const auto value = static_cast<float>(wa * a.inverse + wb * b.inverse + wc * c.inverse);
-            line[column] = std::max(line[column], value);
+            const std::size_t at = line + static_cast<std::size_t>(column);
+            if (value > hits.depth[at]) {
+                hits.depth[at] = value;
+                hits.face[at] = t.face;
+            }
         }
     }
 }
@@ -148,11 +155,12 @@ Point3 seenFrom(const Camera& camera, const Point3& p)
             r[6] * p.x + r[7] * p.y + r[8] * p.z + d[2]};
 }
 
-std::vector<float> meshDepth(const TriangleMesh& mesh, const Camera& camera, double near)
+MeshHits meshHits(const TriangleMesh& mesh, const Camera& camera, double near)
 {
-    expects(near > 0, "meshDepth: the near plane must lie in front of the camera");
-    std::vector<float> depth(
-        static_cast<std::size_t>(camera.width) * static_cast<std::size_t>(camera.height), 0.0F);
+    expects(near > 0, "meshHits: the near plane must lie in front of the camera");
+    const std::size_t pixels =
+        static_cast<std::size_t>(camera.width) * static_cast<std::size_t>(camera.height);
+    MeshHits hits{std::vector<float>(pixels, 0.0F), std::vector<std::uint32_t>(pixels, kNoFace)};
     std::vector<ScreenTriangle> triangles;
     for (Index f = 0; f < mesh.faces(); ++f) {
         std::array<ScreenTriangle, 2> seen;
@@ -164,11 +172,16 @@ std::vector<float> meshDepth(const TriangleMesh& mesh, const Camera& camera, dou
         const int begin = static_cast<int>(band) * kBandRows,
                   end = std::min(begin + kBandRows, camera.height);
         for (std::size_t i = bands.start[band]; i < bands.start[band + 1]; ++i)
-            draw(triangles[bands.triangle[i]], camera, begin, end, depth.data());
+            draw(triangles[bands.triangle[i]], camera, begin, end, hits);
     });
-    for (float& value : depth)
+    for (float& value : hits.depth)
         value = value > 0 ? 1 / value : std::numeric_limits<float>::infinity();
-    return depth;
+    return hits;
+}
+
+std::vector<float> meshDepth(const TriangleMesh& mesh, const Camera& camera, double near)
+{
+    return meshHits(mesh, camera, near).depth;
 }
 
 } // namespace vergence::sugar

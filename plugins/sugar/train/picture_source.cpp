@@ -65,11 +65,9 @@ std::size_t PictureSource::masked() const
     return 0;
 }
 
-std::unique_ptr<PictureSource> photographedPictures(const std::filesystem::path& root,
-                                                    const std::filesystem::path& images,
-                                                    const PhotographSettings& settings)
+std::unique_ptr<PictureSource> photographedPictures(Scene scene, const PhotographSettings& settings)
 {
-    return std::make_unique<Photographed>(readScene(root, images), settings);
+    return std::make_unique<Photographed>(std::move(scene), settings);
 }
 
 std::unique_ptr<PictureSource> builtInPictures(int width, int height, bool gloss,

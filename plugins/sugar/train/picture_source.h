@@ -28,9 +28,8 @@ public:
     virtual std::string fingerprint() const = 0;
 };
 
-/// Photographs of a scene folder.
-std::unique_ptr<PictureSource> photographedPictures(const std::filesystem::path& root,
-                                                    const std::filesystem::path& images,
+/// Photographs of a scene, as readScene() has it.
+std::unique_ptr<PictureSource> photographedPictures(Scene scene,
                                                     const PhotographSettings& settings);
 
 /// The built-in scene, rendered when first asked for.

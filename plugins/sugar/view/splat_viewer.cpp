@@ -8,6 +8,7 @@
 
 #include "core/artifact/image_ops.h"
 #include "core/base/clock.h"
+#include "plugins/sugar/texture/mesh_picture.h"
 #include "plugins/sugar/train/held_out_error.h"
 
 namespace vergence::sugar {
@@ -20,6 +21,7 @@ constexpr double kPickReach = 14;     ///< px
 constexpr double kMovingSeconds = 0.035, kTrainingSeconds = 0.12, kStillSeconds = 1.5;
 constexpr int kThumbnail = 64;          ///< longer side, px
 constexpr int kLargest = 4096;          ///< px
+constexpr double kMeshNear = 1e-3;      ///< of the extent
 constexpr std::uint8_t kNoPicture = 40; ///< grey instead of a photograph that cannot be read
 
 std::set<std::string> namesIn(const std::string& list)
@@ -89,6 +91,7 @@ std::vector<StreamDecl> SplatViewer::streams()
         {"render", "Render", StreamKind::Image, "The chosen view as the Gaussians show it.",
          "view"},
         {"photo", "Photograph", StreamKind::Image, "The photograph of the chosen view.", "view"},
+        {"mesh_view", "Mesh", StreamKind::Image, "The chosen view as the mesh shows it.", "view"},
         {"difference", "Difference", StreamKind::HeatMap,
          "Amount of render minus photograph, mean over channels.", "view"}};
 }
@@ -173,6 +176,14 @@ void SplatViewer::declareControls(RunContext& context, const SplatSource& source
                         .minimum = {0},
                         .maximum = {2},
                         .value = {m_display.splatScale}});
+    if (source.mesh)
+        controls.push_back({.id = "mesh_share",
+                            .title = "Mesh",
+                            .help = "How much of the mesh is seen through the splats.",
+                            .kind = ViewControl::Kind::Slider,
+                            .minimum = {0},
+                            .maximum = {1},
+                            .value = {m_meshShare}});
     controls.insert(controls.end(), source.further.begin(), source.further.end());
     context.declareControls(controls);
 }
@@ -244,6 +255,8 @@ bool SplatViewer::apply(const ViewInput& input, const SplatSource& source)
         changed |= assign(m_display.opacityCut, std::clamp(*cut, 0.0, 1.0));
     if (const auto scale = input.scalar("splat_scale"))
         changed |= assign(m_display.splatScale, std::clamp(*scale, 0.01, 10.0));
+    if (const auto share = input.scalar("mesh_share"))
+        changed |= assign(m_meshShare, std::clamp(*share, 0.0, 1.0));
     if (const auto degree = input.scalar("sh_degree"))
         changed |= assign(m_degree, std::clamp(static_cast<int>(std::lround(*degree)), 0, 3));
     if (const auto* toggles = listOf(input, "cameras", 2)) {
@@ -385,6 +398,7 @@ void SplatViewer::publishSplats(RunContext& context, const SplatSource& source)
     ColourSpan span = m_copySpan;
     std::vector<std::uint8_t> pixels = pixelsOf(context.stream(), images, camera, m_display.mode,
                                                 isPerGaussian(m_display.mode) ? nullptr : &span);
+    mixMesh(pixels, camera, source);
     m_secondsPerPixel = (steadySeconds() - start) / (static_cast<double>(width) * height);
     if (m_showsFrusta)
         drawFrusta({pixels, width, height}, camera, frusta(source), kFrustumSize * m_extent);
@@ -392,6 +406,21 @@ void SplatViewer::publishSplats(RunContext& context, const SplatSource& source)
     m_shownHeight = height;
     publishPixels(context, "splats", width, height, pixels,
                   splatsMeta(span, width < m_width || height < m_height));
+}
+
+/// Lets the mesh show through the splats, as much as was asked for.
+void SplatViewer::mixMesh(std::vector<std::uint8_t>& pixels, const Camera& camera,
+                          const SplatSource& source) const
+{
+    if (!source.mesh || m_meshShare <= 0)
+        return;
+    const Image mesh = meshPicture(*source.mesh, camera, kMeshNear * m_extent, m_isMoving ? 1 : 2);
+    for (std::size_t i = 0; i < pixels.size(); i += 4) {
+        const double share = m_meshShare * mesh.pixels[i + 3] / 255;
+        for (std::size_t k = 0; k < 3; ++k)
+            pixels[i + k] = static_cast<std::uint8_t>(
+                std::lround((1 - share) * pixels[i + k] + share * mesh.pixels[i + k]));
+    }
 }
 
 void SplatViewer::publishView(RunContext& context, const SplatSource& source)
@@ -410,6 +439,11 @@ void SplatViewer::publishView(RunContext& context, const SplatSource& source)
     const Image photo = photograph ? photograph->image : makeImage(width, height, 3, kNoPicture);
     publishPixels(context, "render", width, height, render, meta);
     publishPixels(context, "photo", width, height, withAlpha(photo), meta);
+    if (source.mesh && wants("mesh_view"))
+        publishPixels(
+            context, "mesh_view", width, height,
+            withAlpha(onBackground(meshPicture(*source.mesh, camera, kMeshNear * m_extent), {})),
+            meta);
     const std::vector<float> difference =
         photograph ? differenceOf(render, photo) : std::vector<float>(render.size() / 4, 0.0F);
     FrameInfo info;
@@ -432,7 +466,8 @@ void SplatViewer::publish(RunContext& context, const SplatSource& source)
         makeThumbnails(source);
     if (wants("splats"))
         publishSplats(context, source);
-    const bool showsView = wants("render") || wants("photo") || wants("difference");
+    const bool showsView =
+        wants("render") || wants("photo") || wants("mesh_view") || wants("difference");
     if (showsView && source.pictures && source.pictures->source().count() > 0)
         publishView(context, source);
 }

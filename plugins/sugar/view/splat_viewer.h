@@ -8,6 +8,7 @@
 
 #include "core/run/run_context.h"
 #include "core/view/view_input.h"
+#include "plugins/sugar/mesh/triangle_mesh.h"
 #include "plugins/sugar/train/training_pictures.h"
 #include "plugins/sugar/view/display.h"
 #include "plugins/sugar/view/line_drawing.h"
@@ -24,8 +25,9 @@ struct SplatSource {
     double extent = 1;
     TrainingPictures* pictures = nullptr; ///< may be null: a file without a scene
     const std::vector<bool>* isTest = nullptr;
-    std::vector<ViewControl> further; ///< controls beside the viewer's own
-    bool isTraining = false;          ///< previews are then small, so that training goes on
+    const TexturedMesh* mesh = nullptr; ///< may be null; without a texture it shows its colours
+    std::vector<ViewControl> further;   ///< controls beside the viewer's own
+    bool isTraining = false;            ///< previews are then small, so that training goes on
 };
 
 /// Keeps what the viewer chose and publishes the pictures that follow from it: the splats from a
@@ -58,6 +60,8 @@ private:
     const Gaussians& shown(RunContext& context, const SplatSource& source);
     void publishSplats(RunContext& context, const SplatSource& source);
     void publishView(RunContext& context, const SplatSource& source);
+    void mixMesh(std::vector<std::uint8_t>& pixels, const Camera& camera,
+                 const SplatSource& source) const;
     std::string splatsMeta(const ColourSpan& span, bool isPreview) const;
     void declareControls(RunContext& context, const SplatSource& source) const;
 
@@ -69,6 +73,7 @@ private:
     std::int64_t m_jump = 0, m_fit = 0, m_pick = -1, m_focusNumber = -1;
     DisplaySettings m_display;
     int m_degree = 3;
+    double m_meshShare = 0; ///< of the picture that is the mesh's, 0 to 1
     bool m_showsFrusta = true, m_showsPhotographs = false;
     std::optional<std::size_t> m_view;              ///< active view
     std::optional<std::array<double, 2>> m_focusAt; ///< asked for; fractions of the picture

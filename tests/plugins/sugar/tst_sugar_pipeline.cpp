@@ -9,6 +9,7 @@
 #include "plugins/sugar/io/mesh_ply.h"
 #include "plugins/sugar/pipeline/align_stage.h"
 #include "plugins/sugar/pipeline/forecast.h"
+#include "plugins/sugar/pipeline/html_report.h"
 #include "plugins/sugar/pipeline/mesh_stage.h"
 #include "plugins/sugar/pipeline/packing.h"
 #include "plugins/sugar/pipeline/plan.h"
@@ -53,17 +54,27 @@ const std::vector<std::string> kTiny{"built_in_width=64",
                                      "refine_steps=12",
                                      "texture_packing=\"squares\"",
                                      "texture_square=16",
-                                     "turntable_frames=0",
+                                     "turntable_frames=2",
+                                     "turntable_size=64",
                                      "milestones=[]",
                                      "align_prune=0.3",
                                      "mesh_background=false"};
 constexpr int kSteps = 200 + 40 + 25 + 29 + 12 + 49;
 
-const char* const kResults[] = {"gaussians.ply",         "aligned/gaussians.ply",
-                                "surface/points.ply",    "mesh/coarse.ply",
-                                "refined/gaussians.ply", "mesh/refined.ply",
-                                "mesh/textured.obj",     "mesh/textured.png",
-                                "mesh/textured.glb",     "refined/binding.safetensors"};
+const char* const kResults[] = {"gaussians.ply",
+                                "aligned/gaussians.ply",
+                                "surface/points.ply",
+                                "mesh/coarse.ply",
+                                "refined/gaussians.ply",
+                                "mesh/refined.ply",
+                                "mesh/textured.obj",
+                                "mesh/textured.png",
+                                "mesh/textured.glb",
+                                "refined/binding.safetensors",
+                                "turntable.gif",
+                                "mesh_turntable.gif",
+                                "mesh/coarse-quality.json",
+                                "mesh/refined-quality.json"};
 
 /// A run that waits before one of its steps until it is told to stop.
 class WaitingRun final : public Run {
@@ -165,6 +176,21 @@ private Q_SLOTS:
         QCOMPARE(numbers.at("test/psnr").size(), std::size_t(3)); // where S3, S4 and S7 end
     }
 
+    void reportNamesStagesFiguresAndPictures()
+    {
+        const std::string page = bytesOf(*m_whole, "report.html");
+        for (const char* words : {"S3 Gaussians", "S8 Texture", "held-out PSNR", "of 100",
+                                  "mesh_turntable.gif", "iterations=200"})
+            QVERIFY2(page.find(words) != std::string::npos, words);
+        const auto report = nlohmann::json::parse(bytesOf(*m_whole, "report.json"));
+        QCOMPARE(report.at("mesh").at("faces").get<Index>(), report.at("triangles").get<Index>());
+        const nlohmann::json odd{
+            {"changed_settings", nlohmann::json::array({"scene=<a & \"b\">"})}};
+        const std::string escaped = htmlReport(odd, {{"x<y.png", "p>q"}});
+        QVERIFY(escaped.find("scene=&lt;a &amp; &quot;b&quot;&gt;") != std::string::npos);
+        QVERIFY(escaped.find("x&lt;y.png") != std::string::npos);
+    }
+
     /// Inside every stage and at its end.
     void stoppedRunsEndTheSame_data()
     {
@@ -240,9 +266,14 @@ private Q_SLOTS:
             const std::string wanted = stage == "S0" || isStale ? "done" : "reused";
             QVERIFY2(state == wanted, (stage + " " + state).c_str());
         }
-        if (change.isEmpty())
-            QVERIFY(readFile(folder.root / "stages/S8/result.safetensors") ==
-                    readFile(m_whole->root / "stages/S8/result.safetensors"));
+        for (const char* file : kResults)
+            QVERIFY2(std::filesystem::exists(folder.artifacts() / file), file);
+        if (!change.isEmpty())
+            return;
+        QVERIFY(readFile(folder.root / "stages/S8/result.safetensors") ==
+                readFile(m_whole->root / "stages/S8/result.safetensors"));
+        for (const char* file : kResults)
+            QVERIFY2(bytesOf(folder, file) == bytesOf(*m_whole, file), file);
     }
 
     void goalEndsTheRun()
@@ -313,7 +344,7 @@ private Q_SLOTS:
     void plansFallInMemory()
     {
         const SugarConfig config = readSugarConfig(configOf());
-        const auto pictures = picturesOf(config);
+        const auto pictures = picturesOf(config, sceneOf(config));
         for (const bool isCpu : {false, true}) {
             double before = std::numeric_limits<double>::infinity();
             for (const Plan& plan : plansFor(isCpu)) {
@@ -332,7 +363,7 @@ private Q_SLOTS:
     {
         SugarConfig config = readSugarConfig(
             configOf({"built_in_width=4096", "built_in_height=3072", "goal=\"gaussians\""}));
-        const auto pictures = picturesOf(config);
+        const auto pictures = picturesOf(config, sceneOf(config));
         const auto rowsAt = [&](double free) {
             return bandRowsFor(config, *pictures, 1000, true, static_cast<std::size_t>(free));
         };

@@ -318,7 +318,7 @@ private Q_SLOTS:
         const auto heldOutWith = [&](int count) {
             const SugarConfig config = readSugarConfig(
                 configOf({"eval_rule=\"even\"", "eval_count=" + std::to_string(count)}));
-            const auto pictures = picturesOf(config);
+            const auto pictures = picturesOf(config, sceneOf(config));
             std::vector<std::size_t> held;
             const std::vector<bool> isTest = heldOut(config, *pictures);
             for (std::size_t i = 0; i < isTest.size(); ++i) {

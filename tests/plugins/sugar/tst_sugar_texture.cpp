@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "plugins/sugar/texture/coarser_fill.h"
 #include "plugins/sugar/texture/depth_buffer.h"
+#include "plugins/sugar/texture/mesh_picture.h"
 #include "plugins/sugar/texture/texel_density.h"
 #include "plugins/sugar/texture/texel_owners.h"
 #include "tests/plugins/sugar/texture_support.h"
@@ -418,6 +419,56 @@ private Q_SLOTS:
         QVERIFY(std::abs(pictureDensity(mesh, {far, close}, 0.01) - 180 / 3.0) < 1e-3);
         const Camera away = lookingAt({0, 0, 1}, {0, 0, 2}, {0, 1, 0}, 100, 100, 100);
         QCOMPARE(pictureDensity(mesh, {away}, 0.01), 0.0);
+    }
+
+    /// A painted plane from aside shows the field where its rays meet it.
+    void pictureOfThePlaneIsTheField()
+    {
+        const TexturedMesh painted =
+            baked(gridMesh(2), {planeView(aboveCamera(300), linearField)}, {}, 40);
+        const Camera aside = lookingAt({0.9, -0.6, 1.2}, {0.5, 0.5, 0}, {0, 0, 1}, 90, 100, 80);
+        const Image picture = meshPicture(painted, aside, 0.01, 1);
+        const MeshHits hits = meshHits(painted.mesh, aside, 0.01);
+        double worst = 0;
+        int seen = 0;
+        for (int row = 0; row < picture.height; ++row) {
+            for (int column = 0; column < picture.width; ++column) {
+                const Point at = onPlane(aside, row, column);
+                const double border = std::min({at[0], at[1], 1 - at[0], 1 - at[1]});
+                const std::uint8_t* pixel = picture.row(row) + 4 * column;
+                if (border < -0.02) {
+                    QCOMPARE(int(pixel[3]), 0);
+                    continue;
+                }
+                if (border < 0.02)
+                    continue;
+                QCOMPARE(int(pixel[3]), 255);
+                const std::size_t face = hits.face[static_cast<std::size_t>(row) * 100 +
+                                                   static_cast<std::size_t>(column)];
+                QVERIFY(face < 8);
+                const Colour colour{pixel[0] / 255.0, pixel[1] / 255.0, pixel[2] / 255.0};
+                worst = std::max(worst, largestError(colour, linearField(at)));
+                ++seen;
+            }
+        }
+        QVERIFY(seen > 1000);
+        QVERIFY2(worst <= 2.0 / 255, qPrintable(QString("%1 of 255").arg(255 * worst)));
+    }
+
+    void pictureWithoutTextureShowsColoursOfVertices()
+    {
+        TexturedMesh bare;
+        bare.mesh = squareMesh();
+        const Camera above = aboveCamera(40);
+        QCOMPARE(int(meshPicture(bare, above, 0.01).row(20)[4 * 20]), 205);
+        bare.mesh.colour = {255, 0, 0, 255, 0, 0, 255, 0, 0, 255, 0, 0};
+        const Image picture = meshPicture(bare, above, 0.01);
+        QCOMPARE(int(picture.row(20)[4 * 20]), 255);
+        QCOMPARE(int(picture.row(20)[4 * 20 + 1]), 0);
+        QCOMPARE(int(picture.row(0)[3]), 0);
+        const Image flat = onBackground(picture, {10, 20, 30});
+        QCOMPARE(int(flat.row(0)[2]), 30);
+        QCOMPARE(int(flat.row(20)[3 * 20]), 255);
     }
 
     void atlasesOfOtherMeshesAreRefused()
