@@ -8,11 +8,13 @@
 
 #include <fmt/format.h>
 
+#include "core/artifact/artifact_store.h"
 #include "core/base/error.h"
 #include "plugins/foveated_vlm/clips/patch_basis.h"
 #include "plugins/foveated_vlm/session/settings.h"
 #include "plugins/foveated_vlm/shards/open_clips.h"
 #include "plugins/foveated_vlm/shards/shard_clips.h"
+#include "plugins/foveated_vlm/shards/vae_latents.h"
 
 namespace vergence::fvlm {
 
@@ -127,17 +129,34 @@ void open(ClipSets& sets, const FoveatedVlmConfig& config, const std::filesystem
                                      sets.members.size(), epochs, config.maxEpochs));
 }
 
-std::unique_ptr<LatentSource> latentsOf(const FoveatedVlmConfig& config, const ClipSource& clips)
+/// Latents of the autoencoder, made once and kept beside the decoded clips; null where it was
+/// stopped.
+std::unique_ptr<LatentSource> encodedLatents(const FoveatedVlmConfig& config,
+                                             const ClipSource& clips,
+                                             const std::filesystem::path& folder,
+                                             const std::shared_ptr<Device>& device,
+                                             const OpeningHooks& hooks)
 {
-    if (config.latents == "file")
-        return std::make_unique<ShardLatents>(config.latentsPath, clips);
-    return std::make_unique<PatchBasisLatents>(clips);
+    VaeProvider provider(device, config.latentsPath, device->isCpu() ? DType::F32 : DType::BF16);
+    const std::filesystem::path target =
+        (config.shards.empty() ? folder : config.shards) /
+        fmt::format("latents-{}.fvshard",
+                    sha256Hex(clips.digest() + provider.fingerprint()).substr(0, 16));
+    std::filesystem::create_directories(target.parent_path());
+    const StopWatch watch(hooks.isStopped);
+    const bool isComplete = makeLatents(
+        clips, provider, target,
+        [&](Index done, Index total) {
+            hooks.doing(fmt::format("encoding latents: {} of {}", done, total));
+        },
+        watch.token());
+    return isComplete ? std::make_unique<ShardLatents>(target, clips) : nullptr;
 }
 
 } // namespace
 
 ClipSets openClipSets(const FoveatedVlmConfig& config, const std::filesystem::path& folder,
-                      const OpeningHooks& hooks)
+                      const std::shared_ptr<Device>& device, const OpeningHooks& hooks)
 {
     ClipSets sets;
     if (config.isDrawn())
@@ -147,7 +166,14 @@ ClipSets openClipSets(const FoveatedVlmConfig& config, const std::filesystem::pa
     if (!sets.training || !config.hasLatents())
         return sets;
     hooks.doing("finding latents");
-    sets.latents = latentsOf(config, *sets.training);
+    if (config.latents == "file")
+        sets.latents = std::make_unique<ShardLatents>(config.latentsPath, *sets.training);
+    else if (config.latents == "vae")
+        sets.latents = encodedLatents(config, *sets.training, folder, device, hooks);
+    else
+        sets.latents = std::make_unique<PatchBasisLatents>(*sets.training);
+    if (!sets.latents)
+        return {};
     if (sets.drawnHeldOut)
         sets.drawnLatents =
             std::make_unique<PatchBasisLatents>(*sets.drawnHeldOut, sets.latents->statistics());

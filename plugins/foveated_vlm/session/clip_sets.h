@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/compute/device.h"
 #include "plugins/foveated_vlm/clips/clip_source.h"
 #include "plugins/foveated_vlm/foveated_vlm_config.h"
 #include "plugins/foveated_vlm/shards/predecode.h"
@@ -37,10 +38,11 @@ struct OpeningHooks {
 };
 
 /// Opens or draws the clips, leaves out those that variant and task cannot use, splits them, and
-/// finds their latents. Decoded clips go to `folder` unless the configuration names another. Empty
+/// finds their latents. Decoded clips and latents go to `folder`
+/// unless the configuration names another. Empty
 /// where it was stopped. Throws InputError: nothing there, frames of another size than the
 /// configuration's, too few clips for a batch, latents that belong to others.
 ClipSets openClipSets(const FoveatedVlmConfig& config, const std::filesystem::path& folder,
-                      const OpeningHooks& hooks);
+                      const std::shared_ptr<Device>& device, const OpeningHooks& hooks);
 
 } // namespace vergence::fvlm

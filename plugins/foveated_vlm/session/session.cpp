@@ -54,7 +54,7 @@ Session::Session(Stream& stream, std::shared_ptr<Device> device, FoveatedVlmConf
     : m_stream(stream),
       m_device(std::move(device)),
       m_config(std::move(config)),
-      m_sets(openClipSets(m_config, folder / "clips", hooks.opening))
+      m_sets(openClipSets(m_config, folder / "clips", m_device, hooks.opening))
 {
     if (!m_sets.training)
         return;

@@ -80,6 +80,8 @@ ModelSettings modelSettings(const FoveatedVlmConfig& config, Index vocabulary, I
     settings.decaysAll = config.decayAll;
     settings.weightDecay = config.weightDecay;
     settings.seedAsRun = config.asRun;
+    settings.recomputesVit = config.recompute == "vit" || config.recompute == "both";
+    settings.recomputesLlm = config.recompute == "llm" || config.recompute == "both";
     return settings;
 }
 
@@ -97,6 +99,7 @@ LiveSettings liveSettings(const FoveatedVlmConfig& config)
     live.coarse = config.lambdaCoarse;
     live.recon = config.lambdaRecon;
     live.contrast = config.lambdaContrast;
+    live.entropyMargin = config.entropyMargin;
     live.logEvery = config.logEvery;
     return live;
 }
@@ -120,7 +123,6 @@ TrainSettings trainSettings(const FoveatedVlmConfig& config)
     settings.trainsCoarseOnly = config.control == "coarse_only";
     settings.refinements = config.refinements;
     settings.weightsRefinements = config.weightRefinements;
-    settings.recomputes = config.recompute != "none";
     return settings;
 }
 
