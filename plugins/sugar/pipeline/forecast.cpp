@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/metrics/system_sampler.h"
+#include "plugins/sugar/compute/gaussians.h"
 
 namespace vergence::sugar {
 
@@ -43,6 +44,31 @@ MemoryForecast forecastOf(const MemoryQuestion& question, bool isCpu)
     return isCpu ? hostMemory(question, true) : deviceMemory(question);
 }
 
+/// Of the writing of results: all frames of the turntable are held until they are a GIF, beside the
+/// Gaussians as they are kept and as they are drawn.
+MemoryForecast resultsForecast(const SugarConfig& config, const PictureSource& pictures,
+                               const MemoryQuestion& learning)
+{
+    constexpr double kFloat = 4, kCopies = 2;
+    double turntable = 0;
+    if (pictures.count() > 0) {
+        const Camera& like = pictures.cameras().front();
+        const double longer = std::max(like.width, like.height);
+        const double shorter = std::min(like.width, like.height);
+        turntable = 3.0 * config.turntableFrames * config.turntableSize * config.turntableSize *
+                    shorter / longer;
+    }
+    const double numbers = 14 + 3.0 * restCoefficients(learning.degree);
+    MemoryForecast forecast{
+        {{"Gaussians", kCopies * kFloat * numbers * static_cast<double>(learning.gaussians)},
+         {"Photographs",
+          3.0 * static_cast<double>(learning.photographs * learning.width * learning.height)},
+         {"Turntable", turntable},
+         {"Runtime", learning.hostRuntime}}};
+    std::erase_if(forecast.parts, [](const MemoryPart& part) { return part.bytes == 0; });
+    return forecast;
+}
+
 bool fits(const MemoryForecast& forecast, std::size_t free)
 {
     return free == 0 || forecast.total() <= kUsable * static_cast<double>(free);
@@ -55,17 +81,21 @@ MemoryForecast memoryForecast(const SugarConfig& config, const PictureSource& pi
 {
     MemoryQuestion question = learningQuestion(config, pictures, startCount);
     question.bandRows = bandRows;
-    const MemoryForecast learning = forecastOf(question, isCpu);
+    MemoryForecast largest = forecastOf(question, isCpu);
+    const auto consider = [&](MemoryForecast other) {
+        if (other.total() > largest.total())
+            largest = std::move(other);
+    };
+    if (isCpu)
+        consider(resultsForecast(config, pictures, question));
     if (config.goal != "gaussians" && config.alignSteps > 0) {
         question.bandRows = 0;
         question.neighbours = config.neighbours;
         question.geometry = true;
         question.separateGradients = true;
-        MemoryForecast alignment = forecastOf(question, isCpu);
-        if (alignment.total() > learning.total())
-            return alignment;
+        consider(forecastOf(question, isCpu));
     }
-    return learning;
+    return largest;
 }
 
 Index bandRowsFor(const SugarConfig& config, const PictureSource& pictures, Index startCount,

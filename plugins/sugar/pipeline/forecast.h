@@ -10,7 +10,8 @@
 namespace vergence::sugar {
 
 /// What the run will hold at its largest, on the device that trains it, with what the process holds
-/// already. Bands of `bandRows` rows (0: whole pictures) serve learning, not the alignment.
+/// already: while it learns, aligns or, on the CPU, writes the turntable, whichever takes most.
+/// Bands of `bandRows` rows (0: whole pictures) serve learning, not the alignment.
 MemoryForecast memoryForecast(const SugarConfig& config, const PictureSource& pictures,
                               Index startCount, bool isCpu, Index bandRows);
 

@@ -359,6 +359,19 @@ private Q_SLOTS:
         }
     }
 
+    void framesOfTheTurntableCount()
+    {
+        SugarConfig config = readSugarConfig(configOf({"goal=\"gaussians\""}));
+        const auto pictures = picturesOf(config);
+        const double without = memoryForecast(config, *pictures, 1000, true, 0).total();
+        config.turntableFrames = 1000;
+        config.turntableSize = 1024;
+        const MemoryForecast with = memoryForecast(config, *pictures, 1000, true, 0);
+        QCOMPARE(with.bytesOf("Turntable"), 1000 * 1024 * 768 * 3.0);
+        QVERIFY(with.total() > without + 2e9);
+        QVERIFY(memoryForecast(config, *pictures, 1000, false, 0).bytesOf("Turntable") == 0);
+    }
+
     void bandsAreChosenByMemory()
     {
         SugarConfig config = readSugarConfig(
