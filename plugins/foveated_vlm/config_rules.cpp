@@ -111,9 +111,6 @@ Issues checkData(const C& c)
     if (c.hasLatents() && c.isDrawn() && c.latents != "patch_basis")
         issues.push_back(ruleError("latents", "Clips that are drawn have latents of the fixed "
                                               "basis; name clips, or choose patch_basis."));
-    if (c.variant == "dpo" && c.isDrawn())
-        issues.push_back(ruleError("clips", "Drawn clips bring no rejected answers; name clips "
-                                            "and captions with both."));
     if (c.variant == "dpo" && c.captions.empty() && !c.isDrawn())
         issues.push_back(ruleWarning("captions", "Preferences need chosen and rejected answers; "
                                                  "samples without both are left out."));

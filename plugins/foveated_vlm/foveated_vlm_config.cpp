@@ -162,7 +162,10 @@ void addData(Builder& b)
         .visibleIf("clips=")
         .help("What drawn clips are for. ask: a prompt names a shape, the answer its colour and "
               "motion. tell: the only mover is described. next: no text.");
-    b.add("objects", &C::objects).range(2, 5).visibleIf("clips=").help("Objects in a drawn clip.");
+    b.add("objects", &C::objects)
+        .range(1, 5)
+        .visibleIf("clips=")
+        .help("Most objects in a drawn clip; at least two, or one where this is one.");
     b.add("clip_count", &C::clipCount)
         .title("Drawn clips")
         .range(0, 10'000'000)

@@ -16,6 +16,7 @@ BlockConfig blockConfig(const DinoConfig& config)
     block.hidden = config.hidden;
     block.layerScale = true;
     block.epsilon = config.epsilon;
+    block.deviation = config.deviation;
     return block;
 }
 } // namespace
@@ -23,11 +24,12 @@ BlockConfig blockConfig(const DinoConfig& config)
 DinoTower::DinoTower(const Declaration& where, const DinoConfig& config) : m_config(config)
 {
     const Declaration embeddings = where.below("embeddings");
-    m_classToken = embeddings.table("cls_token", {1, 1, config.width});
+    m_classToken = embeddings.table("cls_token", {1, 1, config.width}, config.deviation);
     if (config.registers > 0)
         m_registerTokens = embeddings.table("register_tokens", {1, config.registers, config.width});
     m_positions = embeddings.table("position_embeddings",
-                                   {1, firstPositions() + config.grid * config.grid, config.width});
+                                   {1, firstPositions() + config.grid * config.grid, config.width},
+                                   config.deviation);
     m_patches = declarePatches(embeddings.below("patch_embeddings.projection"), config.patch,
                                config.width, true);
     m_blocks =

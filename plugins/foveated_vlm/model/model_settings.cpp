@@ -1,5 +1,6 @@
 #include "plugins/foveated_vlm/model/model_settings.h"
 
+#include <cmath>
 #include <fmt/format.h>
 
 #include "core/artifact/hf_config.h"
@@ -23,6 +24,7 @@ DinoConfig tinyDino(Index frameSize)
     config.layers = 3;
     config.patch = 8;
     config.grid = frameSize / config.patch;
+    config.deviation = 1 / std::sqrt(64.0); // 0.02 suits widths in the hundreds
     return config;
 }
 
@@ -42,6 +44,7 @@ LlamaConfig tinyLlama()
     LlamaConfig config = llama(96, 3, 3, 1, 256);
     config.vocabulary = 512;
     config.theta = 10000;
+    config.deviation = 1 / std::sqrt(96.0);
     return config;
 }
 

@@ -49,6 +49,10 @@ EvaluationRecord recordOf(const Session& session, const EvaluationReport& report
     record.trainsCoarse = record.isCoarseOnly || config.lambdaCoarse > 0;
     record.epochs = session.trainer().epochs();
     record.clips = session.sets().heldOut().digest();
+    if (report.fine && report.fine->loss > 0) {
+        record.randomRatio = report.randomQueries.value_or(NAN) / report.fine->loss;
+        record.shuffledRatio = report.shuffledQueries.value_or(NAN) / report.fine->loss;
+    }
     const auto& members = session.sets().heldOutMembers;
     const auto lossOf = [](const std::optional<WayResult>& way, std::size_t i) {
         return way && i < way->clipLosses.size() ? way->clipLosses[i] : std::nan("");

@@ -180,6 +180,7 @@ EvaluationSettings evaluationSettings(const FoveatedVlmConfig& config)
     settings.batch = config.batch;
     settings.refinements = config.refinements;
     settings.fine = settings.sequential = config.control != "coarse_only";
+    settings.controls = settings.fine;
     settings.seed = config.seed;
     if (config.isDrawn() && config.hasText())
         settings.blindNats = blindNats(syntheticTaskFromName(config.task));

@@ -29,9 +29,9 @@ class SampleOrder {
 public:
     struct Settings {
         std::uint64_t seed = 42;
-        std::uint32_t purpose = 0; ///< orders of equal seed and other purpose differ
+        std::uint32_t purpose = 0;   ///< orders of equal seed and other purpose differ
         std::vector<Index> shards{}; ///< samples of every shard, in order; empty: one shard
-        Index window = 4096;       ///< with several shards, see below
+        Index window = 4096;         ///< with several shards, see below
     };
     /// One shard: all samples are permuted. Several: the shards are, then the samples inside
     /// windows of that many neighbours, so that files are read nearly in sequence. Specification,

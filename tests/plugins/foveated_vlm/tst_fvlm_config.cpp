@@ -42,8 +42,6 @@ private Q_SLOTS:
         for (const auto& entry : std::filesystem::directory_iterator(folder)) {
             ConfigBuilder builder(foveatedVlmSchema());
             builder.addToml(readFile(entry.path()), entry.path().filename().string());
-            if (entry.path().stem() == "release-3") // pairs of answers are not drawn
-                builder.addAssignment(std::string("clips=") + VERGENCE_SOURCE_DIR);
             const auto result = builder.build();
             for (const ConfigIssue& issue : result.issues)
                 QVERIFY2(issue.severity != IssueSeverity::Error,
@@ -90,7 +88,6 @@ private Q_SLOTS:
             << QStringList{"variant=A", "task=next", "latents=vae"} << "latents_path";
         QTest::newRow("latents of drawn clips")
             << QStringList{"variant=A", "task=next", "latents=file"} << "latents";
-        QTest::newRow("preferences among drawn clips") << QStringList{"variant=dpo"} << "clips";
         QTest::newRow("no next frame")
             << QStringList{"variant=A", "task=next", "frames=1"} << "frames";
         QTest::newRow("nothing learns")
