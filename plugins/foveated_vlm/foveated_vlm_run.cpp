@@ -131,8 +131,11 @@ public:
 
     void view(RunContext& context, const ViewInput& input)
     {
-        if (m_viewer->apply(input))
-            m_viewer->publish(context);
+        const bool isFirst = !m_isShown;
+        if (m_viewer->apply(input) || isFirst)
+            publish(context);
+        if (isFirst)
+            m_results.publish(context, m_session);
     }
 
 private:
@@ -148,6 +151,7 @@ private:
 
     void publish(RunContext& context)
     {
+        m_isShown = true;
         m_viewer->publish(context);
         context.frames().publishDiagram("losses", lossChart(m_metrics.store()).toJson(),
                                         context.step());
@@ -190,6 +194,7 @@ private:
     Results m_results;
     std::unique_ptr<Viewer> m_viewer;
     Index m_testedAt = -1; ///< updates done at the last test
+    bool m_isShown = false;
 };
 
 FoveatedVlmRun::FoveatedVlmRun(FoveatedVlmConfig config) : m_config(std::move(config)) {}

@@ -24,6 +24,12 @@ std::vector<Index> shownClips(const Session& session, int most)
     return {members.begin(), members.begin() + static_cast<std::ptrdiff_t>(count)};
 }
 
+/// As JSON, which knows no number that is none.
+nlohmann::json number(double value)
+{
+    return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
+}
+
 CaptionRow rowOf(const ClipLook& look)
 {
     const auto caption = [](const WrittenAnswer& answer) {
@@ -89,11 +95,10 @@ void Results::add(RunContext& context, Session& session, const EvaluationReport&
 {
     m_record = recordOf(session, report);
     m_health = healthOf(session, report);
-    const Verdict said = verdict(session);
-    log("foveated_vlm").info("{}", said.sentence);
-    context.frames().publishDiagram("verdict", verdictCard(said).toJson(), context.step());
+    log("foveated_vlm").info("{}", verdict(session).sentence);
     if (session.text() != nullptr)
         addCaptions(context, session, looker);
+    publish(context, session);
     if (!isBest || session.trainer().isDone())
         return;
     const auto file = context.artifacts().pathFor("weights/best.safetensors");
@@ -112,9 +117,18 @@ void Results::addCaptions(RunContext& context, Session& session, ClipLooker& loo
     }
     if (context.stopRequested()) // texts may be cut short
         return;
-    context.frames().publishDiagram("captions", captionDiagram(page).toJson(), context.step());
     context.table(captionTable(page));
     m_captions.add(std::move(page));
+}
+
+void Results::publish(RunContext& context, const Session& session) const
+{
+    if (!m_captions.isEmpty())
+        context.frames().publishDiagram(
+            "captions", captionDiagram(m_captions.pages().back()).toJson(), context.step());
+    if (m_record)
+        context.frames().publishDiagram("verdict", verdictCard(verdict(session)).toJson(),
+                                        context.step());
 }
 
 /// Throws InputError where the matched control has no record.
@@ -194,8 +208,15 @@ void Results::writeGazes(RunContext& context, Session& session, ClipLooker& look
 nlohmann::json Results::state() const
 {
     nlohmann::json state{{"captions", m_captions.toJson()}};
-    if (m_record)
+    if (m_record) {
         state["record"] = evaluationJson(*m_record);
+        state["health"] = {m_health.updates,
+                           number(m_health.uniformity),
+                           number(m_health.querySimilarity),
+                           number(m_health.featureSimilarity),
+                           number(m_health.queryDeviation),
+                           number(m_health.ratio)};
+    }
     return state;
 }
 
@@ -204,6 +225,14 @@ void Results::restore(const nlohmann::json& state)
     m_captions = CaptionHistory::fromJson(state.at("captions"), "the checkpoint");
     if (state.contains("record"))
         m_record = evaluationFromJson(state.at("record"), "the checkpoint");
+    if (!state.contains("health"))
+        return;
+    const nlohmann::json& health = state.at("health");
+    const auto figure = [&](std::size_t i) {
+        return health.at(i).is_number() ? health.at(i).get<double>() : NAN;
+    };
+    m_health = {
+        health.at(0).get<std::int64_t>(), figure(1), figure(2), figure(3), figure(4), figure(5)};
 }
 
 } // namespace vergence::fvlm

@@ -23,6 +23,9 @@ public:
     void write(RunContext& context, Session& session, ClipLooker& looker,
                const MetricStore& metrics);
 
+    /// Shows the latest answers and the verdict again.
+    void publish(RunContext& context, const Session& session) const;
+
     nlohmann::json state() const;
     void restore(const nlohmann::json& state); ///< throws InputError
 

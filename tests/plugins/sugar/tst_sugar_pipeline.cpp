@@ -362,7 +362,7 @@ private Q_SLOTS:
     void framesOfTheTurntableCount()
     {
         SugarConfig config = readSugarConfig(configOf({"goal=\"gaussians\""}));
-        const auto pictures = picturesOf(config);
+        const auto pictures = picturesOf(config, sceneOf(config));
         const double without = memoryForecast(config, *pictures, 1000, true, 0).total();
         config.turntableFrames = 1000;
         config.turntableSize = 1024;
