@@ -231,7 +231,7 @@ void addData(Builder& b)
         .help("Asked of clips whose captions bring no question.");
 }
 
-Builder builder()
+Builder newBuilder()
 {
     Builder b("foveated_vlm");
     addModel(b);
@@ -242,6 +242,13 @@ Builder builder()
     addEvaluation(b);
     addRules(b);
     return b;
+}
+
+/// Made once: runs read their live settings before every micro-step.
+const Builder& builder()
+{
+    static const Builder made = newBuilder();
+    return made;
 }
 
 } // namespace

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/base/log.h"
+#include "core/base/clock.h"
 #include "plugins/foveated_vlm/session/results.h"
 #include "plugins/foveated_vlm/session/session.h"
 #include "plugins/foveated_vlm/session/step_metrics.h"
@@ -15,6 +15,7 @@ namespace vergence::fvlm {
 namespace {
 
 constexpr int kPhases = 2;
+constexpr double kShowSeconds = 2; ///< between pictures of a run that goes on
 
 Session::Hooks hooksOf(RunContext& context)
 {
@@ -72,7 +73,7 @@ public:
                                                  "results stay the same.",
                                                  report.pieces));
         record(context, trainer.isDone());
-        if (context.framesDue())
+        if (context.framesDue() && steadySeconds() - m_shownAt >= kShowSeconds)
             publish(context);
         if (!trainer.isDone())
             return StepOutcome::Continue;
@@ -131,7 +132,7 @@ public:
 
     void view(RunContext& context, const ViewInput& input)
     {
-        const bool isFirst = !m_isShown;
+        const bool isFirst = m_shownAt == 0;
         if (m_viewer->apply(input) || isFirst)
             publish(context);
         if (isFirst)
@@ -151,7 +152,7 @@ private:
 
     void publish(RunContext& context)
     {
-        m_isShown = true;
+        m_shownAt = steadySeconds();
         m_viewer->publish(context);
         context.frames().publishDiagram("losses", lossChart(m_metrics.store()).toJson(),
                                         context.step());
@@ -194,7 +195,7 @@ private:
     Results m_results;
     std::unique_ptr<Viewer> m_viewer;
     Index m_testedAt = -1; ///< updates done at the last test
-    bool m_isShown = false;
+    double m_shownAt = 0;  ///< s; 0: not yet
 };
 
 FoveatedVlmRun::FoveatedVlmRun(FoveatedVlmConfig config) : m_config(std::move(config)) {}

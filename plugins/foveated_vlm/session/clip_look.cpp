@@ -115,9 +115,11 @@ void ClipLooker::see(Stream& stream, const Wish& wish, ClipLook& look)
     m_graph.reset();
     const FoveatedModel& model = m_session.model();
     const ForwardPass pass{m_graph, model.parameters(), nullptr, false, {}};
+    EvaluationWish asked;
+    asked.refinements = wish.refinements;
+    asked.readsAttention = true;
     const Evaluation seen =
-        evaluate(pass, model, loaded.batch, isControl ? Mode::CoarseOnly : Mode::CoarseFine,
-                 {.refinements = wish.refinements, .readsAttention = true});
+        evaluate(pass, model, loaded.batch, isControl ? Mode::CoarseOnly : Mode::CoarseFine, asked);
     look.coarse = weightsOf(stream, seen.coarseAttention);
     look.fine = weightsOf(stream, seen.fineAttention);
     look.queries = floatsOf(stream, seen.queries);
@@ -131,6 +133,7 @@ void ClipLooker::see(Stream& stream, const Wish& wish, ClipLook& look)
         const auto [channels, height, width] = source.shape();
         look.latents.resize(static_cast<std::size_t>(look.info.frames * channels * height * width));
         source.read(look.clip, look.latents);
+        look.firstLatent = floatsOf(stream, model.parameters()[model.firstLatent()].value);
     }
 }
 

@@ -25,6 +25,7 @@ struct ClipLook {
     std::vector<float> queries;       ///< [T, Q]
     std::vector<float> staticQuery, firstQuery; ///< [Q]
     std::vector<float> latents, predicted;      ///< [T, 4, h, w]; empty without latents
+    std::vector<float> firstLatent;             ///< [4, h, w], learned; likewise
     WrittenAnswer coarseAnswer, fineAnswer, sequentialAnswer; ///< empty without text
 };
 

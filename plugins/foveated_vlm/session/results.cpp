@@ -30,6 +30,15 @@ nlohmann::json number(double value)
     return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
 }
 
+/// Tokens of the answer, or frames whose latent is predicted.
+int countedIn(const Session& session, Index clip)
+{
+    const ClipInfo info = session.sets().heldOut().info(clip);
+    return session.text() != nullptr
+               ? static_cast<int>(session.text()->sample(info.text).after.size())
+               : info.frames;
+}
+
 CaptionRow rowOf(const ClipLook& look)
 {
     const auto caption = [](const WrittenAnswer& answer) {
@@ -66,7 +75,7 @@ EvaluationRecord recordOf(const Session& session, const EvaluationReport& report
     for (std::size_t i = 0; i < members.size(); ++i) {
         ClipScore score;
         score.id = session.sets().heldOut().info(members[i]).id;
-        score.counted = 1;
+        score.counted = countedIn(session, members[i]);
         score.coarse = lossOf(report.coarse, i);
         score.fine = lossOf(report.fine, i);
         score.sequential = lossOf(report.sequential, i);

@@ -89,7 +89,7 @@ StripScene stripScene(const Session& session, const ClipLook& look)
     scene.latentWidth = static_cast<int>(width);
     scene.truth = look.latents;
     scene.predicted = look.predicted;
-    scene.previous.assign(size, 0); // the learned first latent starts as zeros and stays near it
+    scene.previous = look.firstLatent;
     scene.previous.insert(scene.previous.end(), look.latents.begin(),
                           look.latents.end() - static_cast<std::ptrdiff_t>(size));
     scene.provider = source->provider();

@@ -1,7 +1,6 @@
 #include "plugins/foveated_vlm/view/evaluation_record.h"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -9,7 +8,6 @@
 #include "core/artifact/json_text.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
-#include "core/compute/rng.h"
 
 namespace vergence::fvlm {
 
@@ -101,41 +99,15 @@ EvaluationRecord readEvaluation(const std::filesystem::path& runFolder)
 Interval ratioInterval(std::span<const double> numerators, std::span<const double> denominators,
                        std::uint64_t seed)
 {
-    constexpr std::size_t kResamples = 2'000;
     expects(numerators.size() == denominators.size(), "ratio: as many numerators as denominators");
-    std::vector<std::array<double, 2>> pairs;
-    std::array<double, 2> sums{};
-    for (std::size_t i = 0; i < numerators.size(); ++i)
+    std::vector<double> above, below;
+    for (std::size_t i = 0; i < numerators.size(); ++i) {
         if (std::isfinite(numerators[i]) && std::isfinite(denominators[i])) {
-            pairs.push_back({numerators[i], denominators[i]});
-            sums[0] += numerators[i];
-            sums[1] += denominators[i];
+            above.push_back(numerators[i]);
+            below.push_back(denominators[i]);
         }
-    if (pairs.empty() || !(sums[1] > 0))
-        return {};
-    const Rng rng(seed, 0x626F6F74); // a stream of its own
-    std::vector<double> ratios;
-    std::uint64_t index = 0;
-    for (std::size_t r = 0; r < kResamples; ++r) {
-        std::array<double, 2> drawn{};
-        for (std::size_t i = 0; i < pairs.size(); ++i) {
-            const auto at =
-                static_cast<std::size_t>(rng.uniform(index++) * static_cast<float>(pairs.size()));
-            const auto& pair = pairs[std::min(at, pairs.size() - 1)];
-            drawn[0] += pair[0];
-            drawn[1] += pair[1];
-        }
-        if (drawn[1] > 0)
-            ratios.push_back(drawn[0] / drawn[1]);
     }
-    std::ranges::sort(ratios);
-    const auto percentile = [&](double share) {
-        const double at = share * static_cast<double>(ratios.size() - 1);
-        const auto low = static_cast<std::size_t>(at);
-        const std::size_t high = std::min(low + 1, ratios.size() - 1);
-        return ratios[low] + (at - static_cast<double>(low)) * (ratios[high] - ratios[low]);
-    };
-    return {sums[0] / sums[1], percentile(0.025), percentile(0.975)};
+    return above.empty() ? Interval{} : bootstrapRatio(above, below, seed);
 }
 
 } // namespace vergence::fvlm

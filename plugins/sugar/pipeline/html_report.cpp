@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/artifact/plot/diagram_svg.h"
+
 namespace vergence::sugar {
 
 namespace {
@@ -26,30 +28,6 @@ code { overflow-wrap: anywhere; }
 </style></head><body>
 )";
 
-std::string escaped(const std::string& text)
-{
-    std::string result;
-    for (const char letter : text) {
-        switch (letter) {
-        case '&':
-            result += "&amp;";
-            break;
-        case '<':
-            result += "&lt;";
-            break;
-        case '>':
-            result += "&gt;";
-            break;
-        case '"':
-            result += "&quot;";
-            break;
-        default:
-            result += letter;
-        }
-    }
-    return result;
-}
-
 std::string textOf(const Json& value)
 {
     if (value.is_string())
@@ -67,8 +45,8 @@ public:
     }
     void add(const std::string& name, const std::string& value)
     {
-        m_rows += fmt::format("<tr><td>{}</td><td class=\"number\">{}</td></tr>\n", escaped(name),
-                              escaped(value));
+        m_rows += fmt::format("<tr><td>{}</td><td class=\"number\">{}</td></tr>\n",
+                              plot::escaped(name), plot::escaped(value));
     }
     std::string table() const { return "<table>\n" + m_rows + "</table>\n"; }
 
@@ -113,9 +91,9 @@ std::string stagesOf(const Json& stages)
             "<tr><td>{} {}</td><td>{}</td><td class=\"number\">{:.1f} s</td>"
             "<td style=\"width:12rem\"><div class=\"bar\" style=\"width:{:.1f}%\">"
             "</div></td></tr>\n",
-            escaped(stage.at("id").get<std::string>()),
-            escaped(stage.at("title").get<std::string>()),
-            escaped(stage.at("state").get<std::string>() + (note.empty() ? "" : ", " + note)),
+            plot::escaped(stage.at("id").get<std::string>()),
+            plot::escaped(stage.at("title").get<std::string>()),
+            plot::escaped(stage.at("state").get<std::string>() + (note.empty() ? "" : ", " + note)),
             seconds, total > 0 ? 100 * seconds / total : 0);
     }
     return fmt::format("<table>\n{}<tr><th>together</th><td></td><td class=\"number\">{:.1f} s</td>"
@@ -127,7 +105,7 @@ std::string settingsOf(const Json& settings)
 {
     std::string items;
     for (const Json& setting : settings)
-        items += "<li><code>" + escaped(textOf(setting)) + "</code></li>\n";
+        items += "<li><code>" + plot::escaped(textOf(setting)) + "</code></li>\n";
     return items.empty() ? "<p>None.</p>\n" : "<ul>\n" + items + "</ul>\n";
 }
 
@@ -144,7 +122,7 @@ std::string htmlReport(const Json& report, const std::vector<ReportPicture>& pic
     for (const ReportPicture& picture : pictures)
         page += fmt::format(
             "<figure><img src=\"{0}\" alt=\"{1}\"><figcaption>{1}</figcaption></figure>\n",
-            escaped(picture.path), escaped(picture.caption));
+            plot::escaped(picture.path), plot::escaped(picture.caption));
     if (report.contains("changed_settings"))
         page += "<h2>Settings that differ from the defaults</h2>\n" +
                 settingsOf(report.at("changed_settings"));
