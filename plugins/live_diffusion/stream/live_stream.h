@@ -1,0 +1,126 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plugins/live_diffusion/sources/player.h"
+#include "plugins/live_diffusion/stream/deadline.h"
+#include "plugins/live_diffusion/stream/frame_loop.h"
+
+namespace vergence::live {
+
+/// How frames wait for the inference thread: the newest replaces the one that waits; two wait and a
+/// third replaces the older; or the source waits, so that none is lost.
+enum class Waiting { LatestWins, FifoOfTwo, EveryFrame };
+
+struct LiveSettings {
+    Waiting waiting = Waiting::LatestWins;
+    PlaySettings play; ///< speed, loop, pacing
+    DeadlineSettings deadline;
+    double stallSeconds = 2; ///< a source without a frame for so long is said to have stalled
+    int presentSlots = 2;    ///< finished frames that wait for who shows them, 1 … 16
+};
+
+/// A frame as it is shown: what came in, what came out, and when.
+struct PresentedFrame {
+    Image input;  ///< RGB as captured
+    Image output; ///< RGB
+    Image target; ///< of synthetic pairs; empty otherwise
+    FrameRecord record;
+    double sourceSeconds = 0; ///< place in the source
+    // Steady clock, s.
+    double captured = 0, taken = 0, finished = 0;
+};
+
+/// Frames that never came to be seen, by cause. Skipped ones are re-shown, not lost.
+struct DropCounts {
+    std::int64_t captured = 0;  ///< frames that the source gave
+    std::int64_t replaced = 0;  ///< by a newer one before inference took them
+    std::int64_t late = 0;      ///< finished, but pushed out before they were shown
+    std::int64_t skipped = 0;   ///< by the similarity filter
+    std::int64_t presented = 0; ///< handed to who shows them
+};
+
+enum class StreamState { Starting, Running, Paused, Ended, Stopped, Failed };
+const char* nameOf(StreamState state);
+
+/// Something worth a badge or a line of the log.
+struct StreamEvent {
+    enum class Kind {
+        Message,       ///< a source that could not be opened and what is shown instead
+        Stalled,       ///< the source gives nothing
+        Resumed,       ///< and again does
+        Ended,         ///< the source is over
+        Rebuilding,    ///< a new plan is being made; the old one streams on
+        Rebuilt,       ///< and is in use
+        RebuildFailed, ///< the old one stays; the text says why
+        Level,         ///< the deadline keeper moved
+        NotFinite,     ///< a result was not finite; the last good frame is kept
+    };
+    Kind kind = Kind::Message;
+    std::string text;
+    double seconds = 0; ///< steady clock
+};
+
+/// Makes a loop for a rung of the deadline keeper's ladder, off the inference thread.
+using LoopBuilder = std::function<std::unique_ptr<FrameLoop>(const QualityLevel&)>;
+
+/// Frames from a source through a FrameLoop to who shows them, on threads of its own: capture → one
+/// slot → inference → present queue. No other thread touches the loop and its network. Public
+/// functions are thread-safe and do not wait for a frame, but for stop().
+class LiveStream {
+public:
+    /// `ladder`: rungs that the deadline keeper may choose, the first one that of `loop`; `build`
+    /// makes the loop of a rung and may be null where there is one alone. Starts at once.
+    LiveStream(std::unique_ptr<Source> source, std::unique_ptr<FrameLoop> loop,
+               const LiveSettings& settings, std::vector<QualityLevel> ladder = {QualityLevel{}},
+               LoopBuilder build = nullptr);
+    ~LiveStream(); ///< stops
+
+    /// The oldest finished frame that waits; nothing where none does.
+    std::optional<PresentedFrame> take();
+    /// Waits until a frame is finished or the stream is over; nothing then, or after `seconds`.
+    std::optional<PresentedFrame> waitFor(double seconds);
+    /// Asked once per finished frame, on the inference thread, before it is queued; for benchmarks
+    /// and recordings that must not miss one. Must not call the stream.
+    void setListener(std::function<void(const PresentedFrame&)> listener);
+
+    void setPaused(bool isPaused);
+    /// While paused: one more frame.
+    void stepOnce();
+    void seek(double seconds);
+    void setSpeed(double speed);
+    /// Takes effect at a frame boundary; another source starts with a new history.
+    void setSource(std::unique_ptr<Source> source);
+    /// Cheap changes: at the next frame boundary. Where the loop refuses them, an event says why
+    /// and the old ones stay.
+    void setLoopSettings(const LoopSettings& settings);
+    void setDeadline(const DeadlineSettings& settings);
+    /// Everything else: `build` runs on a thread of its own while the old loop streams on, and the
+    /// new one takes its place at a frame boundary with the old one's history where shapes agree.
+    /// A request replaces one that waits.
+    void rebuild(std::function<std::unique_ptr<FrameLoop>()> build);
+    /// Forgets history at the next frame boundary.
+    void reset();
+
+    /// Ends all threads; within half a second where the source and the network let it.
+    void stop();
+
+    StreamState state() const;
+    DropCounts drops() const;
+    LoopTotals totals() const; ///< of all loops
+    QualityLevel level() const;
+    double percentile95() const; ///< of the deadline keeper's window, s
+    /// Since the last call, at most 256.
+    std::vector<StreamEvent> takeEvents();
+
+private:
+    struct Impl;
+    std::unique_ptr<Impl> m_impl;
+};
+
+} // namespace vergence::live
