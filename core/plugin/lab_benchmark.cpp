@@ -1,0 +1,7 @@
+#include "core/plugin/lab_benchmark.h"
+
+namespace vergence {
+
+LabBenchmark::~LabBenchmark() = default;
+
+} // namespace vergence
