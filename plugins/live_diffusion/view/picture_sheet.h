@@ -34,4 +34,8 @@ private:
     bool m_isDark;
 };
 
+/// A copy of that size: means over the pixels that fall into one where it shrinks, pixels repeated
+/// where it grows.
+Image resized(const Image& image, int width, int height);
+
 } // namespace vergence::live
