@@ -14,8 +14,9 @@ namespace vergence::live {
 ///
 /// Blocks: `input`, `time`, `d<level>.<i>` residual blocks of the encoder, `d<level>.down`, `m.0`,
 /// `m.1`, `u<level>.<i>` of the decoder, `u<level>.up`, `head`; a residual block's attention has
-/// `.a` after its name, those of the middle are `m.a0`, `m.a1`. Operations of a residual block: n1,
-/// s1, c1, emb, time, n2, s2, c2, skip, sum (concat first in the decoder); of attention: n1, qkv,
+/// `.a` after its name, those of the middle are `m.a0`, `m.a1`. Operations of a residual block:
+/// concat (in the decoder), skip (where channels change), n1, s1, c1, emb, time, n2, s2, c2, sum;
+/// of attention: n1, qkv,
 /// self, o1, sum1, n2, q, kv, cross, o2, sum2, n3, ff1, gate, ff2, sum3.
 Program buildUnet(const UnetSettings& settings);
 

@@ -73,7 +73,7 @@ inline constexpr Index kNullToken = kMemorySlots * kSlotTokens;
 inline constexpr Index kMemoryTokens = 264;
 /// Levels of history noise that the network is told apart: b = round(10 · s / 0.7), 0 … 10.
 inline constexpr int kHistoryBuckets = 11;
-inline constexpr double kLongestHistoryNoise = 0.7;
+inline constexpr double kMostHistoryNoise = 0.7;
 int historyBucket(double noiseLevel); ///< s in [0, 0.7], clamped
 
 } // namespace vergence::live
