@@ -51,7 +51,7 @@ Diagram abWaterfall(std::span<const AbRow> rows, double width, double height)
         chart.notes.push_back({at, top,
                                isFirst ? plot::shortNumber(row.ms)
                                        : fmt::format("{}{}", delta <= 0 ? "−" : "+",
-                                                     plot::shortNumber(std::abs(delta))),
+                                                     plot::shortNumber(std::abs(delta), 2)),
                                "text", true});
         before = row.ms;
     }

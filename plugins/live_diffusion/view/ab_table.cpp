@@ -19,7 +19,7 @@ std::string number(double value, const char* unit = "")
     return std::isfinite(value) ? plot::shortNumber(value) + unit : "–";
 }
 
-/// "−1.2 ms" instead of a hyphen.
+/// "−1.2 %", with a minus instead of a hyphen.
 std::string percent(double share)
 {
     if (!std::isfinite(share))
@@ -66,33 +66,17 @@ Cell outcomeCell(const AbRow& row)
 std::vector<Cell> heading()
 {
     return {{"technique"},
-            {"ms / frame"},
+            {"ms / frame", "95 % interval"},
             {"speed-up"},
-            {"frames / s"},
-            {"launch ms"},
-            {"steady memory"},
+            {"frames / s", "evals / s"},
+            {"launch ms", "kernels"},
+            {"steady memory", "weights / arena / workspace / caches"},
             {"tuning peak"},
             {"saved"},
-            {"error per eval"},
-            {"PSNR"},
-            {"after 1, 10, 100 frames"},
+            {"error per eval", "max, cosine"},
+            {"PSNR", "eval, all steps"},
+            {"after 1, 10, 100 frames", "dB between streams"},
             {"verdict"}};
-}
-
-std::vector<Cell> units()
-{
-    return {{"", "", "muted"},
-            {"", "95 % interval", "muted"},
-            {"", "", "muted"},
-            {"", "evals / s", "muted"},
-            {"", "kernels", "muted"},
-            {"", "weights / arena / workspace / caches", "muted"},
-            {"", "", "muted"},
-            {"", "", "muted"},
-            {"", "max, cosine", "muted"},
-            {"", "eval, all steps", "muted"},
-            {"", "dB between streams", "muted"},
-            {"", "", "muted"}};
 }
 
 std::vector<Cell> cellsOf(const AbRow& row)
@@ -138,7 +122,7 @@ Diagram abTable(std::span<const AbRow> rows, const std::string& title)
     table.note =
         "Baseline: strict fp32, NCHW, naive attention, eager, no fusion. Verdict: by overlap "
         "of the intervals with what the row is compared with.";
-    table.rows = {heading(), units()};
+    table.rows = {heading()};
     using Part = AbRow::Part;
     for (const auto& [part, name] : {std::pair{Part::Baseline, ""},
                                      {Part::Alone, "each alone on the baseline"},

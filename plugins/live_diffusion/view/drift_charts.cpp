@@ -76,10 +76,11 @@ Diagram chartOf(const Measure& measure, const DriftStudy& study, double width, d
     }
     if (chart.curves.empty() && chart.marks.empty())
         return emptyChart(measure.title, "Not measured yet.", width, height);
-    if (measure.values == &DriftVariant::contrastRatio)
-        chart.references = {{1.25, false, "", "muted"},
-                            {0.8, false, "stable between 0.8 and 1.25", "muted"},
-                            {0.1, false, "collapsed below 0.1", "warning"}};
+    if (measure.values == &DriftVariant::contrastRatio) {
+        chart.note = "stable between 0.8 and 1.25, collapsed below 0.1";
+        chart.references = {
+            {1.25, false, "", "muted"}, {0.8, false, "", "muted"}, {0.1, false, "", "warning"}};
+    }
     return layOut(chart);
 }
 

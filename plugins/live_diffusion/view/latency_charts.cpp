@@ -120,8 +120,9 @@ struct Bins {
             low = median - least / 2;
             high = median + least / 2;
         }
-        const auto count = std::clamp<std::size_t>(
-            static_cast<std::size_t>(2 * std::cbrt(static_cast<double>(sorted.size()))), 8, 60);
+        const auto wanted =
+            static_cast<std::size_t>(2 * std::sqrt(static_cast<double>(sorted.size())));
+        const std::size_t count = std::clamp<std::size_t>(wanted, 8, 60) | 1U; // one in the middle
         width = (high - low) / static_cast<double>(count);
         counts.assign(count, 0);
         for (const double value : sorted) {
@@ -169,8 +170,9 @@ Diagram latencyTimeline(std::span<const FrameTiming> frames, const LatencyLook& 
     chart.y = {"ms", false, 0.0, 1.16 * top, {}};
     addStages(chart, frames);
     for (plot::Plot::Band& band : chart.bands)
-        for (double& high : band.high)
-            high = std::min(high, top);
+        for (std::vector<double>* edge : {&band.low, &band.high})
+            for (double& ms : *edge)
+                ms = std::min(ms, top);
     for (const BudgetLine& line : lines) {
         chart.curves.push_back({{first - 0.5, last + 0.5 + 0.05 * margin},
                                 {line.ms, line.ms},

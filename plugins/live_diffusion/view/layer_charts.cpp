@@ -274,7 +274,7 @@ Diagram roofline(std::span<const LayerTime> layers, std::span<const Roof> roofs,
     }
     for (const LayerTime* layer : shown) {
         const double radius =
-            std::max(2.0, 14 * std::sqrt(layer->microseconds / shown.front()->microseconds));
+            std::max(2.0, 10 * std::sqrt(layer->microseconds / shown.front()->microseconds));
         chart.marks.push_back({{intensity(*layer)},
                                {rate(*layer) / unit.factor},
                                styleOf(layer->bound).colour,

@@ -7,6 +7,7 @@
 
 #include "core/artifact/image_ops.h"
 #include "core/artifact/plot/plot.h"
+#include "core/artifact/plot/plot_sheet.h"
 #include "core/base/error.h"
 #include "plugins/live_diffusion/view/picture_sheet.h"
 
@@ -23,7 +24,7 @@ void expectsPair(const Image& input, const Image& output, const LiveLook& look)
     expects(input.width > 0 && input.height > 0 && input.width == output.width &&
                 input.height == output.height,
             "live picture: input and output of one size");
-    expects(look.edge >= 64, "live picture: frames of at least 64 px");
+    expects(look.edge >= 96, "live picture: frames of at least 96 px");
     expects(look.wipe >= 0 && look.wipe <= 1, "live picture: the wipe lies between 0 and 1");
     expects(look.gain > 0, "live picture: a gain above 0");
 }
@@ -53,7 +54,8 @@ Image difference(const Image& input, const Image& output, double gain)
 }
 
 struct Chip {
-    const Badge* badge;
+    std::string text;
+    bool isWarning;
     double left, top, width;
 };
 
@@ -69,7 +71,8 @@ std::vector<Chip> chips(std::span<const Badge> badges, double left, double right
             x = left;
             y += kBadge + kBadgeGap;
         }
-        placed.push_back({&badge, x, y, width});
+        placed.push_back({plot::shortened(badge.text, right - left - 2 * kPadding), badge.isWarning,
+                          x, y, width});
         x += width + kBadgeGap;
     }
     return placed;
@@ -123,10 +126,10 @@ Image livePicture(const Image& input, const Image& output, std::span<const Badge
         sheet.area(edge - 1, kEdge + kNames, edge + 1, kEdge + kNames + tall, "accent", 1);
     }
     for (const Chip& chip : placed) {
-        const bool isWarning = chip.badge->isWarning;
+        const bool isWarning = chip.isWarning;
         sheet.area(chip.left, chip.top, chip.left + chip.width, chip.top + kBadge,
                    isWarning ? "warning" : "faint", isWarning ? 0.25 : 1);
-        sheet.text(chip.left + chip.width / 2, chip.top + kBadge / 2.0, chip.badge->text, kFace,
+        sheet.text(chip.left + chip.width / 2, chip.top + kBadge / 2.0, chip.text, kFace,
                    isWarning ? "warning" : "text", "centre", isWarning);
     }
     return std::move(sheet).take();

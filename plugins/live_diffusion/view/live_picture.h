@@ -23,7 +23,7 @@ struct LiveLook {
     LiveMode mode = LiveMode::SideBySide;
     double wipe = 0.5; ///< share of the width that shows the input, 0 … 1
     double gain = 4;   ///< of the difference
-    int edge = 384;    ///< px: width of a frame on the picture, at least 64
+    int edge = 384;    ///< px: width of a frame on the picture, at least 96
     bool isDark = true;
 };
 
