@@ -211,7 +211,9 @@ void writeGif(const std::filesystem::path& path, const std::vector<Image>& frame
     GifWriter writer;
     bool good = writer.begin(frames[0].width, frames[0].height, palette, options.loops);
     for (std::size_t i = 0; good && i < frames.size(); ++i) {
-        auto indices = options.dithers ? palette.dither(frames[i]) : palette.nearest(frames[i]);
+        auto indices = options.dithers      ? palette.dither(frames[i])
+                       : options.ordersDots ? palette.order(frames[i])
+                                            : palette.nearest(frames[i]);
         const bool isHeld = i + 1 == frames.size() && options.lastDelayCentiseconds > 0;
         good = writer.addFrame(indices, frames[i].width, frames[i].height,
                                isHeld ? options.lastDelayCentiseconds : options.delayCentiseconds);

@@ -12,6 +12,7 @@ struct GifOptions {
     bool loops = true;
     bool dithers = false;          ///< Floyd–Steinberg
     int lastDelayCentiseconds = 0; ///< of the last frame; 0: as the others
+    bool ordersDots = false; ///< instead an 8 × 8 pattern, which stands still from frame to frame
 };
 
 /// Animated GIF by giflib, one palette of at most 256 colours over all frames (GifQuantizeBuffer).

@@ -142,4 +142,42 @@ std::vector<std::uint8_t> GifPalette::dither(const Image& frame)
     return indices;
 }
 
+namespace {
+
+/// Rank of a place in the pattern, 0 … 63: bits of x xor y and of y by turns, lowest first.
+int patternRank(std::size_t x, std::size_t y)
+{
+    int rank = 0;
+    for (int bit = 0; bit < 3; ++bit) {
+        const auto mixed = static_cast<int>((x ^ y) >> bit & 1),
+                   own = static_cast<int>(y >> bit & 1);
+        rank = rank << 2 | mixed << 1 | own;
+    }
+    return rank;
+}
+
+} // namespace
+
+std::vector<std::uint8_t> GifPalette::order(const Image& frame)
+{
+    const auto width = static_cast<std::size_t>(frame.width);
+    std::vector<std::uint8_t> indices(width * static_cast<std::size_t>(frame.height));
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+        const std::uint8_t* wanted = frame.pixels.data() + i * 3;
+        const std::uint8_t nearest = indexOf(wanted[0], wanted[1], wanted[2]);
+        const GifColorType& here = m_colours[nearest];
+        const int error[3] = {wanted[0] - here.Red, wanted[1] - here.Green, wanted[2] - here.Blue};
+        const auto beyond = [&](int c) { return std::clamp(wanted[c] + error[c], 0, 255); };
+        const std::uint8_t other = indexOf(beyond(0), beyond(1), beyond(2));
+        const GifColorType& there = m_colours[other];
+        const int way[3] = {there.Red - here.Red, there.Green - here.Green, there.Blue - here.Blue};
+        const int along = error[0] * way[0] + error[1] * way[1] + error[2] * way[2];
+        const int length = way[0] * way[0] + way[1] * way[1] + way[2] * way[2];
+        // along / length of the way lies what is wanted.
+        const bool isFar = 128 * along > length * (2 * patternRank(i % width, i / width) + 1);
+        indices[i] = isFar ? other : nearest;
+    }
+    return indices;
+}
+
 } // namespace vergence

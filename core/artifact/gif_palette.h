@@ -20,6 +20,10 @@ public:
     std::vector<std::uint8_t> nearest(const Image& frame);
     /// Floyd–Steinberg. Source: An adaptive algorithm for spatial greyscale (1976).
     std::vector<std::uint8_t> dither(const Image& frame);
+    /// Each pixel takes the nearest colour or the one on the other side of what is wanted, by a
+    /// threshold pattern of 8 × 8. Source: An optimum method for two-level rendition of
+    /// continuous-tone pictures (1973).
+    std::vector<std::uint8_t> order(const Image& frame);
 
 private:
     bool collectExact(const std::vector<Image>& frames);

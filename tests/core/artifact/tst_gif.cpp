@@ -162,6 +162,27 @@ private Q_SLOTS:
         QVERIFY(readFile(scratch / "again.gif") == readFile(scratch / "plain.gif"));
     }
 
+    /// Exact colours stay exact, a ramp keeps its means, and what stands still does not flicker.
+    void orderedDotsKeepMeansAndStandStill()
+    {
+        const Scratch scratch;
+        writeGif(scratch / "few.gif", fewColours(3), {.ordersDots = true});
+        QVERIFY(readGif(scratch / "few.gif").frames[1].pixels == fewColours(3)[1].pixels);
+        const auto frames = manyColours(6);
+        writeGif(scratch / "plain.gif", frames, {});
+        writeGif(scratch / "dots.gif", {frames[2], frames[2], frames[2]}, {.ordersDots = true});
+        const auto dots = readGif(scratch / "dots.gif");
+        QVERIFY(dots.frames[0].pixels == dots.frames[2].pixels);
+        writeGif(scratch / "all.gif", frames, {.ordersDots = true});
+        const auto plain = readGif(scratch / "plain.gif"), all = readGif(scratch / "all.gif");
+        double flat = 0, spread = 0;
+        for (std::size_t i = 0; i < frames.size(); ++i) {
+            flat = std::max(flat, blockError(frames[i], plain.frames[i]));
+            spread = std::max(spread, blockError(frames[i], all.frames[i]));
+        }
+        QVERIFY2(spread < flat, qPrintable(QString("%1 against %2").arg(spread).arg(flat)));
+    }
+
     void oneColourIsEnough()
     {
         const Scratch scratch;
