@@ -1,3 +1,3 @@
-# Imported target PkgConfig::libav from the four libraries of FFmpeg that read videos, where they are found.
+# Imported target PkgConfig::libav from the four libraries of FFmpeg that read and write videos, where they are found.
 
 pkg_check_modules(libav QUIET IMPORTED_TARGET GLOBAL libavformat libavcodec libswscale libavutil)

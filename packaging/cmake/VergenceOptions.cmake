@@ -15,7 +15,7 @@ option(VERGENCE_BUILD_TESTS "Build tests and benchmarks" ON)
 option(VERGENCE_BUILD_FUZZERS "Build the libFuzzer targets (needs Clang 16)" OFF)
 option(VERGENCE_WERROR "Treat warnings as errors" OFF)
 set(VERGENCE_WITH_OPEN3D AUTO CACHE STRING "Build the Poisson reconstruction: ON, OFF, or AUTO where Open3D is found")
-set(VERGENCE_WITH_LIBAV AUTO CACHE STRING "Build the decoding of videos: ON, OFF, or AUTO where libav is found")
+set(VERGENCE_WITH_LIBAV AUTO CACHE STRING "Build the reading and writing of videos: ON, OFF, or AUTO where libav is found")
 set(VERGENCE_SANITIZE "" CACHE STRING "Sanitizers, for instance address,undefined or thread")
 
 if(NOT CMAKE_BUILD_TYPE)

@@ -24,7 +24,8 @@ struct VideoTimes {
 struct VideoFrame {
     Image rgb;
     double aspect = 1;
-    double seconds = 0; ///< when it is shown; of a camera: since it was opened
+    double seconds = 0; ///< when it is shown; of a camera: since its first frame
+    double lasts = 0;   ///< s; 0: not said
 };
 
 /// What decoding found.

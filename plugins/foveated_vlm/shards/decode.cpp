@@ -6,15 +6,11 @@
 #include <map>
 #include <memory>
 
-#include <dlfcn.h>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/compute/backend.h"
 #include "plugins/foveated_vlm/shards/resample.h"
-#include "plugins/foveated_vlm/shards/video/video_reader.h"
 
 namespace vergence::fvlm {
 
@@ -23,42 +19,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::uint8_t kMidGrey = 128;
-
-/// The module's entry, or why there is none.
-struct VideoModule {
-    VideoEntry open = nullptr;
-    std::string reason;
-
-    VideoModule()
-    {
-        for (const auto& folder : moduleFolders()) {
-            const auto file = folder / kVideoModule;
-            std::error_code code;
-            if (!fs::exists(file, code))
-                continue;
-            void* handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-            if (!handle) {
-                reason = fmt::format("Videos cannot be decoded: {}. Install the packages "
-                                     "libavformat59, libavcodec59, libavutil57 and libswscale6.",
-                                     ::dlerror());
-                return;
-            }
-            open = reinterpret_cast<VideoEntry>(::dlsym(handle, kVideoEntry));
-            if (!open)
-                reason = fmt::format("{} is no module of this version.", file.string());
-            return;
-        }
-        reason = "Videos cannot be decoded: this studio was built without libav. Install the "
-                 "packages libavformat-dev, libavcodec-dev, libavutil-dev and libswscale-dev and "
-                 "build it again; shards, .pt files, folders of pictures and archives need none.";
-    }
-};
-
-const VideoModule& videoModule()
-{
-    static const VideoModule module;
-    return module;
-}
 
 void check(const DecodeSettings& settings)
 {
@@ -182,20 +142,11 @@ std::string DecodeSettings::json() const
 
 bool canDecodeVideo(std::string* reason)
 {
+    if (videoModule(reason))
+        return true;
     if (reason)
-        *reason = videoModule().reason;
-    return videoModule().open != nullptr;
-}
-
-bool hasVideoName(const fs::path& path)
-{
-    static constexpr std::array kEndings = {".mp4", ".m4v", ".mov", ".mkv",  ".webm",
-                                            ".avi", ".gif", ".mpg", ".mpeg", ".ogv",
-                                            ".wmv", ".flv", ".3gp", ".ts"};
-    std::string ending = path.extension().string();
-    std::ranges::transform(ending, ending.begin(),
-                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return std::ranges::find(kEndings, ending) != kEndings.end();
+        *reason += " Shards, .pt files, folders of pictures and archives need none.";
+    return false;
 }
 
 std::vector<std::uint8_t> fittedFrame(const Image& rgb, const DecodeSettings& settings)
@@ -210,10 +161,10 @@ DecodedClip decodeVideo(const fs::path& path, const DecodeSettings& settings)
     std::error_code code;
     if (fs::file_size(path, code) == 0 && !code)
         throw InputError(fmt::format("The video {} cannot be used: it is empty.", path.string()));
-    const VideoModule& module = videoModule();
-    if (!module.open)
-        throw InputError(module.reason);
-    const std::unique_ptr<VideoReader> reader(module.open(path.c_str(), settings.threads));
+    std::string reason;
+    if (!canDecodeVideo(&reason))
+        throw InputError(reason);
+    const auto reader = requireVideoModule().reader(path, settings.threads);
     const Gathered found = gather(*reader, path, settings);
     const VideoTimes& shown = found.outcome.shown;
     DecodedClip clip;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/artifact/image.h"
+#include "core/artifact/video/video.h"
 
 namespace vergence::fvlm {
 
@@ -53,8 +54,6 @@ struct DecodedClip {
 
 /// Whether videos can be decoded here, or one sentence why not that names the packages.
 bool canDecodeVideo(std::string* reason = nullptr);
-/// Whether the name of a file ends as a video's does (MP4, MOV, MKV, WebM, AVI, GIF, …).
-bool hasVideoName(const std::filesystem::path& path);
 
 /// Decodes the frames that the settings pick: display matrix, aspect of the pixels, matrix and
 /// range of the colours are honoured, sizes are changed by an antialiased bicubic filter. Numbers

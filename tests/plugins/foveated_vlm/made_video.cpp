@@ -3,11 +3,9 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "plugins/foveated_vlm/shards/video/av_handles.h"
+#include "core/artifact/video/av_handles.h"
 
 namespace vergence::test {
-
-using fvlm::AvHandle;
 
 namespace {
 

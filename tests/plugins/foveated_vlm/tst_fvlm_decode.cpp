@@ -6,7 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "plugins/foveated_vlm/shards/decode.h"
-#include "plugins/foveated_vlm/shards/video/av_handles.h"
+#include "core/artifact/video/av_handles.h"
 #include "tests/plugins/foveated_vlm/made_video.h"
 #include "tests/support/scratch.h"
 #include "tests/support/thrown.h"

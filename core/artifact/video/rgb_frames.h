@@ -1,9 +1,9 @@
 #pragma once
 
-#include "plugins/foveated_vlm/shards/video/av_handles.h"
-#include "plugins/foveated_vlm/shards/video/video_reader.h"
+#include "core/artifact/video/av_handles.h"
+#include "core/artifact/video/video.h"
 
-namespace vergence::fvlm {
+namespace vergence {
 
 /// Turns decoded frames into upright RGB of full range.
 class RgbFrames {
@@ -25,4 +25,4 @@ private:
     int m_width = 0, m_height = 0, m_format = -1, m_matrix = -1, m_range = -1;
 };
 
-} // namespace vergence::fvlm
+} // namespace vergence

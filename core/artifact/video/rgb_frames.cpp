@@ -1,10 +1,10 @@
-#include "plugins/foveated_vlm/shards/video/rgb_frames.h"
+#include "core/artifact/video/rgb_frames.h"
 
 #include <cmath>
 
 #include "core/base/error.h"
 
-namespace vergence::fvlm {
+namespace vergence {
 
 namespace {
 
@@ -145,4 +145,4 @@ VideoFrame RgbFrames::converted(const AVFrame& frame, AVRational aspect)
     return result;
 }
 
-} // namespace vergence::fvlm
+} // namespace vergence

@@ -12,7 +12,7 @@ extern "C" {
 #include <libswscale/swscale.h>
 }
 
-namespace vergence::fvlm {
+namespace vergence {
 
 struct AvDelete {
     void operator()(AVFormatContext* format) const { avformat_close_input(&format); }
@@ -32,4 +32,4 @@ inline std::string avReason(int error)
     return text;
 }
 
-} // namespace vergence::fvlm
+} // namespace vergence
