@@ -20,39 +20,45 @@ struct PlaySettings {
 /// Time and waiting, so that tests need neither.
 struct PlayClock {
     std::function<double()> now; ///< s, steady
-    /// Returns at the time, or early when stop is asked for or wake() is called elsewhere.
+    /// Returns at the time, or soon after `stop` asks for it.
     std::function<void(double until, const std::stop_token&)> sleepUntil;
 };
 
-/// Plays a source: when each frame is due, again from the start at the end, faster or slower.
-/// Frames due longer ago than their own duration are still given: who takes them decides what is
-/// dropped.
+/// That of the system.
+PlayClock steadyClock();
+
+/// Plays a source: waits until each frame is due, begins again at the end, goes faster or slower.
+/// Every frame is given: who takes them decides what is dropped. Who takes them more than a second
+/// late delays all that follow.
 class Player {
 public:
     Player(std::unique_ptr<Source> source, const PlaySettings& settings, PlayClock clock);
 
-    /// The next frame once it is due; nothing at the end or on stop. Throws InputError as the
-    /// source does.
+    /// The next frame once it is due; nothing at the end, or on stop, after which the call can be
+    /// repeated without a loss. Throws InputError as the source does.
     std::optional<SourceFrame> next(const std::stop_token& stop);
     void seek(double seconds);
     void setSettings(const PlaySettings& settings); ///< ContractError for values out of range
     const PlaySettings& settings() const { return m_settings; }
-    /// The next frame is due at once and times count from there: after a pause.
-    void restartClock() { m_hasStart = false; }
+    /// The next frame is due at once, and times count from there: after a pause.
+    void restartClock() { m_hasLast = false; }
     Source& source() { return *m_source; }
     int rounds() const { return m_rounds; } ///< times the source began again
 
 private:
-    double dueAt(const SourceFrame& frame);
+    double dueAfterLast(const SourceFrame& frame) const;
+
+    std::optional<SourceFrame> fetch(const std::stop_token& stop);
 
     std::unique_ptr<Source> m_source;
     PlaySettings m_settings;
     PlayClock m_clock;
-    bool m_hasStart = false;
-    double m_startClock = 0, m_startSeconds = 0;
-    std::int64_t m_sinceStart = 0;
+    std::optional<SourceFrame> m_waiting; ///< not due yet when the last call was stopped
     int m_rounds = 0;
     bool m_gaveAny = false; ///< in this round
+    bool m_hasLast = false; ///< the three that follow are of the frame given last
+    double m_due = 0, m_seconds = 0, m_lasts = 0;
+    bool m_jumped = false; ///< the source was moved since then
 };
 
 } // namespace vergence::live

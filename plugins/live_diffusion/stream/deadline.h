@@ -21,9 +21,9 @@ struct QualityLevel {
     }
 };
 
-/// Rungs from `best` downwards: first fewer steps (halved until 1), then the standard grid instead
-/// of HQ, then halved sizes down to 64 px with a patch that keeps the grid. Costs follow steps and
-/// cells of the grid.
+/// Rungs from `best` downwards: first fewer steps (halved until 1), then the standard grid of 64
+/// instead of HQ, then halved sizes with the patch kept, for the weights are those of a patch, down
+/// to 64 px and a grid of 16. Costs follow steps and cells of the grid.
 std::vector<QualityLevel> qualityLadder(const QualityLevel& best);
 
 struct DeadlineSettings {
@@ -49,18 +49,21 @@ public:
     bool isReduced() const { return m_at > 0; }
     double percentile95() const; ///< of the window, s; 0 while it is empty
     void setSettings(const DeadlineSettings& settings);
+    /// Forgets the times judged so far: they were another rung's.
+    void restartWindow() { m_window.clear(); }
     const DeadlineSettings& settings() const { return m_settings; }
 
 private:
-    std::optional<QualityLevel> moveTo(std::size_t rung);
+    QualityLevel moveTo(std::size_t rung);
+    bool mayGoUp(double percentile) const;
 
     std::vector<QualityLevel> m_ladder;
     DeadlineSettings m_settings;
     std::size_t m_at = 0;
-    std::vector<double> m_window; ///< ring
-    std::size_t m_next = 0;
-    std::int64_t m_frames = 0, m_lastChange = 0, m_upNotBefore = 0, m_patience = 0;
-    bool m_wentUp = false;
+    std::vector<double> m_window; ///< seconds, newest last
+    std::int64_t m_frames = 0, m_lastChange = 0;
+    std::int64_t m_upNotBefore = 0, m_patience = 0; ///< after a rung that had to be left again
+    bool m_cameUp = false;                          ///< by the last change
 };
 
 } // namespace vergence::live

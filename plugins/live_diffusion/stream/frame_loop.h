@@ -43,6 +43,7 @@ struct FrameRecord {
     int calls = 0;          ///< of the network
     double inputCosine = 1; ///< with the input frame before; 1 for the first
     double skipChance = 0;  ///< of the similarity filter
+    std::string message;    ///< why a frame was kept
     FrameTimes seconds;
 };
 
@@ -60,7 +61,13 @@ struct LoopTotals {
 /// network, same inputs, same bits. Not thread-safe. Allocates nothing per frame once warm.
 ///
 /// Sequential: N evaluations a frame. Stream batch: N rows in one call, frame k answered at tick
-/// k + N − 1; with N = 1 both are the same.
+/// k + N − 1; with N = 1 both are the same. There the history of a row is the estimate that the
+/// same row made a tick ago, noised by min(0.7, 0.7 σ) of the step that follows, the last row's by
+/// none; StartFrom::Previous takes what was shown last.
+///
+/// Every result is looked at: one that is not finite is not shown, not written to memory and not
+/// used as history; the network goes on in a safer precision (fp16 → bf16 → fp32) with a line in
+/// the log.
 class FrameLoop {
 public:
     /// Throws ContractError for settings out of range or for more rows than the network was
@@ -70,8 +77,8 @@ public:
     FrameLoop(const FrameLoop&) = delete;
     FrameLoop& operator=(const FrameLoop&) = delete;
 
-    /// Batch rows of one call: 1, twice with full guidance, times N in a stream batch; one more for
-    /// the first step's unconditional estimate of a stream batch.
+    /// Batch rows of one call: 1, in a stream batch N; with full guidance twice that, with a
+    /// onetime negative one more.
     static int rowsNeeded(const LoopSettings& settings);
 
     FrameRecord process(const Image& picture);
@@ -87,8 +94,9 @@ public:
 
     /// Forgets history, memory, similarity and numbers; the next frame is the first.
     void reset();
-    /// Goes on where `other` stands: last output and input, totals. Where shapes differ only the
-    /// totals are taken. For a loop that replaces another between two frames.
+    /// Goes on where `other` stands, for a loop that replaces another between two frames: last
+    /// output and input (scaled where shapes differ), numbers, totals. An empty memory bank begins
+    /// with that output; a stream batch fills anew.
     void adopt(const FrameLoop& other);
 
     const Image& output() const;             ///< RGB at the frame's size; black before the first

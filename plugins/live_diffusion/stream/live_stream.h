@@ -21,8 +21,9 @@ struct LiveSettings {
     Waiting waiting = Waiting::LatestWins;
     PlaySettings play; ///< speed, loop, pacing
     DeadlineSettings deadline;
-    double stallSeconds = 2; ///< a source without a frame for so long is said to have stalled
-    int presentSlots = 2;    ///< finished frames that wait for who shows them, 1 … 16
+    double stallSeconds = 2;   ///< a source without a frame for so long is said to have stalled
+    bool startsPaused = false; ///< so that listeners miss nothing
+    int presentSlots = 2;      ///< finished frames that wait for who shows them, 1 … 16
 };
 
 /// A frame as it is shown: what came in, what came out, and when.

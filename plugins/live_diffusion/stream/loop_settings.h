@@ -48,6 +48,8 @@ struct LoopSettings {
 
 /// Throws ContractError that names the field out of range.
 void check(const LoopSettings& settings);
+/// Steps of one frame: Turbo takes 1.
+int stepsOf(const LoopSettings& settings);
 const char* nameOf(StreamMode mode); ///< "restyle", "restore", "dream"
 
 } // namespace vergence::live
