@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "plugins/live_diffusion/model/program_builder.h"
+#include "plugins/live_diffusion/model/unet.h"
+#include "plugins/live_diffusion/onnx/interpreter.h"
+#include "plugins/live_diffusion/onnx/program_export.h"
+
+namespace vergence::live::testing {
+
+/// Numbers in [−1, 1) that repeat: the n-th of a name.
+inline float madeNumber(const std::string& name, std::size_t n)
+{
+    std::uint64_t state = std::hash<std::string>()(name) + 0x9e3779b97f4a7c15ULL * (n + 1);
+    state = (state ^ state >> 30) * 0xbf58476d1ce4e5b9ULL;
+    state = (state ^ state >> 27) * 0x94d049bb133111ebULL;
+    return static_cast<float>((state ^ state >> 31) >> 40) / float(1 << 23) - 1;
+}
+
+/// Weights of a network that was never trained: as large as those of the bench start.
+inline std::vector<float> madeWeight(const ProgramWeight& weight)
+{
+    std::vector<float> values(static_cast<std::size_t>(weight.size()));
+    const bool isScale = weight.role == WeightRole::NormScale;
+    const float spread = std::sqrt(3.0F / static_cast<float>(weight.fanIn));
+    for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] =
+            isScale ? 1 + 0.2F * madeNumber(weight.name, i) : spread * madeNumber(weight.name, i);
+    return values;
+}
+
+inline OnnxArray madeArray(const std::string& name, const OnnxDims& dims)
+{
+    OnnxArray array{dims, std::vector<float>(static_cast<std::size_t>(elementCount(dims)))};
+    for (std::size_t i = 0; i < array.values.size(); ++i)
+        array.values[i] = madeNumber(name, i);
+    return array;
+}
+
+/// Inputs for a file of a denoiser or a memory encoder; the memory is half full.
+inline std::map<std::string, OnnxArray> madeInputs(const OnnxModel& model, const std::string& seed)
+{
+    std::map<std::string, OnnxArray> inputs;
+    for (const OnnxValue& input : model.inputs) {
+        OnnxArray array = madeArray(seed + input.name, input.dims);
+        for (std::size_t i = 0; i < array.values.size(); ++i) {
+            if (input.name == "t")
+                array.values[i] = std::round(499.5F + 499.5F * array.values[i]);
+            else if (input.name == "b")
+                array.values[i] = std::round(5 + 5 * array.values[i]);
+            else if (input.name == "mem_bias")
+                array.values[i] = i == 256 ? 0 : i < 128 ? -0.05F * float(i / 16) : -30000;
+        }
+        inputs[input.name] = std::move(array);
+    }
+    return inputs;
+}
+
+/// A program of one operation on one input, run through export and interpreter.
+inline OnnxArray runProgram(const Program& program, const WeightSource& weights,
+                            const std::map<std::string, OnnxArray>& inputs,
+                            const OnnxOptions& options = {})
+{
+    const OnnxModel model = exportProgram(program, weights, options);
+    return runOnnx(model, inputs).begin()->second;
+}
+
+/// 10·log₁₀(2² ÷ mean square of differences): for values of −1 … 1.
+inline double psnrOf(const std::vector<float>& a, const std::vector<float>& b)
+{
+    double sum = 0;
+    for (std::size_t i = 0; i < a.size(); ++i)
+        sum += (double(a[i]) - b[i]) * (double(a[i]) - b[i]);
+    return 10 * std::log10(4 * static_cast<double>(a.size()) / sum);
+}
+
+inline double largestDifference(const std::vector<float>& a, const std::vector<float>& b)
+{
+    double most = 0;
+    for (std::size_t i = 0; i < a.size(); ++i)
+        most = std::max(most, std::abs(double(a[i]) - b[i]));
+    return most;
+}
+
+} // namespace vergence::live::testing
