@@ -35,8 +35,9 @@ struct Interval {
     double value = NAN, low = NAN, high = NAN; ///< not a number: not measured
 };
 /// Percentile interval of `statistic`, which gets the indices of a resample of `count` things.
-/// Draws are a function of `seed`. Throws ContractError without things or resamples. Source:
-/// Bootstrap Methods: Another Look at the Jackknife (1979); percentile method.
+/// Draws are a function of `seed`: a word w draws thing ⌊w · count / 2³²⌋. Throws ContractError
+/// without things or resamples. Source: Bootstrap Methods: Another Look at the Jackknife (1979);
+/// percentile method.
 Interval bootstrapInterval(std::size_t count, std::uint64_t seed, int resamples,
                            const std::function<double(std::span<const std::size_t>)>& statistic);
 

@@ -1,15 +1,13 @@
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <span>
 
+#include "core/metrics/statistics.h"
+
 namespace vergence::fvlm {
 
-/// An estimate with its 95 % interval.
-struct Interval {
-    double value = NAN, low = NAN, high = NAN; ///< not a number: not measured
-};
+using vergence::Interval;
 
 /// Σ numerator / Σ denominator over clips with the percentile interval over resampled clips, e.g.
 /// coarse against fine losses: above 1, looking helps. Draws are a function of `seed`. Throws

@@ -73,9 +73,4 @@ double fQuantile(double probability, double d1, double d2)
     }
 }
 
-double normalCumulative(double x)
-{
-    return std::erfc(-x / std::sqrt(2.0)) / 2;
-}
-
 } // namespace vergence::mc_embedding

@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "core/base/error.h"
-#include "plugins/mc_embedding/statistics/distributions.h"
 
 namespace vergence::mc_embedding {
 
@@ -43,20 +42,6 @@ std::vector<std::size_t> ascendingOrder(std::span<const double> x)
     return order;
 }
 
-/// Sizes of the groups of equal entries, at least two each.
-std::vector<double> tieSizes(std::vector<double> x)
-{
-    std::sort(x.begin(), x.end());
-    std::vector<double> sizes;
-    for (std::size_t first = 0, last = 0; first < x.size(); first = last) {
-        while (last < x.size() && x[last] == x[first])
-            ++last;
-        if (last - first > 1)
-            sizes.push_back(static_cast<double>(last - first));
-    }
-    return sizes;
-}
-
 /// P(W⁺ ≥ w) for n differences of random sign: subsets of 1 … n by their sum.
 double exactSignedRankTail(std::size_t n, double w)
 {
@@ -71,20 +56,6 @@ double exactSignedRankTail(std::size_t n, double w)
 }
 
 } // namespace
-
-std::vector<double> averageRanks(std::span<const double> x)
-{
-    expects(!hasNan(x), "what is not a number has no rank");
-    const std::vector<std::size_t> order = ascendingOrder(x);
-    std::vector<double> ranks(x.size());
-    for (std::size_t first = 0, last = 0; first < order.size(); first = last) {
-        while (last < order.size() && x[order[last]] == x[order[first]])
-            ++last;
-        for (std::size_t i = first; i < last; ++i)
-            ranks[order[i]] = static_cast<double>(first + 1 + last) / 2;
-    }
-    return ranks;
-}
 
 Figure pearson(std::span<const double> x, std::span<const double> y)
 {
@@ -126,17 +97,6 @@ Figure kendallTauB(std::span<const double> x, std::span<const double> y)
             untiedY += signY != 0;
         }
     return balance / std::sqrt(untiedX * untiedY);
-}
-
-double quantile(std::vector<double> x, double q)
-{
-    expects(!x.empty() && q >= 0 && q <= 1, "a quantile needs entries and a level in [0, 1]");
-    std::sort(x.begin(), x.end());
-    const double position = static_cast<double>(x.size() - 1) * q;
-    const std::size_t below = static_cast<std::size_t>(position);
-    const std::size_t above = std::min(below + 1, x.size() - 1);
-    const double share = position - static_cast<double>(below);
-    return share == 0 ? x[below] : x[below] + share * (x[above] - x[below]);
 }
 
 Figure auroc(std::span<const double> scores, std::span<const char> positives)

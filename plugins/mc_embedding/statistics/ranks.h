@@ -3,18 +3,18 @@
 #include <span>
 #include <vector>
 
+#include "core/metrics/statistics.h"
 #include "plugins/mc_embedding/statistics/figure.h"
 
 namespace vergence::mc_embedding {
 
-/// 1 … n, ties share their average.
-std::vector<double> averageRanks(std::span<const double> x);
+using vergence::averageRanks;
+using vergence::quantile;
+
 /// None where one side is constant or has fewer than two entries.
 Figure pearson(std::span<const double> x, std::span<const double> y);
 Figure spearman(std::span<const double> x, std::span<const double> y);
 Figure kendallTauB(std::span<const double> x, std::span<const double> y);
-/// Linear interpolation of order statistics at position (n − 1)·q; x not empty.
-double quantile(std::vector<double> x, double q);
 
 /// Area under the ROC curve; none where one class is empty.
 Figure auroc(std::span<const double> scores, std::span<const char> positives);

@@ -90,7 +90,7 @@ private Q_SLOTS:
         QCOMPARE(ratio.high, 1.5);
         VERGENCE_THROWS(ContractError, "belong together",
                         bootstrapRatio(std::vector<double>(2), std::vector<double>(3), 1));
-        VERGENCE_THROWS(ContractError, "one clip", bootstrapMean({}, 1));
+        VERGENCE_THROWS(ContractError, "at least one", bootstrapMean({}, 1));
     }
 
     /// 400 normal numbers of mean 1 and deviation 1: the interval of the mean is 1 ± 1.96 / 20, and
