@@ -24,8 +24,8 @@ struct AbSetting {
 struct AbTechnique {
     std::string name; ///< "fp16", "NHWC", "flash attention", …
     std::function<void(AbSetting&)> apply;
-    bool isSide = false;     ///< measured alone, not in the cumulative rows
-    std::string unavailable; ///< one sentence; empty where the device offers it
+    bool isSide = false;       ///< measured alone, not in the cumulative rows
+    std::string unavailable{}; ///< one sentence; empty where the device offers it
 };
 
 /// fp16, NHWC, flash attention, fusion, auto-tuned plans, CUDA graph, stream batch; on the side

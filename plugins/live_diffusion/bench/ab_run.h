@@ -33,12 +33,12 @@ std::string_view nameOf(AbVerdict verdict); ///< "", "faster", "same", "slower"
 /// One finished row.
 struct AbEntry {
     AbStep step;
-    std::optional<AbMeasurement> measurement; ///< none where it is not available or failed
-    std::string failure;                      ///< what was thrown while it was measured
-    Interval milliseconds;                    ///< median device time of a frame
-    AbVerdict verdict = AbVerdict::NotJudged; ///< against what the part compares with
-    double speedUp = NAN;                     ///< baseline's median ÷ this one's
-    double memoryReduction = NAN;             ///< 1 − steady ÷ baseline's steady
+    std::optional<AbMeasurement> measurement{}; ///< none where it is not available or failed
+    std::string failure{};                      ///< what was thrown while it was measured
+    Interval milliseconds{};                    ///< median device time of a frame
+    AbVerdict verdict = AbVerdict::NotJudged;   ///< against what the part compares with
+    double speedUp = NAN;                       ///< baseline's median ÷ this one's
+    double memoryReduction = NAN;               ///< 1 − steady ÷ baseline's steady
 };
 
 /// Runs a plan row by row. Alone and Cumulative are judged against the baseline and the row before;

@@ -19,8 +19,9 @@ struct ClaimCheck {
 
 /// One network in the two precisions that a claim compares.
 struct ClaimPair {
-    std::string model;      ///< "Replica-A", "XL"
-    BenchResult full, half; ///< strict F32 baseline, and the precision compared with it
+    std::string model;               ///< "Replica-A", "XL"
+    BenchResult full;                ///< strict F32 baseline
+    std::optional<BenchResult> half; ///< the precision compared with it; none: not offered here
     std::string halfName = "fp16";
     int evaluationsPerSequence = 6; ///< of the claim: frames it counted in one
 };

@@ -16,6 +16,10 @@ namespace vergence::live {
 /// guessed. The device's UUID is hashed.
 nlohmann::json captureEnvironment(Device& device);
 
+/// Text at a JSON pointer ("/device/name") of an environment or configuration, as written by
+/// anyone; empty where there is none.
+std::string textAt(const nlohmann::json& json, const char* pointer);
+
 /// "NVIDIA H200, driver 550.54" or "AMD EPYC 7B13 (2 threads), x86-64-v4": one line for lists.
 std::string environmentBadge(const nlohmann::json& environment);
 

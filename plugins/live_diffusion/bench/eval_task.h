@@ -5,7 +5,6 @@
 
 #include "plugins/live_diffusion/bench/protocol.h"
 #include "plugins/live_diffusion/engine/frame_network.h"
-#include "plugins/live_diffusion/stream/frame_loop.h"
 
 namespace vergence::live {
 
@@ -25,20 +24,6 @@ private:
     int m_calls;
     std::vector<float> m_pictures, m_output;
     std::vector<EvalRow> m_rows;
-};
-
-/// Frames of the lab: `frames` [3p², gridHeight, gridWidth] each go round in a loop.
-class LoopTask : public FrameTask {
-public:
-    /// `loop` outlives this. Throws ContractError without frames or of another size.
-    LoopTask(FrameLoop& loop, std::vector<std::vector<float>> frames);
-
-    MeasuredFrame frame() override;
-
-private:
-    FrameLoop& m_loop;
-    std::vector<std::vector<float>> m_frames;
-    std::size_t m_next = 0;
 };
 
 } // namespace vergence::live

@@ -68,6 +68,7 @@ struct BenchReport {
     const BenchResult* find(const std::string& id) const; ///< null: there is none
 };
 
+nlohmann::json toJson(const Switches& switches);
 nlohmann::json toJson(const Protocol& protocol);
 nlohmann::json toJson(const BenchReport& report);
 /// Statistics are made anew from the raw samples. Throws InputError that names `source` and what

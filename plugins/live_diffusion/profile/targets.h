@@ -28,11 +28,10 @@ bool isImpossible(double share);
 /// Frames per second at the bound, with the memory written every frame. Seconds.
 double frameRateBound(double boundSeconds, double memoryWriteSeconds, int steps);
 
-/// "20/41/82 %", ✗ for what is impossible.
-std::string shareText(double boundSeconds, double budgetMs,
-                      const std::vector<int>& steps = {1, 2, 4});
+/// "20/41/82": percent for 1, 2 and 4 steps, ✗ for what is impossible.
+std::string shareText(double boundSeconds, double budgetMs);
 
-/// The table for one device and model; `measuredFrameMs` beside `steps`, NaN: not measured.
+/// The table for one device and model; `measuredFrameMs`: of 1, 2, 4 steps, NaN: not measured.
 std::string targetsMarkdown(const std::string& device, const std::string& model,
                             double boundSeconds, const std::vector<double>& measuredFrameMs = {});
 
