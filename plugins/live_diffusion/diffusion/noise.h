@@ -61,10 +61,6 @@ void startNoise(Stream& stream, const FrameNoise& noise, StartNoise mode, double
 void historyNoise(Stream& stream, const FrameNoise& noise, double s, std::uint32_t frame,
                   std::span<const float> picture, std::span<float> out);
 
-/// Level of history noise as the network is told it: round(10·s/0.7), 0 … 10.
-inline constexpr double kMostHistoryNoise = 0.7;
-int historyBucket(double s);
-
 /// y[i] = normal number of element `first` + i.
 struct NormalFill {
     float* y = nullptr;

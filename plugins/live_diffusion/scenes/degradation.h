@@ -21,8 +21,9 @@ struct Degradation {
 /// spoilt alike.
 Degradation randomDegradation(std::uint32_t seed, std::uint32_t clip);
 
-/// Blur, then blocks, then noise of frame number `frame`. clean, spoilt: [3, height, width] in
-/// [−1, 1]; spoilt is clamped there and may be `clean`. `stream`: of a CPU device.
+/// Blur, then noise of frame number `frame`, then blocks, as a camera does. clean, spoilt: [3,
+/// height, width] in [−1, 1]; spoilt is clamped there and may be `clean`. `stream`: of a CPU
+/// device.
 void degrade(Stream& stream, const Degradation& degradation, int height, int width,
              std::uint32_t seed, std::uint32_t frame, std::span<const float> clean,
              std::span<float> spoilt);
