@@ -73,7 +73,7 @@ double meanSquaredError(std::span<const float> picture, std::span<const float> t
 
 double psnrOfError(double error)
 {
-    return error == 0 ? kMostPsnr : std::min(kMostPsnr, 10 * std::log10(4 / error));
+    return error == 0 ? kMostPsnr : std::min(10 * std::log10(4 / error), kMostPsnr);
 }
 
 double psnr(std::span<const float> picture, std::span<const float> target)

@@ -17,13 +17,13 @@ using Colour = std::array<float, 3>;
 // Dark blue to green behind, warm in front; the luminances lie in all four steps of the input.
 constexpr Colour kDarkEnd{-0.85f, -0.75f, -0.25f}, kLightEnd{-0.15f, 0.45f, 0.35f};
 constexpr std::array<Colour, 6> kDiscColours{{{0.95f, 0.35f, -0.60f},
-                                              {0.75f, -0.75f, -0.65f},
+                                              {0.02f, -1.00f, -1.00f},
                                               {1.00f, 0.85f, -0.20f},
                                               {0.95f, 0.35f, -0.60f},
-                                              {0.75f, -0.75f, -0.65f},
+                                              {0.02f, -1.00f, -1.00f},
                                               {1.00f, 0.85f, -0.20f}}};
 constexpr std::array<Colour, 3> kSquareColours{
-    {{0.90f, 0.80f, 0.95f}, {0.55f, -0.40f, 0.85f}, {-0.95f, -0.95f, -0.90f}}};
+    {{0.90f, 0.80f, 0.95f}, {0.65f, -0.30f, 0.95f}, {-0.95f, -0.95f, -0.90f}}};
 
 /// Draws of one film, in order.
 class Draws {
