@@ -9,6 +9,7 @@
 #include "core/base/log.h"
 #include "plugins/live_diffusion/diffusion/similarity.h"
 #include "plugins/live_diffusion/model/blend.h"
+#include "plugins/live_diffusion/model/unet_settings.h"
 #include "plugins/live_diffusion/stream/drift_guard.h"
 #include "plugins/live_diffusion/stream/frame_grid.h"
 #include "plugins/live_diffusion/stream/frames_in_flight.h"

@@ -1,6 +1,7 @@
 #include "plugins/live_diffusion/stream/loop_settings.h"
 
 #include "core/base/error.h"
+#include "plugins/live_diffusion/model/unet_settings.h"
 
 namespace vergence::live {
 

@@ -5,7 +5,6 @@
 
 #include "core/base/error.h"
 #include "core/compute/optim/schedule.h"
-#include "plugins/live_diffusion/diffusion/noise.h"
 #include "plugins/live_diffusion/model/unet_settings.h"
 
 namespace vergence::live {
@@ -45,7 +44,7 @@ void check(const TrainSettings& s)
     expectsShare(samples.startShare, "startShare");
     expects(samples.startStrength > 0 && samples.startStrength <= 1,
             "startStrength is outside (0, 1]");
-    expects(samples.mostHistoryNoise >= 0 && samples.mostHistoryNoise <= kLongestHistoryNoise,
+    expects(samples.mostHistoryNoise >= 0 && samples.mostHistoryNoise <= kMostHistoryNoise,
             "mostHistoryNoise is outside [0, 0.7]");
     expects(samples.memoryFrames >= 0 && samples.memoryFrames <= kMemorySlots,
             "memoryFrames is outside 0 … 16");
