@@ -108,4 +108,68 @@ std::vector<std::vector<int>> Program::readers() const
     return result;
 }
 
+namespace {
+/// Which values and operations are needed for `outputs`.
+struct Needed {
+    std::vector<bool> values, ops;
+
+    Needed(const Program& program, const std::vector<int>& outputs)
+        : values(program.values.size()),
+          ops(program.ops.size())
+    {
+        for (const int output : outputs)
+            values.at(static_cast<std::size_t>(output)) = true;
+        for (std::size_t i = program.ops.size(); i-- > 0;) {
+            const ProgramOp& op = program.ops[i];
+            if (!values[static_cast<std::size_t>(op.output)])
+                continue;
+            ops[i] = true;
+            for (const int input : op.inputs)
+                values[static_cast<std::size_t>(input)] = true;
+        }
+    }
+};
+} // namespace
+
+Program partOf(const Program& program, const std::vector<int>& outputs)
+{
+    const Needed needed(program, outputs);
+    Program part;
+    part.name = "part of " + program.name;
+    std::vector<int> newValue(program.values.size(), -1), newWeight(program.weights.size(), -1);
+    const auto keep = [](const auto& from, auto& to, std::vector<int>& renumbered, int& id) {
+        if (id < 0)
+            return;
+        int& number = renumbered[static_cast<std::size_t>(id)];
+        if (number < 0) {
+            number = static_cast<int>(to.size());
+            to.push_back(from[static_cast<std::size_t>(id)]);
+        }
+        id = number;
+    };
+    for (int input : program.inputs)
+        if (needed.values[static_cast<std::size_t>(input)]) {
+            keep(program.values, part.values, newValue, input);
+            part.inputs.push_back(input);
+        }
+    for (std::size_t i = 0; i < program.ops.size(); ++i) {
+        if (!needed.ops[i])
+            continue;
+        ProgramOp op = program.ops[i];
+        for (int& input : op.inputs)
+            keep(program.values, part.values, newValue, input);
+        keep(program.values, part.values, newValue, op.output);
+        part.values[static_cast<std::size_t>(op.output)].producer =
+            static_cast<int>(part.ops.size());
+        for (int* weight : {&op.weight, &op.bias, &op.mean, &op.variance})
+            keep(program.weights, part.weights, newWeight, *weight);
+        part.ops.push_back(std::move(op));
+    }
+    for (int output : outputs) {
+        keep(program.values, part.values, newValue, output);
+        part.outputs.push_back(output);
+    }
+    return part;
+}
+
 } // namespace vergence::live

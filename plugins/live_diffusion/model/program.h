@@ -145,6 +145,10 @@ struct Program {
     std::vector<std::vector<int>> readers() const;
 };
 
+/// The part of a program that `outputs` (values of it) need: inputs that are left keep their names,
+/// weights theirs.
+Program partOf(const Program& program, const std::vector<int>& outputs);
+
 /// Throws ContractError that names the operation where something does not fit: order, shapes,
 /// weights, names twice, a block with two results.
 void checkProgram(const Program& program);

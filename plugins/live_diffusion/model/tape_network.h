@@ -2,7 +2,6 @@
 
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/compute/graph/graph.h"
@@ -16,21 +15,25 @@ struct TapeOptions {
     bool recomputesBlocks = false;
 };
 
-/// Runs a program forward on the tape; backward() of the graph goes through all of it. `inputs` by
-/// name: [B, H, W, C] in the compute type of the parameters, or F32 (F64) for `t`, `b` and other
-/// inputs of Sinusoid and Plane, as [B, 1, 1, 1]; B may be 1 for values that may be shared; an
-/// attention bias is a constant, [B or 1, keys, 1, 1] F32 (F64). Returns the outputs in the order
-/// of the program, [B, H, W, C]. Throws ContractError for inputs that are missing or do not fit.
+/// Runs a program forward on the tape; backward() of the graph goes through all of it, except that
+/// kinds that only the replicas have take no gradient. `inputs` by name: [B, H, W, C] in the
+/// compute type of the parameters; B may be 1 for values that may be shared. Numbers (inputs of
+/// Sinusoid and Plane) are [B, 1, 1, 1] F32 or F64, an attention's bias is [B or 1, keys, 1, 1] F32
+/// (F64 where the tape is F64), both without gradient. Returns the outputs in the order of the
+/// program, [B, H, W, C]. Program and parameters must live until backward(). Throws ContractError
+/// for inputs that are missing or do not fit.
 std::vector<Value> runOnTape(Graph& graph, const Program& program, const ParameterSet& parameters,
                              const std::map<std::string, Value>& inputs,
                              const TapeOptions& options = {});
 
 /// The denoiser with its memory encoder, for training and as the reference of faster engines.
-/// Channels last; B rows.
+/// Channels last; B rows. Must live until the backward() of what it ran.
 class TapeNetwork {
 public:
     TapeNetwork(Stream& stream, std::shared_ptr<Device> device, const UnetSettings& settings,
                 const ParameterSettings& parameters = {});
+    TapeNetwork(const TapeNetwork&) = delete; ///< tapes refer to its programs
+    TapeNetwork& operator=(const TapeNetwork&) = delete;
 
     const UnetSettings& settings() const { return m_settings; }
     const Program& unet() const { return m_unet; }
@@ -55,18 +58,20 @@ public:
 
     /// frames [N, g, g, 3p²] → tokens [N, 16, D], with gradients to the encoder.
     Value encodeFrames(Graph& graph, Value frames) const;
-    /// tokens [B, n·16, D] of n ≤ 16 slots, or none → [B, 264, 1, D] with the null token in its
-    /// place and zeros elsewhere. Slots that are not filled want a bias of kEmptySlotBias.
+    /// tokens [B, n·16, D] of n ≤ 16 slots (none: no value, `rows` rows) → [B, 264, 1, D] with the
+    /// null token in its place and zeros elsewhere. Slots that are not filled want a bias of
+    /// kEmptySlotBias, see MemoryRing::bias().
     Value assembleMemory(Graph& graph, Value tokens, Index rows) const;
+    /// A constant [B, 1, 1, 1] for `timesteps` and `buckets`: F64 where the parameters are, else
+    /// F32.
+    Value perRow(Graph& graph, const std::vector<double>& numbers) const;
+    /// A constant for `memoryBias` of rows · 264 numbers.
+    Value perKey(Graph& graph, const std::vector<float>& bias) const;
 
 private:
     UnetSettings m_settings;
     Program m_unet, m_memoryEncoder;
     std::unique_ptr<ParameterSet> m_parameters;
 };
-
-/// [B, 1, 1, 1] on the graph's device, F64 where the parameters are F64 and F32 otherwise: what
-/// `timesteps` and `buckets` want.
-Value perRow(Graph& graph, const ParameterSet& parameters, const std::vector<double>& numbers);
 
 } // namespace vergence::live

@@ -22,21 +22,22 @@ struct TimeTableLayout {
 TimeTableLayout timeTableLayout(const Program& program);
 
 /// W_t · e + b_t of all residual blocks for the steps of a sampler: one row per step, one product
-/// for all blocks. The weights are copied once; make it anew after they changed.
+/// for all blocks. The weights are copied when it is made; make it anew after they changed.
+/// `parameters` compute in F32 or F64 and live as long.
 class TimeTable {
 public:
     TimeTable(Stream& stream, const Program& program, const ParameterSet& parameters);
 
     const TimeTableLayout& layout() const { return m_layout; }
     /// Rows of `timesteps`, each with its history bucket (as many, or one for all) → [rows, ΣC_out]
-    /// F32 (F64 where the parameters are F64). Allocates; not for every frame.
+    /// in the type of the parameters. Allocates: not for every frame.
     Tensor evaluate(Stream& stream, std::span<const double> timesteps,
                     std::span<const int> buckets) const;
 
 private:
-    const Program& m_program;
-    const ParameterSet& m_parameters;
     TimeTableLayout m_layout;
+    Program m_embedding; ///< t, b → e
+    const ParameterSet& m_parameters;
     Tensor m_weight, m_bias; ///< [ΣC_out, 4C₀], [ΣC_out]
 };
 
