@@ -1,0 +1,106 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/compute/dense.h"
+
+namespace vergence::live {
+
+/// One convolution of a network and what precedes it.
+struct ConvolutionShape {
+    Index images = 1, channels = 0, height = 0, width = 0; ///< of the input
+    Index outChannels = 0;
+    int kernel = 3, stride = 1, padding = 1;
+    bool upsamples = false; ///< nearest ×2 comes first; kernel 3, stride 1, padding 1
+    bool channelsLast = true;
+    DType type = DType::F32;
+
+    Shape inputShape() const;
+    Shape outputShape() const;
+    auto operator<=>(const ConvolutionShape&) const = default;
+};
+
+enum class ConvolutionAlgorithm {
+    Library,   ///< of the device; an upsampled image is made first
+    Collapsed, ///< upsampling and convolution as four 2×2 convolutions of the small image
+    Winograd2, ///< CPU, F32, channels last, 3×3: tiles of 2×2 results
+    Winograd4,
+};
+std::string nameOf(ConvolutionAlgorithm algorithm);
+
+struct ConvolutionChoice {
+    bool tuned = true;     ///< by time; else the library, or Collapsed where allowed
+    bool collapses = true; ///< Collapsed is allowed
+};
+
+/// Fastest algorithms by shape, so that each is timed once. Not thread-safe.
+class ConvolutionTuner {
+public:
+    explicit ConvolutionTuner(std::shared_ptr<Device> device) : m_device(std::move(device)) {}
+
+    ConvolutionAlgorithm best(Stream& stream, const ConvolutionShape& shape,
+                              const ConvolutionChoice& choice);
+    std::size_t peakBytes() const { return m_peakBytes; } ///< most that was used while timing
+
+private:
+    double seconds(Stream& stream, const ConvolutionShape& shape, ConvolutionAlgorithm algorithm);
+
+    std::shared_ptr<Device> m_device;
+    std::map<std::pair<ConvolutionShape, bool>, ConvolutionAlgorithm> m_best;
+    Tensor m_flood; ///< read between runs, so that weights are cold
+    std::size_t m_peakBytes = 0;
+};
+
+/// Weights of a convolution in the order of one algorithm, and the call.
+class Convolution {
+public:
+    /// weight [Cout, k, k, Cin], kept in the algorithm's own order only. Serves any number of
+    /// images.
+    Convolution(Stream& stream, const std::shared_ptr<Device>& device,
+                const ConvolutionShape& shape, ConvolutionAlgorithm algorithm,
+                std::span<const float> weight);
+
+    /// What is added to the result: F32 [Cout] for all images, or rows of them `biasStride` apart.
+    struct Extras {
+        const float* bias = nullptr;
+        Index biasStride = 0;
+        const Tensor* residual = nullptr; ///< shape and type of y, may be y
+        bool silu = false;                ///< before the residual
+    };
+    /// `between` temporaryElements() of the type, `room` roomNumbers() floats, of as many images.
+    void operator()(Stream& stream, const Tensor& x, const Tensor& y, const Extras& extras,
+                    const Tensor& between, float* room) const;
+
+    ConvolutionAlgorithm algorithm() const { return m_algorithm; }
+    Index temporaryElements(Index images) const;
+    Index roomNumbers(Index images) const;
+    std::size_t weightBytes() const { return m_weightBytes; }
+    int kernels() const { return m_algorithm == ConvolutionAlgorithm::Collapsed ? 2 : 1; }
+
+private:
+    void prepareLibrary(Stream& stream, std::span<const float> weight);
+    void prepareWinograd(Stream& stream, std::span<const float> weight);
+    void library(Stream& stream, const Tensor& x, const Tensor& y, const Extras& extras) const;
+    void winograd(Stream& stream, const Tensor& x, const Tensor& y, const Extras& extras,
+                  float* room) const;
+    int tile() const { return m_algorithm == ConvolutionAlgorithm::Winograd2 ? 2 : 4; }
+
+    std::shared_ptr<Device> m_device;
+    ConvolutionShape m_shape; ///< as asked for
+    ConvolutionShape m_inner; ///< what the library computes
+    ConvolutionAlgorithm m_algorithm;
+    Conv2dOptions m_options;
+    Tensor m_weight;
+    std::shared_ptr<const PackedWeight> m_packed;
+    std::size_t m_weightBytes = 0;
+};
+
+/// Numbers of `values` as a tensor of any floating type.
+Tensor uploaded(Stream& stream, const std::shared_ptr<Device>& device, const Shape& shape,
+                std::span<const float> values, DType type);
+
+} // namespace vergence::live
