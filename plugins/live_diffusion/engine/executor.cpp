@@ -1,0 +1,280 @@
+#include "plugins/live_diffusion/engine/executor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "core/base/error.h"
+#include "core/compute/backend.h"
+#include "core/compute/kernel.h"
+#include "plugins/live_diffusion/engine/executor_parts.h"
+
+namespace vergence::live {
+
+namespace {
+
+std::size_t index(int i)
+{
+    return static_cast<std::size_t>(i);
+}
+
+/// The CUDA bodies of this folder lie in a module of their own.
+void loadBodies()
+{
+    static std::once_flag once;
+    std::call_once(once, [] {
+        for (const auto& folder : moduleFolders()) {
+            const auto file = folder / "libvergence-kernels-live_engine.so";
+            std::error_code code;
+            if (std::filesystem::exists(file, code)) {
+                loadKernelModule(file); // without it the launch says what is missing
+                return;
+            }
+        }
+    });
+}
+
+} // namespace
+
+DType storageType(Precision precision)
+{
+    switch (precision) {
+    case Precision::Fp16:
+        return DType::F16;
+    case Precision::Bf16:
+        return DType::BF16;
+    default:
+        return DType::F32;
+    }
+}
+
+Executor::Executor(std::shared_ptr<Device> device, Stream& stream, const Program& program,
+                   const WeightSource& weights, ExecutorSettings settings, ConvolutionTuner& tuner)
+    : m_device(std::move(device)),
+      m_program(program),
+      m_settings(std::move(settings)),
+      m_type(storageType(m_settings.switches.precision))
+{
+    expects(m_settings.maxRows >= 1, "Executor: at least one batch row");
+    if (!m_device->isCpu())
+        loadBodies();
+    LoweringSettings lowering;
+    lowering.layout = m_settings.switches.layout;
+    lowering.fusion = m_settings.switches.fusion;
+    lowering.exportsOutputs = m_settings.exportsOutputs;
+    lowering.runs = m_settings.runs;
+    m_list = lowerProgram(program, lowering);
+    makeStaging(stream);
+    makeLayers(stream, weights, tuner);
+    m_settings.keys = nullptr;
+    planInstances();
+    makeRecords();
+}
+
+Executor::~Executor() = default;
+
+const Tensor& Executor::input(int value) const
+{
+    const Tensor& tensor = m_staging.at(index(value));
+    expects(!tensor.isEmpty(), "Executor: not an input that this program reads");
+    return tensor;
+}
+
+const Tensor& Executor::output(int value) const
+{
+    const Tensor& tensor = m_staging.at(index(value));
+    expects(!tensor.isEmpty(), "Executor: not an output that leaves its buffer");
+    return tensor;
+}
+
+Tensor Executor::raw(std::size_t output, int rows)
+{
+    const int buffer = m_list.outputs.at(output);
+    expects(buffer >= 0, "Executor: the output is made elsewhere");
+    const Buffer& b = m_list.buffers[index(buffer)];
+    const Instance& one = instance(rows);
+    auto* data =
+        static_cast<std::byte*>(m_arena.data()) + one.plan.offsets[one.bufferAt[index(buffer)]];
+    return Tensor::wrap(m_device, data, {rows, b.height, b.width, b.channels}, m_type,
+                        m_arena.storage());
+}
+
+Index Executor::timeOffset(int addChannelsOp) const
+{
+    return m_timeOffsets.at(index(addChannelsOp));
+}
+
+bool Executor::usesNaive(const ProgramOp& op) const
+{
+    const Index size = m_program.value(op.output).channels / op.heads;
+    return m_settings.switches.attention == AttentionKind::Naive || size < 4 || size > 128;
+}
+
+void Executor::makeStaging(Stream& stream)
+{
+    m_staging.resize(m_program.values.size());
+    const auto stage = [&](int value) {
+        Tensor& tensor = m_staging[index(value)];
+        const ProgramValue& v = m_program.value(value);
+        if (tensor.isEmpty())
+            tensor = Tensor::zeros(stream, m_device,
+                                   {m_settings.maxRows, v.channels, v.height, v.width});
+    };
+    Index keys = 0, width = 0;
+    for (const Step& step : m_list.steps) {
+        if (step.kind == StepKind::CrossAttention)
+            keys = m_program.value(step.sources[1]).pixels();
+        else
+            for (const int source : step.sources)
+                stage(source);
+        if (step.kind == StepKind::Export)
+            stage(step.target);
+    }
+    m_timeOffsets.assign(m_program.ops.size(), 0);
+    for (std::size_t i = 0; i < m_program.ops.size(); ++i) {
+        const ProgramOp& op = m_program.ops[i];
+        if (op.kind != OpKind::AddChannels || !m_settings.runs(op))
+            continue;
+        m_timeOffsets[i] = width;
+        width += m_program.value(op.output).channels;
+    }
+    m_timeBias.assign(index(static_cast<int>(width)), 0.0f);
+    m_timeAddends = Tensor::zeros(stream, m_device, {m_settings.maxRows, width});
+    m_keyBias = Tensor::zeros(stream, m_device, {m_settings.maxRows, keys});
+}
+
+void Executor::planInstances()
+{
+    const int steps = static_cast<int>(m_list.steps.size());
+    expects(steps > 0, "Executor: nothing to run");
+    const std::size_t count = m_list.buffers.size();
+    std::vector<int> first(count, -1), last(count, -1);
+    const auto root = [&](int buffer) {
+        const int alias = m_list.buffers[index(buffer)].alias;
+        return index(alias >= 0 ? alias : buffer);
+    };
+    for (int s = 0; s < steps; ++s) {
+        const Step& step = m_list.steps[index(s)];
+        for (const int input : step.inputs)
+            last[root(input)] = s;
+        if (step.residual >= 0)
+            last[root(step.residual)] = s;
+        if (step.output >= 0) {
+            const std::size_t b = root(step.output);
+            first[b] = first[b] < 0 ? s : first[b];
+            last[b] = std::max(last[b], s);
+        }
+    }
+    for (const int output : m_list.outputs) {
+        if (output >= 0)
+            last[root(output)] = steps - 1;
+    }
+    std::size_t arena = 0;
+    Index room = 0;
+    for (int rows = 1; rows <= m_settings.maxRows; ++rows) {
+        auto one = std::make_unique<Instance>();
+        one->rows = rows;
+        std::vector<BufferLife> lives;
+        one->bufferAt.resize(count);
+        for (std::size_t b = 0; b < count; ++b) {
+            if (m_list.buffers[b].alias >= 0)
+                continue;
+            one->bufferAt[b] = lives.size();
+            const Index elements = m_list.buffers[b].size() * rows;
+            lives.push_back(
+                {static_cast<std::size_t>(elements) * sizeOf(m_type), first[b], last[b]});
+        }
+        for (std::size_t b = 0; b < count; ++b) {
+            if (m_list.buffers[b].alias >= 0)
+                one->bufferAt[b] = one->bufferAt[root(static_cast<int>(b))];
+        }
+        one->temporaryAt.resize(m_list.steps.size());
+        for (int s = 0; s < steps; ++s) {
+            const StepTemporaries temps = StepBuilder::temporaries(*this, index(s), rows);
+            room = std::max(room, temps.roomNumbers);
+            for (const std::size_t bytes : temps.bytes) {
+                one->temporaryAt[index(s)].push_back(lives.size());
+                lives.push_back({bytes, s, s});
+            }
+        }
+        one->plan = planMemory(lives, steps);
+        arena = std::max(arena, one->plan.bytes);
+        m_instances.push_back(std::move(one));
+    }
+    m_arena = Tensor::empty(m_device, {static_cast<Index>(arena)}, DType::U8);
+    m_room = Tensor::empty(m_device, {room});
+}
+
+Executor::Instance& Executor::instance(int rows)
+{
+    expects(rows >= 1 && rows <= m_settings.maxRows,
+            fmt::format("Executor: {} batch rows, prepared for 1 to {}", rows, m_settings.maxRows));
+    Instance& one = *m_instances[index(rows - 1)];
+    if (one.calls.empty()) {
+        const StepBuilder builder(*this, one);
+        for (std::size_t s = 0; s < m_list.steps.size(); ++s)
+            one.calls.push_back(builder.call(s));
+        if (m_settings.switches.graph && !m_device->isCpu())
+            one.graph = std::make_unique<StepGraph>([&one](Stream& stream) {
+                for (const Call& call : one.calls)
+                    call(stream);
+            });
+    }
+    return one;
+}
+
+void Executor::run(Stream& stream, int rows, OpObserver* observer)
+{
+    Instance& one = instance(rows);
+    if (!observer && one.graph)
+        return one.graph->run(stream);
+    for (std::size_t s = 0; s < one.calls.size(); ++s) {
+        if (!observer) {
+            one.calls[s](stream);
+            continue;
+        }
+        observer->began(s);
+        one.calls[s](stream);
+        stream.synchronize();
+        observer->ended(s);
+    }
+}
+
+double Executor::replay(Stream& stream, std::size_t step, int repeats)
+{
+    using Clock = std::chrono::steady_clock;
+    expects(repeats >= 1, "Executor: at least one repeat");
+    const Call& call = instance(1).calls.at(step);
+    stream.synchronize();
+    const auto start = Clock::now();
+    for (int i = 0; i < repeats; ++i)
+        call(stream);
+    stream.synchronize();
+    return std::chrono::duration<double>(Clock::now() - start).count() / repeats;
+}
+
+const MemoryPlan& Executor::memoryPlan() const
+{
+    return m_instances.front()->plan;
+}
+
+int Executor::kernels() const
+{
+    int count = 0;
+    for (const OpRecord& record : m_records)
+        count += record.kernels;
+    return count;
+}
+
+std::size_t Executor::workspaceBytes() const
+{
+    std::size_t bytes = m_room.bytes() + m_timeAddends.bytes() + m_keyBias.bytes();
+    for (const Tensor& tensor : m_staging)
+        bytes += tensor.bytes();
+    return bytes;
+}
+
+} // namespace vergence::live

@@ -1,0 +1,85 @@
+#include "plugins/live_diffusion/engine/host_weights.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/compute/graph/parameter.h"
+#include "core/compute/ops/pointwise.h"
+#include "plugins/live_diffusion/model/parameters.h"
+#include "plugins/live_diffusion/model/unet.h"
+
+namespace vergence::live {
+
+namespace {
+
+/// The corner that both shapes have, zeros elsewhere.
+void copyCorner(const HostWeight& from, const Shape& to, std::size_t dimension, Index source,
+                Index target, std::vector<float>& values)
+{
+    const bool isLast = dimension + 1 == to.size();
+    const Index common = std::min(from.shape[dimension], to[dimension]);
+    if (isLast) {
+        std::copy_n(from.values.begin() + source * from.shape[dimension], common,
+                    values.begin() + target * to[dimension]);
+        return;
+    }
+    for (Index i = 0; i < common; ++i)
+        copyCorner(from, to, dimension + 1, source * from.shape[dimension] + i,
+                   target * to[dimension] + i, values);
+}
+
+std::shared_ptr<const HostWeights> benchWeightsOf(const std::vector<const Program*>& programs,
+                                                  std::uint64_t seed)
+{
+    const auto device = makeCpuDevice();
+    const auto stream = device->createStream();
+    const auto parameters = declareParameters(*stream, device, programs);
+    initialiseParameters(*stream, *parameters, programs, Start::Bench, seed);
+    return hostWeights(*stream, *parameters);
+}
+
+} // namespace
+
+std::shared_ptr<const HostWeights> hostWeights(Stream& stream, const ParameterSet& parameters)
+{
+    auto weights = std::make_shared<HostWeights>();
+    for (int i = 0; i < parameters.count(); ++i) {
+        const Parameter& parameter = parameters[i];
+        Tensor value = parameter.value;
+        if (value.dtype() != DType::F32) {
+            value = Tensor::empty(parameter.value.device(), parameter.shape);
+            cast(stream, parameter.value, value);
+        }
+        (*weights)[parameter.name] = {parameter.shape, value.toHost<float>(stream)};
+    }
+    return weights;
+}
+
+std::shared_ptr<const HostWeights> benchWeights(const UnetSettings& settings, std::uint64_t seed)
+{
+    const Program unet = buildUnet(settings), encoder = buildMemoryEncoder(settings);
+    return benchWeightsOf({&unet, &encoder}, seed);
+}
+
+std::shared_ptr<const HostWeights> benchWeights(const Program& program, std::uint64_t seed)
+{
+    return benchWeightsOf({&program}, seed);
+}
+
+WeightSource sourceOf(std::shared_ptr<const HostWeights> weights)
+{
+    return [weights](const ProgramWeight& wanted) {
+        const auto found = weights->find(wanted.name);
+        if (found == weights->end() || found->second.shape.size() != wanted.shape.size())
+            throw ContractError(
+                fmt::format("The weights have no {} {}.", wanted.name, toString(wanted.shape)));
+        if (found->second.shape == wanted.shape)
+            return found->second.values;
+        std::vector<float> values(static_cast<std::size_t>(wanted.size()), 0.0f);
+        copyCorner(found->second, wanted.shape, 0, 0, 0, values);
+        return values;
+    };
+}
+
+} // namespace vergence::live

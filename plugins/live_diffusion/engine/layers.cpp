@@ -1,0 +1,348 @@
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "plugins/live_diffusion/engine/executor_parts.h"
+#include "plugins/live_diffusion/model/counts.h"
+
+namespace vergence::live {
+
+namespace {
+
+std::size_t index(Index i)
+{
+    return static_cast<std::size_t>(i);
+}
+
+/// Weights of the steps of a program, in the order that they are read.
+class LayerMaker {
+public:
+    LayerMaker(const std::shared_ptr<Device>& device, Stream& stream, const Program& program,
+               const WeightSource& source, DType type)
+        : m_device(device),
+          m_stream(stream),
+          m_program(program),
+          m_source(source),
+          m_type(type)
+    {
+    }
+
+    std::vector<float> numbers(int weight) const
+    {
+        return weight < 0 ? std::vector<float>() : m_source(m_program.weight(weight));
+    }
+
+    /// F32 [C], empty where there are none.
+    Tensor vectorOf(const std::vector<float>& values) const
+    {
+        if (values.empty())
+            return {};
+        return uploaded(m_stream, m_device, {static_cast<Index>(values.size())}, values,
+                        DType::F32);
+    }
+
+    /// [N, K], columns [first, first + count) and rows likewise, of a weight [.., allColumns].
+    LinearPart part(const std::vector<float>& weight, Index allColumns, Index firstRow, Index rows,
+                    Index firstColumn, Index columns, Index productRows) const
+    {
+        std::vector<float> cut(index(rows * columns));
+        for (Index r = 0; r < rows; ++r)
+            std::copy_n(weight.begin() + (firstRow + r) * allColumns + firstColumn, columns,
+                        cut.begin() + r * columns);
+        LinearPart made;
+        const Shape shape{rows, columns};
+        made.weight = uploaded(m_stream, m_device, shape, cut, m_type);
+        if (!m_device->isCpu())
+            return made;
+        made.packed = m_device->dense().packLinear(m_stream, made.weight, productRows);
+        constexpr Index kReadsPlain = 4; // products of so few rows read the plain weight
+        if (made.packed && productRows > kReadsPlain)
+            made.weight = Tensor::wrap(m_device, nullptr, shape, m_type); // gives the shape
+        return made;
+    }
+
+    struct Affine {
+        std::vector<float> scale, shift;
+    };
+    /// y = x · scale + shift of a batch norm.
+    Affine affineOf(const ProgramOp& op) const
+    {
+        Affine made{numbers(op.weight), numbers(op.bias)};
+        const auto mean = numbers(op.mean), variance = numbers(op.variance);
+        for (std::size_t c = 0; c < made.scale.size(); ++c) {
+            made.scale[c] =
+                static_cast<float>(made.scale[c] / std::sqrt(double{variance[c]} + op.epsilon));
+            made.shift[c] -= mean[c] * made.scale[c];
+        }
+        return made;
+    }
+
+    /// Weight [Cout, ..] and bias of a product, the batch norm behind it folded in.
+    std::pair<std::vector<float>, std::vector<float>> product(const Step& step) const
+    {
+        const ProgramOp& op = m_program.op(step.op);
+        auto weight = numbers(op.weight);
+        auto bias = step.ownsBias || step.time >= 0 ? numbers(op.bias) : std::vector<float>();
+        if (step.batchNorm < 0)
+            return {std::move(weight), std::move(bias)};
+        const Affine norm = affineOf(m_program.op(step.batchNorm));
+        const std::size_t each = weight.size() / norm.scale.size();
+        for (std::size_t i = 0; i < weight.size(); ++i)
+            weight[i] *= norm.scale[i / each];
+        bias.resize(norm.scale.size(), 0.0f);
+        for (std::size_t k = 0; k < bias.size(); ++k)
+            bias[k] = bias[k] * norm.scale[k] + norm.shift[k];
+        return {std::move(weight), std::move(bias)};
+    }
+
+    /// [Cin, k, k, Cout], or [Cin, Cout, k, k] for planes.
+    Tensor transposed(const ProgramOp& op, const std::vector<float>& weight,
+                      bool channelsLast) const
+    {
+        const Shape& shape = m_program.weight(op.weight).shape;
+        if (channelsLast)
+            return uploaded(m_stream, m_device, shape, weight, m_type);
+        const Index in = shape[0], taps = shape[1] * shape[2], out = shape[3];
+        std::vector<float> turned(weight.size());
+        for (Index c = 0; c < in; ++c) {
+            for (Index t = 0; t < taps; ++t) {
+                for (Index k = 0; k < out; ++k)
+                    turned[index((c * out + k) * taps + t)] =
+                        weight[index((c * taps + t) * out + k)];
+            }
+        }
+        return uploaded(m_stream, m_device, {in, out, shape[1], shape[2]}, turned, m_type);
+    }
+
+private:
+    const std::shared_ptr<Device>& m_device;
+    Stream& m_stream;
+    const Program& m_program;
+    const WeightSource& m_source;
+    DType m_type;
+};
+
+std::size_t bytesOf(const LinearPart& part)
+{
+    const bool is16 = part.weight.dtype() != DType::F32;
+    const auto elements = static_cast<std::size_t>(part.weight.size());
+    return part.packed ? elements * sizeof(float) : elements * (is16 ? 2 : 4);
+}
+
+} // namespace
+
+void Executor::makeLayers(Stream& stream, const WeightSource& weights, ConvolutionTuner& tuner)
+{
+    const LayerMaker make(m_device, stream, m_program, weights, m_type);
+    m_layers.resize(m_list.steps.size());
+    for (std::size_t s = 0; s < m_list.steps.size(); ++s) {
+        const Step& step = m_list.steps[s];
+        Layer& layer = m_layers[s];
+        const auto buffer = [&](int id) -> const Buffer& { return m_list.buffers[index(id)]; };
+        const auto setBias = [&](std::vector<float> bias) {
+            if (step.time >= 0)
+                std::copy(bias.begin(), bias.end(), m_timeBias.begin() + timeOffset(step.time));
+            else
+                layer.shift = make.vectorOf(bias);
+        };
+        switch (step.kind) {
+        case StepKind::Convolution:
+        case StepKind::UpsampledConvolution: {
+            const ProgramOp& op = m_program.op(step.op);
+            const Buffer &x = buffer(step.inputs[0]), &y = buffer(step.output);
+            ConvolutionShape shape{m_settings.maxRows,
+                                   x.channels,
+                                   x.height,
+                                   x.width,
+                                   y.channels,
+                                   op.kernel,
+                                   op.stride,
+                                   op.padding,
+                                   step.kind == StepKind::UpsampledConvolution,
+                                   x.channelsLast,
+                                   m_type};
+            const Switches& switches = m_settings.switches;
+            const auto algorithm =
+                tuner.best(stream, shape, {switches.tuned, switches.collapsedUpsampling});
+            auto [weight, bias] = make.product(step);
+            layer.convolution =
+                std::make_unique<Convolution>(stream, m_device, shape, algorithm, weight);
+            layer.bytes = layer.convolution->weightBytes();
+            setBias(std::move(bias));
+            break;
+        }
+        case StepKind::TransposedConvolution: {
+            auto [weight, bias] = make.product(step);
+            layer.transposed =
+                make.transposed(m_program.op(step.op), weight, buffer(step.output).channelsLast);
+            layer.bytes = layer.transposed.bytes();
+            setBias(std::move(bias));
+            break;
+        }
+        case StepKind::Linear:
+        case StepKind::JoinedLinear:
+        case StepKind::QkvLinear: {
+            auto [weight, bias] = make.product(step);
+            const Buffer& y = buffer(step.output);
+            const Index pixels = y.height * y.width;
+            Index columns = 0;
+            for (const int input : step.inputs)
+                columns += buffer(input).channels;
+            const bool isSplit = step.kind == StepKind::QkvLinear;
+            const Index pieces = isSplit ? 3 : 1, rows = y.channels / pieces;
+            for (Index i = 0; i < pieces; ++i) {
+                Index first = 0;
+                for (const int input : step.inputs) {
+                    const Index width = buffer(input).channels;
+                    layer.parts.push_back(
+                        make.part(weight, columns, i * rows, rows, first, width, pixels));
+                    layer.bytes += bytesOf(layer.parts.back());
+                    first += width;
+                }
+            }
+            setBias(std::move(bias));
+            break;
+        }
+        case StepKind::Norm:
+        case StepKind::LayerNorm: {
+            const ProgramOp& op = m_program.op(step.op);
+            layer.scale = make.vectorOf(make.numbers(op.weight));
+            layer.shift = make.vectorOf(make.numbers(op.bias));
+            break;
+        }
+        case StepKind::Affine:
+            if (step.batchNorm >= 0) {
+                const auto norm = make.affineOf(m_program.op(step.batchNorm));
+                layer.scale = make.vectorOf(norm.scale);
+                layer.shift = make.vectorOf(norm.shift);
+            } else if (step.time < 0) {
+                layer.shift = make.vectorOf(make.numbers(m_program.op(step.op).bias));
+            }
+            break;
+        case StepKind::Rare:
+            if (m_program.op(step.op).weight >= 0) {
+                const ProgramWeight& table = m_program.weight(m_program.op(step.op).weight);
+                layer.table = uploaded(stream, m_device, table.shape, weights(table), DType::F32);
+            }
+            break;
+        case StepKind::CrossAttention:
+            expects(m_settings.keys != nullptr, "Executor: nobody gives keys of cross-attention");
+            layer.keys = m_settings.keys(step.op);
+            break;
+        default:
+            break;
+        }
+        for (const Tensor* small : {&layer.scale, &layer.shift, &layer.table})
+            layer.bytes += small->bytes();
+        m_weightBytes += layer.bytes;
+    }
+}
+
+namespace {
+
+int kernelsOf(const Step& step, const Convolution* convolution, bool isNaive, const ProgramOp* op)
+{
+    switch (step.kind) {
+    case StepKind::Convolution:
+        return convolution->kernels();
+    case StepKind::UpsampledConvolution: {
+        const bool isLibrary = convolution->algorithm() == ConvolutionAlgorithm::Library;
+        return convolution->kernels() + (isLibrary ? 1 : 0);
+    }
+    case StepKind::TransposedConvolution:
+        return step.ownsBias ? 2 : 1;
+    case StepKind::JoinedLinear:
+    case StepKind::Norm:
+        return 2;
+    case StepKind::QkvLinear:
+        return 3;
+    case StepKind::Concat:
+        return static_cast<int>(step.inputs.size());
+    case StepKind::Add:
+        return static_cast<int>(step.inputs.size()) - 1;
+    case StepKind::SelfAttention:
+    case StepKind::CrossAttention:
+        return (isNaive ? 3 : 1) + (op->window > 0 ? 2 : 0);
+    default:
+        return 1;
+    }
+}
+
+std::string extents(const Buffer& b)
+{
+    return b.height * b.width == 1 ? fmt::format("{}", b.channels)
+                                   : fmt::format("{}×{}×{}", b.height, b.width, b.channels);
+}
+
+std::string planOf(const Step& step, const Convolution* convolution, bool isNaive, bool isPacked)
+{
+    switch (step.kind) {
+    case StepKind::Convolution:
+    case StepKind::UpsampledConvolution:
+        return nameOf(convolution->algorithm());
+    case StepKind::Linear:
+    case StepKind::JoinedLinear:
+    case StepKind::QkvLinear:
+        return isPacked ? "packed product" : "product";
+    case StepKind::TransposedConvolution:
+        return "library";
+    case StepKind::SelfAttention:
+    case StepKind::CrossAttention:
+        return isNaive ? "naive" : "flash";
+    default:
+        return "kernel";
+    }
+}
+
+} // namespace
+
+void Executor::makeRecords()
+{
+    const auto bytesOfBuffer = [&](int id) {
+        return m_list.buffers[index(id)].size() * static_cast<Index>(sizeOf(m_type));
+    };
+    for (std::size_t s = 0; s < m_list.steps.size(); ++s) {
+        const Step& step = m_list.steps[s];
+        const Layer& layer = m_layers[s];
+        const ProgramOp* op = step.op >= 0 ? &m_program.op(step.op) : nullptr;
+        const bool isAttention =
+            step.kind == StepKind::SelfAttention || step.kind == StepKind::CrossAttention;
+        const bool isNaive = isAttention && usesNaive(*op);
+        const bool isProduct =
+            !layer.parts.empty() || layer.convolution || isAttention || !layer.transposed.isEmpty();
+        OpRecord record;
+        record.name = op ? op->name : "relayout";
+        record.block = op ? op->block : "relayout";
+        record.kind = nameOf(step.kind);
+        for (const int input : step.inputs)
+            record.shape +=
+                (record.shape.empty() ? "" : " + ") + extents(m_list.buffers[index(input)]);
+        if (step.output >= 0)
+            record.shape += " → " + extents(m_list.buffers[index(step.output)]);
+        record.plan = planOf(step, layer.convolution.get(), isNaive,
+                             !layer.parts.empty() && layer.parts.front().packed);
+        record.flop = op && isProduct ? flopOf(m_program, *op) : 0;
+        record.bytes = static_cast<std::int64_t>(layer.bytes + layer.keys.bytes());
+        for (const int input : step.inputs)
+            record.bytes += bytesOfBuffer(input) * (step.kind == StepKind::Norm ? 2 : 1);
+        for (const int other : {step.residual, step.output})
+            record.bytes += other >= 0 ? bytesOfBuffer(other) : 0;
+        for (const int source : step.sources)
+            record.bytes += isAttention ? 0 : m_program.value(source).size() * 4;
+        if (step.target >= 0)
+            record.bytes += m_program.value(step.target).size() * 4;
+        const Instance& one = *m_instances.front();
+        record.liveBytes = static_cast<std::int64_t>(one.plan.liveBytes[s]);
+        if (isNaive) {
+            record.scoreBytes = scoresOf(m_program, *op) * 4;
+            record.bytes += 4 * record.scoreBytes; // written and read by two of the three kernels
+        }
+        record.kernels = kernelsOf(step, layer.convolution.get(), isNaive, op);
+        record.usesTensorCores =
+            isProduct && !m_device->isCpu() && m_settings.switches.precision != Precision::Fp32;
+        m_records.push_back(std::move(record));
+    }
+}
+
+} // namespace vergence::live
