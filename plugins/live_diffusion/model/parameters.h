@@ -1,10 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "core/compute/graph/parameter.h"
@@ -24,8 +21,8 @@ struct ParameterSettings {
     double weightDecay = 0.01;
 };
 
-/// Declares and allocates the weights of several programs; names twice must agree in shape. Order
-/// and streams of random numbers follow the programs. Values are 0.
+/// Declares and allocates the weights of several programs, which share no name, in their order.
+/// Values are 0. Kept statistics are never trained.
 std::unique_ptr<ParameterSet> declareParameters(Stream& stream, std::shared_ptr<Device> device,
                                                 const std::vector<const Program*>& programs,
                                                 const ParameterSettings& settings = {});

@@ -94,6 +94,7 @@ private Q_SLOTS:
     void windowsAttendAlone();
     void adaptiveMeanAveragesItsBins();
     void operationsOfReplicasHaveTheirKnownValues();
+    void blendOnTheTapeIsThatOfFrames();
     void partsHaveTheirDerivatives_data();
     void partsHaveTheirDerivatives();
     void nanoHasItsDerivatives();
@@ -288,22 +289,50 @@ void TestLiveNetwork::operationsOfReplicasHaveTheirKnownValues()
                     recording.graph.backward(reshape(recording.graph, y, {1})));
 }
 
+void TestLiveNetwork::blendOnTheTapeIsThatOfFrames()
+{
+    Tape tape(devices().devices.front());
+    const Index pixels = 6, channels = 3;
+    const auto x0 = numbers(pixels * channels, 1), previous = numbers(pixels * channels, 2);
+    auto logits = numbers(pixels, 3);
+    for (double& logit : logits)
+        logit *= 5;
+    const auto got = tape.host(temporalBlend(tape.graph, tape.constant({1, 2, 3, channels}, x0),
+                                             tape.tensor({1, 2, 3, channels}, previous),
+                                             tape.constant({1, 2, 3, 1}, logits), 0.9));
+    // Frames have their channels first.
+    std::vector<float> x(x0.size()), before(x0.size()), y(x0.size());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        const std::size_t planar = i % 3 * 6 + i / 3;
+        x[planar] = static_cast<float>(x0[i]);
+        before[planar] = static_cast<float>(previous[i]);
+    }
+    temporalBlend(x, before, std::vector<float>(logits.begin(), logits.end()), 0.9,
+                  {1, channels, pixels}, y);
+    for (std::size_t i = 0; i < got.size(); ++i)
+        QVERIFY(std::abs(got[i] - static_cast<double>(y[i % 3 * 6 + i / 3])) < 1e-6);
+}
+
 void TestLiveNetwork::partsHaveTheirDerivatives_data()
 {
+    QTest::addColumn<int>("device");
     QTest::addColumn<int>("part");
     const std::vector<const char*> names{
         "channels", "padded concat",      "windowed attention", "naive attention",
         "gate",     "mean pool, 5 to 3",  "mean pool, 2 to 4",  "blend",
         "cross",    "cross, shared rows", "cross, own bias"};
-    for (std::size_t i = 0; i < names.size(); ++i)
-        QTest::newRow(names[i]) << static_cast<int>(i);
+    forEachDevice([&](const std::string& device, int number) {
+        const bool isThere = static_cast<std::size_t>(number) < devices().devices.size();
+        for (std::size_t i = 0; i < (isThere ? names.size() : 1); ++i)
+            QTest::addRow("%s, %s", device.c_str(), names[i]) << number << static_cast<int>(i);
+    });
 }
 
 void TestLiveNetwork::partsHaveTheirDerivatives()
 {
     QFETCH(int, part);
+    VERGENCE_ROW_DEVICE(device);
     using In = std::vector<Value>;
-    const auto device = devices().devices.front();
     Tape tape(device, DType::F64);
     const Tensor previous = tape.tensor({2, 3, 2, 4}, numbers(48, 50));
     const auto cross = [&](Index keyRows, Index biasRows) {
