@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/artifact/plot/plot.h"
+#include "core/metrics/statistics.h"
 #include "plugins/live_diffusion/view/chart_parts.h"
 
 namespace vergence::live {
@@ -138,16 +139,6 @@ struct Bins {
 };
 
 } // namespace
-
-double quantile(std::span<const double> sorted, double share)
-{
-    if (sorted.empty())
-        return NAN;
-    const double rank = share * static_cast<double>(sorted.size() - 1);
-    const auto below = static_cast<std::size_t>(rank);
-    const std::size_t above = std::min(below + 1, sorted.size() - 1);
-    return sorted[below] + (rank - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
 
 Diagram latencyTimeline(std::span<const FrameTiming> frames, const LatencyLook& look)
 {

@@ -37,7 +37,4 @@ Diagram latencyTimeline(std::span<const FrameTiming> frames, const LatencyLook& 
 /// (n − 1)p). Values that are not finite are counted in the note alone.
 Diagram latencyHistogram(std::span<const double> milliseconds, const LatencyLook& look = {});
 
-/// Linear interpolation at rank (n − 1)·share of values sorted upwards; NaN for none.
-double quantile(std::span<const double> sorted, double share);
-
 } // namespace vergence::live

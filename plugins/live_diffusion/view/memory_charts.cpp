@@ -32,18 +32,22 @@ double known(double bytes)
 
 struct Part {
     const char *name, *colour;
-    double MemoryStep::*bytes;
+    double (*bytes)(const MemoryStep&);
 };
-constexpr Part kParts[] = {{"weights", "series 0", &MemoryStep::weights},
-                           {"caches", "series 3", &MemoryStep::caches},
-                           {"arena", "series 2", &MemoryStep::arena},
-                           {"workspace", "series 1", &MemoryStep::workspace}};
+constexpr Part kParts[] = {
+    {"weights", "series 0", [](const MemoryStep& step) { return known(step.weights); }},
+    {"caches", "series 3", [](const MemoryStep& step) { return known(step.caches); }},
+    {"arena", "series 2",
+     [](const MemoryStep& step) { return std::max(0.0, known(step.arena) - known(step.scores)); }},
+    {"attention scores", "series 1",
+     [](const MemoryStep& step) { return std::min(known(step.arena), known(step.scores)); }},
+    {"workspace", "series 4", [](const MemoryStep& step) { return known(step.workspace); }}};
 
 double sumOf(const MemoryStep& step)
 {
     double sum = 0;
     for (const Part& part : kParts)
-        sum += known(step.*part.bytes);
+        sum += part.bytes(step);
     return sum;
 }
 
@@ -81,7 +85,7 @@ Diagram memoryTimeline(std::span<const MemoryStep> steps, const MemoryLook& look
     for (const Part& part : kParts) {
         plot::Plot::Band band{{}, {}, {}, part.colour, part.name, 0.8};
         for (std::size_t i = 0; i < steps.size(); ++i) {
-            const double top = base[i] + known(steps[i].*part.bytes) / unit.bytes;
+            const double top = base[i] + part.bytes(steps[i]) / unit.bytes;
             for (const double side : {0.5, 1.5}) {
                 band.x.push_back(static_cast<double>(i) + side);
                 band.low.push_back(base[i]);

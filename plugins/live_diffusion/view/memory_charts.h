@@ -11,6 +11,7 @@ namespace vergence::live {
 struct MemoryStep {
     std::string op;
     double weights = 0, caches = 0, arena = 0, workspace = 0;
+    double scores = 0; ///< of the arena, stored attention scores
 };
 
 /// Bytes in use at a moment; NaN where nobody could say.

@@ -4,8 +4,10 @@
 
 #include <QtTest>
 
+#include "core/artifact/npz_archive.h"
 #include "core/base/error.h"
 #include "plugins/live_diffusion/onnx/graph_builder.h"
+#include "plugins/live_diffusion/onnx/onnx_export.h"
 #include "plugins/live_diffusion/onnx/onnx_reader.h"
 #include "plugins/live_diffusion/onnx/onnx_writer.h"
 #include "plugins/live_diffusion/onnx/proto_writer.h"
@@ -71,6 +73,23 @@ OnnxModel singleNode(const OnnxNode& node, const OnnxDims& x, const OnnxDims& y)
 /// The network as ONNX files.
 class TestLiveOnnx : public QObject {
     Q_OBJECT
+
+    std::shared_ptr<Device> m_device = makeCpuDevice(2);
+    std::unique_ptr<Stream> m_stream = m_device->createStream();
+    std::map<Size, std::unique_ptr<TapeNetwork>> m_networks;
+
+    /// With the weights of a bench start, which has no zeros.
+    const TapeNetwork& bench(Size size)
+    {
+        auto& network = m_networks[size];
+        if (!network) {
+            const UnetSettings settings = unetSettings(size, layoutOf(size).nativeGrid);
+            network = std::make_unique<TapeNetwork>(*m_stream, m_device, settings);
+            network->initialise(*m_stream, Start::Bench, 7);
+        }
+        return *network;
+    }
+
 private Q_SLOTS:
     void messagesAreEncodedAsTheFormatSays()
     {
@@ -528,6 +547,73 @@ private Q_SLOTS:
         const double share = double(std::filesystem::file_size(scratch / "half.onnx")) /
                              double(std::filesystem::file_size(scratch / "full.onnx"));
         QVERIFY2(share < 0.75, qPrintable(QString::number(share)));
+    }
+
+    void theNetworkAndItsFilesAgree_data()
+    {
+        QTest::addColumn<int>("size");
+        QTest::addColumn<bool>("isNarrow");
+        QTest::addColumn<int>("opset");
+        QTest::addColumn<int>("batch");
+        QTest::newRow("Nano") << int(Size::Nano) << false << 17 << 2;
+        QTest::newRow("Nano, opset 21") << int(Size::Nano) << false << 21 << 1;
+        QTest::newRow("Nano, fp16") << int(Size::Nano) << true << 17 << 1;
+        QTest::newRow("Pico") << int(Size::Pico) << false << 17 << 1;
+    }
+    void theNetworkAndItsFilesAgree()
+    {
+        QFETCH(int, size);
+        QFETCH(bool, isNarrow);
+        QFETCH(int, opset);
+        QFETCH(int, batch);
+        const test::Scratch scratch;
+        const TapeNetwork& network = bench(Size(size));
+        OnnxExportSettings settings;
+        settings.options = {isNarrow ? OnnxType::Float16 : OnnxType::Float, opset, batch};
+        const OnnxExport result = exportOnnx(*m_stream, network, scratch.path(), settings);
+        for (const OnnxVerification& part : result.verifications) {
+            QVERIFY2(part.holds(), part.toJson().dump(1).c_str());
+            QCOMPARE(part.comparisons.size(), std::size_t(6)); // three runs of two outputs
+            qInfo("%s", part.sentence().c_str());
+        }
+        QCOMPARE(result.verifications.size(), std::size_t(2));
+        QVERIFY(result.holds());
+        // The report, and what others need to repeat the first run.
+        const auto report = nlohmann::json::parse(contentOfFile(scratch / "onnx_check.json"));
+        QCOMPARE(report.size(), std::size_t(2));
+        QCOMPARE(report[0]["file"], "unet.onnx");
+        QVERIFY(report[0]["holds"] == true);
+        QCOMPARE(report[0]["opset"], opset);
+        QCOMPARE(int(report[0]["runs"].size()), 6);
+        const NpzArchive check(scratch / "onnx_check.npz");
+        const std::int64_t b = batch, g = network.settings().grid;
+        QCOMPARE(check.shape("ref_pred"),
+                 (std::vector<std::int64_t>{b, network.settings().frameChannels(), g, g}));
+        QVERIFY(check.has("mem_bias") && check.has("ref_blend") && check.has("t"));
+        const std::string recipe = contentOfFile(scratch / "onnx_check.txt");
+        QCOMPARE(std::ranges::count(recipe, '\n'), 4);
+        // Weights of its own make a file miss.
+        const OnnxModel other =
+            exportProgram(network.unet(), madeWeight, {OnnxType::Float, opset, batch});
+        writeOnnx(other, scratch / "other.onnx");
+        const OnnxVerification miss =
+            verifyOnnx(scratch / "other.onnx", unetReference(*m_stream, network), 1);
+        QVERIFY(miss.problems.empty());
+        QVERIFY(!miss.holds());
+        QVERIFY(miss.sentence().find("misses") != std::string::npos);
+    }
+
+    void exportsStopWhereTheyAreAsked()
+    {
+        const test::Scratch scratch;
+        OnnxExportSettings settings;
+        int asked = 0;
+        settings.isStopped = [&] { return ++asked > 1; };
+        const OnnxExport result =
+            exportOnnx(*m_stream, bench(Size::Nano), scratch.path(), settings);
+        QCOMPARE(result.files.size(), std::size_t(1));
+        QVERIFY(result.verifications.empty());
+        QVERIFY(!std::filesystem::exists(scratch / "onnx_check.json"));
     }
 
     void theOnnxLibraryAgrees_data()

@@ -107,11 +107,16 @@ inline std::vector<MemoryStep> memorySteps(bool isNaive)
     std::vector<MemoryStep> steps;
     constexpr double kMebi = 1024.0 * 1024;
     for (int i = 0; i < 300; ++i) {
-        MemoryStep step{"d1.op" + std::to_string(i), 61 * kMebi, 3.7 * kMebi,
+        MemoryStep step{"d1.op" + std::to_string(i),
+                        61 * kMebi,
+                        3.7 * kMebi,
                         (4 + 3 * std::sin(i * 0.02) + hashed(i)) * kMebi,
-                        i % 5 == 0 ? 2 * kMebi : 0};
-        if (isNaive && i % 60 > 55)
-            step.arena += 64 * kMebi;
+                        i % 5 == 0 ? 2 * kMebi : 0,
+                        0};
+        if (isNaive && i % 60 > 55) {
+            step.scores = 64 * kMebi;
+            step.arena += step.scores;
+        }
         steps.push_back(step);
     }
     return steps;
