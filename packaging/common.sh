@@ -44,7 +44,7 @@ configure() {
     build=${VERGENCE_BUILD_DIR:-build/release}
     say "Configuring in $build ($arguments)"
     # shellcheck disable=SC2086
-    cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER_LAUNCHER=ccache \
+    cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DVERGENCE_UNITY=ON -DCMAKE_CXX_COMPILER_LAUNCHER=ccache \
         -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache $arguments "$@" >"$top/.configure.log" 2>&1 ||
         { cat "$top/.configure.log" >&2; die "CMake could not configure; the lines above say what is missing."; }
     rm -f "$top/.configure.log"

@@ -20,11 +20,6 @@ namespace {
 constexpr std::uint64_t kLengthBytes = 8,
                         kLongestHeader = 100'000'000; // the limit of the reference implementation
 
-[[noreturn]] void fail(const std::string& source, const std::string& reason)
-{
-    throw InputError(fmt::format("Cannot read the safetensors file {}: {}.", source, reason));
-}
-
 std::uint64_t headerLength(const std::byte* front, std::uint64_t fileBytes,
                            const std::string& source)
 {
@@ -32,18 +27,19 @@ std::uint64_t headerLength(const std::byte* front, std::uint64_t fileBytes,
     for (int i = 7; i >= 0; --i)
         length = length << 8 | std::to_integer<std::uint64_t>(front[i]);
     if (length > fileBytes - kLengthBytes)
-        fail(source, fmt::format("its header is said to have {} bytes but the file has {}", length,
-                                 fileBytes));
+        failSafetensors(source,
+                        fmt::format("its header is said to have {} bytes but the file has {}",
+                                    length, fileBytes));
     if (length > kLongestHeader)
-        fail(source,
-             fmt::format("its header of {} bytes is longer than {}", length, kLongestHeader));
+        failSafetensors(source, fmt::format("its header of {} bytes is longer than {}", length,
+                                            kLongestHeader));
     return length;
 }
 
 void expectLongEnough(std::uint64_t fileBytes, const std::string& source)
 {
     if (fileBytes < kLengthBytes)
-        fail(source, fmt::format("{} bytes are too short for one", fileBytes));
+        failSafetensors(source, fmt::format("{} bytes are too short for one", fileBytes));
 }
 
 /// `read(target, offset, count)` brings bytes of the data section.
@@ -153,12 +149,12 @@ SafetensorsFile readSafetensors(const std::filesystem::path& path)
     const std::uint64_t fileBytes = std::filesystem::file_size(path, code);
     std::ifstream stream(path, std::ios::binary);
     if (code || !stream)
-        fail(source, code ? code.message() : std::strerror(errno));
+        failSafetensors(source, code ? code.message() : std::strerror(errno));
     const auto read = [&](std::byte* target, std::uint64_t offset, std::size_t count) {
         stream.seekg(static_cast<std::streamoff>(offset));
         stream.read(reinterpret_cast<char*>(target), static_cast<std::streamsize>(count));
         if (!stream)
-            fail(source, "it cannot be read to its end");
+            failSafetensors(source, "it cannot be read to its end");
     };
     expectLongEnough(fileBytes, source);
     std::byte front[kLengthBytes];

@@ -11,14 +11,14 @@
 
 namespace vergence {
 
-namespace {
-
-using nlohmann::json;
-
-[[noreturn]] void fail(const std::string& source, const std::string& reason)
+void failSafetensors(const std::string& source, const std::string& reason)
 {
     throw InputError(fmt::format("Cannot read the safetensors file {}: {}.", source, reason));
 }
+
+namespace {
+
+using nlohmann::json;
 
 std::optional<DType> dtypeFromName(const std::string& name)
 {
@@ -57,7 +57,7 @@ private:
 json parseStrictly(std::string_view text, const std::string& source)
 {
     if (text.empty() || text.front() != '{')
-        fail(source, "its header does not start with `{`");
+        failSafetensors(source, "its header does not start with `{`");
     KeyWatch watch;
     json header;
     try {
@@ -67,15 +67,16 @@ json parseStrictly(std::string_view text, const std::string& source)
     } catch (const json::parse_error& error) {
         const bool encoding =
             std::string_view(error.what()).find("UTF-8") != std::string_view::npos;
-        fail(source, fmt::format("its header is not valid {} at byte {}",
-                                 encoding ? "UTF-8" : "JSON", error.byte));
+        failSafetensors(source, fmt::format("its header is not valid {} at byte {}",
+                                            encoding ? "UTF-8" : "JSON", error.byte));
     } catch (const json::exception&) {
-        fail(source, "its header holds a number out of range");
+        failSafetensors(source, "its header holds a number out of range");
     }
     if (!watch.duplicate().empty())
-        fail(source, fmt::format("its header has the key `{}` twice", watch.duplicate()));
+        failSafetensors(source,
+                        fmt::format("its header has the key `{}` twice", watch.duplicate()));
     if (watch.isTooDeep())
-        fail(source, "its header is nested too deeply");
+        failSafetensors(source, "its header is nested too deeply");
     return header;
 }
 
@@ -105,7 +106,7 @@ public:
 private:
     [[noreturn]] void complain(const std::string& reason) const
     {
-        fail(m_source, fmt::format("tensor `{}` {}", m_entry.name, reason));
+        failSafetensors(m_source, fmt::format("tensor `{}` {}", m_entry.name, reason));
     }
 
     const json& member(const char* key) const
@@ -169,10 +170,11 @@ std::map<std::string, std::string> readMetadata(const json& value, const std::st
 {
     std::map<std::string, std::string> metadata;
     if (!value.is_object())
-        fail(source, "`__metadata__` is not an object");
+        failSafetensors(source, "`__metadata__` is not an object");
     for (const auto& [key, text] : value.items()) {
         if (!text.is_string())
-            fail(source, fmt::format("`__metadata__` holds `{}`, which is not a text", key));
+            failSafetensors(source,
+                            fmt::format("`__metadata__` holds `{}`, which is not a text", key));
         metadata[key] = text.get<std::string>();
     }
     return metadata;
@@ -184,14 +186,16 @@ void expectGapless(const std::vector<SafetensorsEntry>& entries, std::uint64_t d
     std::uint64_t at = 0;
     for (const SafetensorsEntry& entry : entries) {
         if (entry.begin < at)
-            fail(source, fmt::format("tensor `{}` overlaps the one before it", entry.name));
+            failSafetensors(source,
+                            fmt::format("tensor `{}` overlaps the one before it", entry.name));
         if (entry.begin > at)
-            fail(source, fmt::format("there is a hole of {} bytes before tensor `{}`",
-                                     entry.begin - at, entry.name));
+            failSafetensors(source, fmt::format("there is a hole of {} bytes before tensor `{}`",
+                                                entry.begin - at, entry.name));
         at = entry.end;
     }
     if (at != dataBytes)
-        fail(source, fmt::format("{} bytes after the last tensor belong to none", dataBytes - at));
+        failSafetensors(
+            source, fmt::format("{} bytes after the last tensor belong to none", dataBytes - at));
 }
 
 } // namespace

@@ -26,6 +26,9 @@ struct SafetensorsHeader {
     std::map<std::string, std::string> metadata;
 };
 
+/// Throws the InputError of a safetensors file that cannot be read.
+[[noreturn]] void failSafetensors(const std::string& source, const std::string& reason);
+
 /// Parses and checks everything: types, shapes, offsets without overlap or hole, `dataBytes` used
 /// to the last byte. Throws InputError that starts with `source` and names the tensor at fault.
 SafetensorsHeader parseSafetensorsHeader(std::string_view json, std::uint64_t dataBytes,

@@ -5,12 +5,12 @@
 namespace vergence {
 
 namespace {
-constexpr std::size_t kAlignment = 256;
+constexpr std::size_t kArenaAlignment = 256;
 constexpr std::size_t kSmallestChunk = std::size_t{1} << 20;
 
 std::size_t roundedUp(std::size_t bytes)
 {
-    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
 }
 } // namespace
 

@@ -1,4 +1,4 @@
-# The four helpers that every list of this project uses. Lists of files are written out and sorted.
+# The helpers that every list of this project uses. Lists of files are written out and sorted.
 #
 # Everything a user starts hangs on the target `studio`.
 #
@@ -22,6 +22,7 @@ function(vergence_add_kernels target)
         list(FIND levels ${level} variant)
         set(objects ${target}_${arg_NAME}_kernels_${level})
         add_library(${objects} OBJECT ${arg_SOURCES})
+        set_target_properties(${objects} PROPERTIES UNITY_BUILD OFF)
         target_link_libraries(${objects} PRIVATE vergence_options)
         target_compile_options(${objects} PRIVATE -march=x86-64-${level} -O3 -ffp-contract=off)
         if(level STREQUAL v4)
@@ -46,7 +47,8 @@ function(vergence_add_kernels target)
         target_link_libraries(${module} PRIVATE vergence_options vergence_compute CUDA::cudart)
         target_compile_definitions(${module} PRIVATE
             VERGENCE_KERNEL_VARIANT=3 VERGENCE_KERNEL_NAMESPACE=kernels_cuda)
-        set_target_properties(${module} PROPERTIES CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden)
+        set_target_properties(${module} PROPERTIES CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
+            UNITY_BUILD OFF)
         if(NOT arg_NO_INSTALL)
             add_dependencies(studio ${module})
             install(TARGETS ${module} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/vergence)
@@ -66,6 +68,12 @@ function(vergence_add_library name)
         vergence_add_kernels(${name} NAME ${name} SOURCES ${arg_KERNELS})
     endif()
     install(TARGETS ${name} EXPORT VergenceLibraries LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT sdk)
+endfunction()
+
+# Files whose local names other files of the same library have too: VERGENCE_UNITY leaves them alone.
+function(vergence_compile_alone target)
+    list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE files)
+    set_source_files_properties(${files} TARGET_DIRECTORY ${target} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
 # See vergence_make_plugin. PRESETS_FOLDER is resources/presets/<id> where not given. NO_INSTALL is for plugins of the tests.
@@ -106,10 +114,13 @@ function(vergence_add_test name)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
     target_compile_definitions(${target} PRIVATE
         VERGENCE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" VERGENCE_BINARY_DIR="${CMAKE_BINARY_DIR}")
-    # Most of a test's compile time is Qt's header of tests: those without a window share it, read once.
+    # Most of a test's compile time is Qt's header of tests: it is read once for those with a window and once for the rest.
     set(windowed ${arg_LIBRARIES})
-    list(FILTER windowed INCLUDE REGEX "^(Qt6::Gui|vergence_(charts|export|forms|gui_harness|shell|viewport))$")
-    if(NOT windowed)
+    list(FILTER windowed INCLUDE REGEX "^vergence_(charts|export|forms|gui_harness|shell|viewport)$")
+    if(windowed)
+        target_precompile_headers(${target} REUSE_FROM vergence_window_test_headers)
+        target_compile_options(${target} PRIVATE -UQT_TESTCASE_BUILDDIR -UQT_TESTCASE_SOURCEDIR)
+    elseif(NOT "Qt6::Gui" IN_LIST arg_LIBRARIES)
         target_precompile_headers(${target} REUSE_FROM vergence_test_headers)
         target_compile_options(${target} PRIVATE -UQT_TESTCASE_BUILDDIR -UQT_TESTCASE_SOURCEDIR)
     endif()

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "core/compute/dense/cpu_conv.h"
+#include "core/compute/dense/pieces.h"
 #include "core/compute/dense/tile_kernels.h"
 
 namespace vergence {
@@ -11,11 +12,6 @@ namespace {
 
 using dnnl::memory;
 constexpr auto kF32 = memory::data_type::f32;
-
-Index ceilDiv(Index a, Index b)
-{
-    return (a + b - 1) / b;
-}
 
 /// Weights [Cout, Cin, kh, kw] as oneDNN counts them, lying in a larger dense array of `inner`
 /// input channels per tap (Nhwc) or in all.

@@ -5,16 +5,12 @@
 #include <fmt/format.h>
 
 #include "core/compute/dense/cpu_packed.h"
+#include "core/compute/dense/pieces.h"
 #include "core/compute/dense/tile_kernels.h"
 
 namespace vergence {
 
 namespace {
-
-Index ceilDiv(Index a, Index b)
-{
-    return (a + b - 1) / b;
-}
 
 std::byte* at(const Tensor& tensor, Index element)
 {

@@ -2,16 +2,12 @@
 #include <cstring>
 
 #include "core/compute/dense/cpu_conv.h"
+#include "core/compute/dense/pieces.h"
 #include "core/compute/dense/tile_kernels.h"
 
 namespace vergence {
 
 namespace {
-
-Index ceilDiv(Index a, Index b)
-{
-    return (a + b - 1) / b;
-}
 
 /// Pixels that one partial sum of gradW covers at least: fewer, and adding the parts would take
 /// longer than making them.

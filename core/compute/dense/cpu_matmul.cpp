@@ -1,17 +1,12 @@
 #include <fmt/format.h>
 
 #include "core/compute/dense/tile_kernels.h"
+#include "core/compute/dense/pieces.h"
 #include "core/compute/dense/tiled_product.h"
 
 namespace vergence {
 
 namespace {
-
-std::byte* advanced(const void* data, Index elements, DType type)
-{
-    auto* bytes = static_cast<std::byte*>(const_cast<void*>(data));
-    return bytes ? bytes + elements * static_cast<Index>(sizeOf(type)) : nullptr;
-}
 
 void checkPacked(const MatmulProblem& p)
 {

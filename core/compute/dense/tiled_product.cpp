@@ -4,22 +4,12 @@
 #include <bit>
 
 #include "core/compute/dense/double_product_kernels.h"
+#include "core/compute/dense/pieces.h"
 #include "core/compute/dense/tile_kernels.h"
 
 namespace vergence {
 
 namespace {
-
-Index ceilDiv(Index a, Index b)
-{
-    return (a + b - 1) / b;
-}
-
-std::byte* advanced(const void* data, Index elements, DType type)
-{
-    auto* bytes = static_cast<std::byte*>(const_cast<void*>(data));
-    return bytes ? bytes + elements * static_cast<Index>(sizeOf(type)) : nullptr;
-}
 
 dnnl::memory::data_type dnnlType(DType type)
 {

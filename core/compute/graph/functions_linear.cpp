@@ -7,11 +7,6 @@
 namespace vergence {
 
 namespace {
-const Tensor* pointerTo(Graph& graph, Value value)
-{
-    return value ? &graph.dense(value) : nullptr;
-}
-
 /// Gradient of what entered the activation: gradY itself where there is none.
 Tensor beforeActivation(Graph& graph, Activation activation, const Tensor& before,
                         const Tensor& gradY)

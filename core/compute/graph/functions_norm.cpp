@@ -8,16 +8,6 @@
 namespace vergence {
 
 namespace {
-Tensor takeLike(Graph& graph, const Tensor& x)
-{
-    return graph.take(x.shape(), x.dtype());
-}
-
-const Tensor* pointerTo(Graph& graph, Value value)
-{
-    return value ? &graph.dense(value) : nullptr;
-}
-
 /// Target of gradX where it is wanted, else scratch.
 Graph::GradientTarget targetOrScratch(Graph& graph, Value x)
 {

@@ -9,11 +9,6 @@
 namespace vergence {
 
 namespace {
-Tensor takeLike(Graph& graph, const Tensor& x)
-{
-    return graph.take(x.shape(), x.dtype());
-}
-
 /// gradX = factor · gradY, added or overwritten.
 void scaledGradient(Graph& graph, Value x, double factor, const Tensor& gradY)
 {

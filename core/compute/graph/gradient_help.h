@@ -12,6 +12,17 @@ inline DType sumType(DType type)
     return type == DType::F64 ? DType::F64 : DType::F32;
 }
 
+/// Null where there is no value.
+inline const Tensor* pointerTo(Graph& graph, Value value)
+{
+    return value ? &graph.dense(value) : nullptr;
+}
+
+inline Tensor takeLike(Graph& graph, const Tensor& x)
+{
+    return graph.take(x.shape(), x.dtype());
+}
+
 /// Rows of a tensor whose innermost dimension is a vector: all other dimensions in one.
 inline Tensor asRows(const Tensor& dense)
 {

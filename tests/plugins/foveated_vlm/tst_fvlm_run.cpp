@@ -67,7 +67,7 @@ class TestFvlmRun : public QObject {
             const auto folder = pathOf(name) / ("clip" + std::to_string(clip));
             std::filesystem::create_directories(folder);
             for (int frame = 0; frame < 3; ++frame) {
-                Image image{40, 40, 3, std::vector<std::uint8_t>(40 * 40 * 3, 90)};
+                Image image{40, 40, 3, std::vector<std::uint8_t>(40 * 40 * 3, 90), {}};
                 for (int y = 10; y < 20; ++y) {
                     for (int x = 0; x < 10; ++x)
                         image.pixels[static_cast<std::size_t>(3 * (40 * y + x + 10 * frame) +
