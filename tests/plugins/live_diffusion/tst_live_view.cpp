@@ -8,7 +8,9 @@
 #include "core/artifact/plot/stroke_face.h"
 #include "core/base/error.h"
 #include "core/metrics/statistics.h"
+#include "plugins/live_diffusion/view/history_chart.h"
 #include "plugins/live_diffusion/view/live_picture.h"
+#include "plugins/live_diffusion/view/numbers_card.h"
 #include "plugins/live_diffusion/view/picture_sheet.h"
 #include "plugins/live_diffusion/view/targets_table.h"
 #include "tests/plugins/live_diffusion/view_scenes.h"
@@ -433,6 +435,47 @@ private Q_SLOTS:
         // First and last moment are kept: grey at first, the target in the end.
         QCOMPARE(pixel(picture, 12 + 68 + 12 + 20, 48 + 68 + 30), (Rgb{128, 128, 128}));
         QCOMPARE(pixel(picture, 12 + 2 * 68 + 12 + 20, 48 + 68 + 30), target);
+    }
+
+    void bigNumbersBringTheirDefinitions()
+    {
+        std::vector<BigNumber> numbers{
+            {"frames per second", "47.3", "94.6 evals/s", "finished frames by wall time"},
+            {"network", "9.81 ms", "p95 11.2, p99 14.0 ms", "time of everything for one frame"},
+            {"pipeline latency", "15.2 ms", "p95 17.0, p99 22.1 ms", "host to host"},
+            {"glass latency", "", "no camera", "capture to buffer swap"},
+            {"steady memory", "1,024.0 MiB of 143,771 MiB", "weights 61, arena 5 MiB", "see plan"},
+            {"missed 16 ms", "12.4 %", "of paced frames", "", true}};
+        const Diagram card = numbersCard(numbers);
+        keepDrawing("numbers", card);
+        QVERIFY_READABLE(card);
+        QCOMPARE(card.polygons.size(), numbers.size());
+        QCOMPARE(card.polygons[2].label, std::string("host to host"));
+        const auto marks = std::ranges::count(card.texts, "?", &Diagram::Text::text);
+        QCOMPARE(std::int64_t(marks), std::int64_t(5));
+        QVERIFY(hasText(card, "–"));
+        QVERIFY_READABLE(numbersCard({}));
+    }
+
+    void historyKeepsConfigurationsApart()
+    {
+        std::vector<HistoryPoint> points;
+        for (int i = 0; i < 9; ++i)
+            points.push_back({i % 2 ? "S 64 fp32" : "Pico 64 fp32", "11-" + std::to_string(10 + i),
+                              (i % 2 ? 21.0 : 8.0) - 0.3 * i, (i % 2 ? 20.5 : 7.8) - 0.3 * i,
+                              (i % 2 ? 21.7 : 8.3) - 0.3 * i});
+        points[4].ms = NAN;
+        const Diagram chart = benchmarkHistory(points);
+        keepDrawing("history", chart);
+        QVERIFY_READABLE(chart);
+        QVERIFY(hasText(chart, "S 64 fp32"));
+        const auto line = std::ranges::find_if(chart.lines, [](const Diagram::Line& l) {
+            return l.colour == "series 0" && l.x.size() == 4;
+        });
+        QVERIFY(line != chart.lines.end()); // five of one kind, one not measured
+        QVERIFY(std::abs(line->y.front() - placeOf(chart, true, 8.0)) < 0.1);
+        QVERIFY_READABLE(benchmarkHistory({}));
+        QVERIFY_READABLE(benchmarkHistory(std::span(points).first(1)));
     }
 
     void targetsShowTheMeasuredPosition()
