@@ -18,6 +18,7 @@ struct Session {
 
 // Each adds one command with its options to `app`. Options live as long as the session's action.
 void addRunCommand(CLI::App& app, Session& session);
+void addBenchCommand(CLI::App& app, Session& session);
 void addViewCommand(CLI::App& app, Session& session);
 void addValidateCommand(CLI::App& app, Session& session);
 void addConfigCommand(CLI::App& app, Session& session);

@@ -112,6 +112,7 @@ int reportUsage(const CLI::App& app, const CLI::ParseError& error)
 void addCommands(CLI::App& app, Session& session)
 {
     addRunCommand(app, session);
+    addBenchCommand(app, session);
     addViewCommand(app, session);
     addValidateCommand(app, session);
     addConfigCommand(app, session);

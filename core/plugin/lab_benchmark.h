@@ -24,15 +24,15 @@ struct BenchRequest {
     std::string mode; ///< name of one of benchModes()
     const Config& config;
     std::shared_ptr<Device> device;
-    std::filesystem::path store;                    ///< folder of the lab's own kept measurements
-    std::optional<std::string> saveAs, compareWith; ///< names of kept measurements
-    bool isForced = false;                          ///< compare even what is not comparable
-    int repeats = 1;                                ///< 0: as many as the lab likes best
-    std::optional<double> seconds;                  ///< of one measurement
+    std::filesystem::path store{}; ///< folder of the lab's own kept measurements
+    std::optional<std::string> saveAs{}, compareWith{}; ///< names of kept measurements
+    bool isForced = false;                              ///< compare even what is not comparable
+    int repeats = 1;                                    ///< 0: as many as the lab likes best
+    std::optional<double> seconds{};                    ///< of one measurement
     /// Measures the same once more in a fresh process and returns its report. Throws Error where
     /// that fails.
-    std::function<nlohmann::json()> measureAfresh;
-    std::function<void(const std::string&)> progress; ///< one line for people
+    std::function<nlohmann::json()> measureAfresh{};
+    std::function<void(const std::string&)> progress{}; ///< one line for people
 };
 
 /// What a lab answers.

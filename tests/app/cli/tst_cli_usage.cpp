@@ -36,12 +36,31 @@ void CliUsageTest::nothingToDoIsWrongUsage()
 void CliUsageTest::everyLevelHasHelpAndVersion_data()
 {
     QTest::addColumn<QStringList>("command");
-    const QStringList commands = {
-        "",           "run",          "view",          "validate",       "config",
-        "doctor",     "config show",  "config schema", "config diff",    "config explain",
-        "plugins",    "plugins list", "plugins check", "runs",           "plugins describe",
-        "export",     "runs list",    "runs show",     "runs verify",    "plugins enable",
-        "export zip", "export gif",   "export csv",    "plugins disable"};
+    const QStringList commands = {"",
+                                  "run",
+                                  "view",
+                                  "validate",
+                                  "config",
+                                  "doctor",
+                                  "config show",
+                                  "config schema",
+                                  "config diff",
+                                  "config explain",
+                                  "plugins",
+                                  "plugins list",
+                                  "plugins check",
+                                  "runs",
+                                  "plugins describe",
+                                  "export",
+                                  "runs list",
+                                  "runs show",
+                                  "runs verify",
+                                  "plugins enable",
+                                  "export zip",
+                                  "export gif",
+                                  "export csv",
+                                  "plugins disable",
+                                  "bench"};
     for (const QString& command : commands)
         QTest::addRow("vergence %s", qPrintable(command)) << command.split(' ', Qt::SkipEmptyParts);
 }

@@ -1,6 +1,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "core/plugin/lab_benchmark.h"
 #include "core/plugin/lab_plugin.h"
 #include "tests/support/heat/heat_run.h"
 
@@ -18,7 +19,7 @@ namespace {
 
 } // namespace
 
-class HeatPlugin : public QObject, public LabPlugin {
+class HeatPlugin : public QObject, public LabPlugin, public LabBenchmark {
     Q_OBJECT
     Q_PLUGIN_METADATA(IID VERGENCE_LAB_PLUGIN_IID FILE "heat.json")
     Q_INTERFACES(vergence::LabPlugin)
@@ -36,6 +37,28 @@ public:
     std::unique_ptr<Run> createRun(const Config& config) const override
     {
         return std::make_unique<HeatRun>(heatSchema().read(config));
+    }
+    std::vector<BenchMode> benchModes() const override
+    {
+        return {{"size", "The plate's size, measured as often as asked for."},
+                {"broken", "Always fails."}};
+    }
+    BenchAnswer bench(const BenchRequest& request) const override
+    {
+        if (request.mode == "broken")
+            throw NumericsError("The plate melted.");
+        auto sizes = nlohmann::json::array({heatSchema().read(request.config).size});
+        for (int i = 1; i < request.repeats; ++i)
+            sizes.push_back(request.measureAfresh().at("sizes").at(0));
+        BenchAnswer answer;
+        answer.exitCode = request.compareWith ? 1 : 0;
+        answer.report = {{"sizes", sizes},
+                         {"device", request.device->info().uuid},
+                         {"store", request.store.string()},
+                         {"saved", request.saveAs.value_or("")}};
+        answer.markdown = "# sizes\n";
+        answer.csv = "size\n";
+        return answer;
     }
 };
 
