@@ -15,7 +15,7 @@ constexpr std::int64_t kScorePasses = 4; // written, read and written by the sof
 
 /// Elements that an operation moves in the fused form: an input that exists only inside the gather
 /// of its reader (an upsampled picture) is read as what it was made of.
-std::int64_t fusedElements(const Program& program, const ProgramOp& op)
+ElementTraffic fusedTraffic(const Program& program, const ProgramOp& op)
 {
     ElementTraffic traffic = trafficOf(program, op);
     for (const int input : op.inputs) {
@@ -26,7 +26,7 @@ std::int64_t fusedElements(const Program& program, const ProgramOp& op)
         if (producer.kind == OpKind::UpsampleNearest2)
             traffic.inputs -= value.size() - program.value(producer.inputs.front()).size();
     }
-    return traffic.sum();
+    return traffic;
 }
 
 /// Elements of the residual that the product before this sum reads as well.
@@ -42,8 +42,9 @@ int elementBytes(Precision precision)
     return precision == Precision::Fp32 || precision == Precision::Tf32 ? 4 : 2;
 }
 
-std::vector<OpCost> opCosts(const Program& program, const Switches& switches)
+std::vector<OpCost> opCosts(const Program& program, const Switches& switches, int rows)
 {
+    expects(rows >= 1, "opCosts: at least one batch row");
     const FusedValues fused(program);
     const std::int64_t width = elementBytes(switches.precision);
     std::vector<OpCost> costs;
@@ -58,15 +59,15 @@ std::vector<OpCost> opCosts(const Program& program, const Switches& switches)
             const int product = fused.carrierOf(static_cast<int>(i));
             const auto carrier =
                 static_cast<std::size_t>(costOf[static_cast<std::size_t>(product)]);
-            costs[carrier].bytes += width * residualElements(program, op);
+            costs[carrier].bytes += width * rows * residualElements(program, op);
             continue;
         }
-        OpCost cost{op.name, op.block, op.kind, flopOf(program, op)};
-        const std::int64_t elements =
-            switches.fusion ? fusedElements(program, op) : trafficOf(program, op).sum();
+        OpCost cost{op.name, op.block, op.kind, rows * flopOf(program, op)};
+        const ElementTraffic traffic =
+            switches.fusion ? fusedTraffic(program, op) : trafficOf(program, op);
         const std::int64_t scores =
             switches.attention == AttentionKind::Naive ? kScorePasses * scoresOf(program, op) : 0;
-        cost.bytes = width * (elements + scores);
+        cost.bytes = width * (traffic.weights + rows * (traffic.inputs + traffic.outputs + scores));
         costOf[i] = static_cast<std::ptrdiff_t>(costs.size());
         costs.push_back(std::move(cost));
     }
@@ -94,6 +95,17 @@ double fusedHalfBound(const Program& program, const DevicePeaks& peaks)
 double strictSingleBound(const Program& program, const DevicePeaks& peaks)
 {
     return lowerBound(opCosts(program, baselineSwitches()), peaks, Precision::Fp32);
+}
+
+double streamBatchBound(const Program& program, const DevicePeaks& peaks, int rows, int kernels)
+{
+    Switches switches;
+    switches.precision = Precision::Fp16;
+    const auto least = [&](int count) {
+        return std::max(latencyFloor(kernels),
+                        lowerBound(opCosts(program, switches, count), peaks, Precision::Fp16));
+    };
+    return least(rows) / least(1);
 }
 
 double latencyFloor(int kernels)

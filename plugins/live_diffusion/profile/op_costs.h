@@ -10,13 +10,13 @@
 
 namespace vergence::live {
 
-/// Work and compulsory traffic of one operation of an evaluation of one batch row: what any
-/// implementation with these switches has to do at least.
+/// Work and compulsory traffic of one operation of an evaluation: what any implementation with
+/// these switches has to do at least.
 struct OpCost {
     std::string name, block;
     OpKind kind = OpKind::Add;
-    std::int64_t flop =
-        0; ///< convolution 2·Ho·Wo·Cout·Cin·k², product 2MNK, attention 4·h·Sq·Skv·d
+    /// Convolution 2·Ho·Wo·Cout·Cin·k², product 2MNK, attention 4·h·Sq·Skv·d.
+    std::int64_t flop = 0;
     std::int64_t bytes = 0; ///< inputs, weights, output; GroupNorm reads twice
     double intensity() const { return bytes == 0 ? 0 : double(flop) / double(bytes); }
 };
@@ -24,8 +24,9 @@ struct OpCost {
 /// Fused: activation in its normalisation, time bias in the convolution's bias, residual read by
 /// the product before it, channels never concatenated, upsampling in the gather of its convolution.
 /// Otherwise each primitive is one operation. Naive attention writes its scores, reads and writes
-/// them for the softmax and reads them for the second product.
-std::vector<OpCost> opCosts(const Program& program, const Switches& switches);
+/// them for the softmax and reads them for the second product. `rows`: of the batch, which read the
+/// weights once.
+std::vector<OpCost> opCosts(const Program& program, const Switches& switches, int rows = 1);
 
 /// Bytes of one element of activations and weights.
 int elementBytes(Precision precision);
@@ -38,5 +39,9 @@ double strictSingleBound(const Program& program, const DevicePeaks& peaks);
 
 /// Dependent kernels × 1.8 µs: what launches alone take, whatever the device.
 double latencyFloor(int kernels);
+
+/// How much longer a tick of a stream batch of `rows` takes at least than one evaluation, fused and
+/// fp16: near `rows` where one row already fills the device, 1 where launches are all that counts.
+double streamBatchBound(const Program& program, const DevicePeaks& peaks, int rows, int kernels);
 
 } // namespace vergence::live

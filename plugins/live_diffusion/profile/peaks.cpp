@@ -14,7 +14,7 @@ namespace vergence::live {
 namespace {
 
 constexpr double kTera = 1e12, kGiga = 1e9;
-constexpr int kTrials = 5;
+constexpr int kTrials = 3;
 
 /// Shortest of some trials after one that nobody counts.
 template <class Work>

@@ -36,7 +36,7 @@ const DevicePeaks* findPeaks(std::string_view deviceName);
 /// The best of several square products and of a long copy, on the device itself. `edge` and `bytes`
 /// are those of the largest; 4096 and 1 GiB on cards, less where memory is short. Takes up to a
 /// second or two on a CPU.
-DevicePeaks measureRoofs(std::shared_ptr<Device> device, Index edge = 1024,
-                         std::size_t bytes = 64u << 20);
+DevicePeaks measureRoofs(std::shared_ptr<Device> device, Index edge = 768,
+                         std::size_t bytes = 32u << 20);
 
 } // namespace vergence::live

@@ -6,22 +6,18 @@
 #include <numeric>
 
 #include "core/base/error.h"
-#include "core/compute/rng.h"
-#include "plugins/live_diffusion/bench/ab_run.h"
 #include "plugins/live_diffusion/bench/baselines.h"
-#include "plugins/live_diffusion/bench/claims.h"
 #include "plugins/live_diffusion/bench/compare.h"
 #include "plugins/live_diffusion/bench/environment.h"
-#include "plugins/live_diffusion/bench/eval_task.h"
 #include "plugins/live_diffusion/bench/system_watch.h"
-#include "plugins/live_diffusion/profile/layer_profile.h"
-#include "tests/plugins/live_diffusion/fake_network.h"
+#include "tests/plugins/live_diffusion/bench_times.h"
 #include "tests/support/scratch.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::live;
-using vergence::test::FakeNetwork;
+using vergence::test::noisyTimes;
+using vergence::test::resultOfTimes;
 
 using List = std::vector<double>;
 
@@ -59,30 +55,6 @@ private:
     std::size_t m_next = 0;
 };
 
-/// Normal times about `mean` with `share` deviation, microseconds.
-List noisyTimes(std::size_t count, double mean, double share, std::uint64_t seed)
-{
-    const Rng rng(seed);
-    List times(count);
-    for (std::size_t i = 0; i < count; ++i) {
-        double sum = -6; // of twelve uniform numbers: nearly normal, deviation 1
-        for (std::size_t j = 0; j < 12; ++j)
-            sum += rng.uniform(12 * i + j);
-        times[i] = mean * (1 + share * sum);
-    }
-    return times;
-}
-
-BenchResult resultOfTimes(List microseconds)
-{
-    BenchResult result;
-    result.id = "frames";
-    result.pipelineUs = result.launchUs = microseconds;
-    result.deviceUs = std::move(microseconds);
-    result.memory.weights = 200 << 20;
-    return result;
-}
-
 BenchReport reportOfTimes(List microseconds)
 {
     BenchReport report;
@@ -93,45 +65,6 @@ BenchReport reportOfTimes(List microseconds)
         {"size", "S"}, {"weights_sha256", "abc"}, {"switches", {{"precision", "fp16"}}}};
     report.results = {resultOfTimes(std::move(microseconds))};
     return report;
-}
-
-/// Each switch that is on takes a tenth off.
-class ListedTarget : public AbTarget {
-public:
-    AbMeasurement measure(const AbSetting& setting) override
-    {
-        ++calls;
-        if (setting.switches.fusion && failsFused)
-            throw DeviceError("out of memory: 3 of 2 bytes", ExitCode::OutOfMemory);
-        double ms = 10;
-        for (const bool on : {setting.switches.layout == Layout::Nhwc,
-                              setting.switches.attention == AttentionKind::Flash})
-            ms *= on ? 0.9 : 1;
-        AbMeasurement measurement;
-        measurement.result = resultOfTimes(noisyTimes(300, 1000 * ms, 0.01, calls));
-        if (setting.switches.attention == AttentionKind::Flash)
-            measurement.result.memory.weights /= 2;
-        return measurement;
-    }
-    bool failsFused = false;
-    std::uint64_t calls = 0;
-};
-
-std::vector<AbTechnique> threeTechniques()
-{
-    return {{"NHWC", [](AbSetting& s) { s.switches.layout = Layout::Nhwc; }},
-            {"flash attention", [](AbSetting& s) { s.switches.attention = AttentionKind::Flash; }},
-            {"fusion", [](AbSetting& s) { s.switches.fusion = true; }},
-            {"bf16", [](AbSetting& s) { s.switches.precision = Precision::Bf16; }, true,
-             "This processor multiplies no bf16."}};
-}
-
-std::vector<AbEntry> entriesOf(ListedTarget& target)
-{
-    AbRun run(target, abPlan(threeTechniques()));
-    while (run.next()) {
-    }
-    return run.entries();
 }
 
 } // namespace
@@ -168,16 +101,6 @@ private Q_SLOTS:
     void forcedComparisonsCarryAWatermark();
     void memoryAndNumbersRegressToo();
 
-    void planHasBaselineAloneCumulativeAndWithout();
-    void rowsAreJudgedByTheirIntervals();
-    void equalSettingsAreMeasuredOnce();
-    void oneFailedRowDoesNotEndTheRun();
-    void tablesNameEveryRow();
-    void cpuTechniquesSayWhatIsMissing();
-    void claimsShowBothMethods();
-
-    void evaluationsAreCountedNotFrames();
-    void layersOfANetworkAreTimed();
     void environmentNamesItsDevice();
     void watchSeesADisturbance();
 };
@@ -551,140 +474,6 @@ void TestLiveBench::memoryAndNumbersRegressToo()
     QVERIFY(compare(exact, withError(70, 0.9998)).status == CompareStatus::Regression);
     QVERIFY(!numericBoundBroken("bf16", {0, 0, 40, 0.9995, true}));
     QVERIFY(numericBoundBroken("fp16", {0, 0, 40, 1, false}));
-}
-
-void TestLiveBench::planHasBaselineAloneCumulativeAndWithout()
-{
-    const std::vector<AbStep> plan = abPlan(threeTechniques());
-    QCOMPARE(plan.size(), std::size_t{1 + 4 + 3 + 3});
-    QVERIFY(plan[0].setting.switches == baselineSwitches());
-    QVERIFY(plan[4].part == AbPart::Alone && !plan[4].unavailable.empty()); // bf16
-    QVERIFY(plan[5].part == AbPart::Cumulative && plan[5].technique == "NHWC");
-    const Switches& all = plan[7].setting.switches;
-    QVERIFY(all.layout == Layout::Nhwc && all.fusion && all.precision == Precision::Fp32);
-    QVERIFY(plan[8].part == AbPart::Without);
-    QVERIFY(plan[8].setting.switches.layout == Layout::Nchw && plan[8].setting.switches.fusion);
-}
-
-void TestLiveBench::rowsAreJudgedByTheirIntervals()
-{
-    ListedTarget target;
-    const std::vector<AbEntry> entries = entriesOf(target);
-    QVERIFY(entries[0].verdict == AbVerdict::NotJudged);
-    QVERIFY(entries[1].verdict == AbVerdict::Faster); // NHWC alone
-    QVERIFY(std::abs(entries[1].speedUp - 1 / 0.9) < 0.01);
-    QVERIFY(entries[3].verdict == AbVerdict::Same);   // fusion does nothing here
-    QVERIFY(entries[6].verdict == AbVerdict::Faster); // flash after NHWC, against NHWC
-    QVERIFY(std::abs(entries[6].speedUp - 1 / 0.81) < 0.01);
-    QVERIFY(entries[7].verdict == AbVerdict::Same);
-    QVERIFY(entries[8].verdict == AbVerdict::Slower); // all but NHWC, against all
-    QVERIFY(std::abs(entries[2].memoryReduction - 0.5) < 1e-12);
-    QVERIFY(verdictOf({1, 0.9, 1.1}, {1.2, 1.1, 1.3}) == AbVerdict::Same); // they touch
-}
-
-void TestLiveBench::equalSettingsAreMeasuredOnce()
-{
-    ListedTarget target;
-    const std::vector<AbEntry> entries = entriesOf(target);
-    // Cumulative NHWC is NHWC alone; all without fusion is cumulative flash.
-    QCOMPARE(target.calls, std::uint64_t{1 + 3 + 2 + 2});
-    QCOMPARE(entries[5].measurement->result.deviceUs, entries[1].measurement->result.deviceUs);
-}
-
-void TestLiveBench::oneFailedRowDoesNotEndTheRun()
-{
-    ListedTarget target;
-    target.failsFused = true;
-    const std::vector<AbEntry> entries = entriesOf(target);
-    QCOMPARE(entries.size(), std::size_t{11});
-    QVERIFY(!entries[3].measurement && entries[3].failure.find("3 of 2") != std::string::npos);
-    QVERIFY(entries[6].measurement && entries[6].verdict == AbVerdict::Faster);
-    QVERIFY(abMarkdown(entries).find("out of memory") != std::string::npos);
-}
-
-void TestLiveBench::tablesNameEveryRow()
-{
-    ListedTarget target;
-    const std::vector<AbEntry> entries = entriesOf(target);
-    const std::string text = abMarkdown(entries);
-    for (const char* part : {"| baseline |", "| + fusion |", "| all − NHWC |",
-                             "This processor multiplies no bf16.", "faster", "50.0 %"})
-        QVERIFY2(text.find(part) != std::string::npos, part);
-    QCOMPARE(QString::fromStdString(abCsv(entries)).count('\n'), qsizetype{12});
-    const nlohmann::json json = toJson(entries);
-    QCOMPARE(json.size(), std::size_t{11});
-    QVERIFY(json[4]["median_ms"].is_null()); // no NaN in JSON
-    QCOMPARE(json[0]["setting"]["layout"].get<std::string>(), std::string("nchw"));
-}
-
-void TestLiveBench::cpuTechniquesSayWhatIsMissing()
-{
-    const auto device = makeCpuDevice(1);
-    const auto techniques = abTechniques(*device);
-    const auto find = [&](const char* name) {
-        return std::find_if(techniques.begin(), techniques.end(),
-                            [&](const auto& technique) { return technique.name == name; });
-    };
-    QVERIFY(!find("fp16")->unavailable.empty());
-    QVERIFY(!find("CUDA graph")->unavailable.empty());
-    QVERIFY(find("NHWC")->unavailable.empty() && find("stream batch")->unavailable.empty());
-    QVERIFY(find("one thread") != techniques.end());
-    for (const AbStep& step : abPlan(techniques))
-        QVERIFY(step.part == AbPart::Alone || step.unavailable.empty());
-}
-
-void TestLiveBench::claimsShowBothMethods()
-{
-    ClaimPair pair;
-    pair.model = "Replica-A";
-    pair.full = resultOfTimes({2000, 2000, 2000});
-    pair.half = resultOfTimes({1000, 1000, 1000});
-    pair.full.memory = {34'032'012, 8'000'000, 0, 0, 0, 0, 2'400'000'000};
-    pair.half->memory = {17'016'006, 4'000'000, 0, 0, 0, 0, 50'000'000};
-    const auto checks = checkClaims({pair});
-    QCOMPARE(checks.size(), std::size_t{4});
-    QVERIFY(checks[0].measured.starts_with("2.00×"));
-    QVERIFY(checks[1].measured.starts_with("-50.0 % steady"));
-    QVERIFY(checks[1].theirWay.starts_with("-99.1 %")); // 21 MB of 2,400 MB
-    QVERIFY(checks[1].remark.find("34032012 to 17016006") != std::string::npos);
-    QVERIFY(checks[2].theirWay.starts_with("1000 evaluations"));
-    QVERIFY(checks[2].measured.starts_with("166.7 frames"));
-    QVERIFY(checks[3].measured.starts_with("6.67×") && checks[3].theirWay.starts_with("40×"));
-    pair.half.reset();
-    QVERIFY(checkClaims({pair})[0].measured.find("16-bit") != std::string::npos);
-    QVERIFY(claimsMarkdown(checks).find("by the claim's method") != std::string::npos);
-    QCOMPARE(toJson(checks).size(), std::size_t{4});
-}
-
-void TestLiveBench::evaluationsAreCountedNotFrames()
-{
-    const auto network = std::make_shared<FakeNetwork>(0, 2);
-    EvalTask task(network, 2, 5);
-    const MeasuredFrame frame = task.frame();
-    QCOMPARE(network->evaluations, 5);
-    QCOMPARE(frame.evaluations, 10);
-    QVERIFY(std::abs(frame.launch - 5e-5) < 1e-12);
-    QCOMPARE(task.output()[0], task.rows()[0].x[0]);
-    QVERIFY(task.rows()[0].x[0] != task.rows()[1].x[0]);
-    VERGENCE_THROWS(ContractError, "prepared", EvalTask(network, 3, 1));
-}
-
-void TestLiveBench::layersOfANetworkAreTimed()
-{
-    FakeNetwork network(3e-4);
-    const DevicePeaks peaks{"toy", 1e12, 0, 0, 1e12, 1e11};
-    const LayerProfile inSitu = profileLayers(network, peaks, ProfileMode::InSitu, 5);
-    QVERIFY(!network.isObserved());
-    QCOMPARE(inSitu.rows.size(), std::size_t{3});
-    for (const LayerRow& row : inSitu.rows) // each waits at least a third, less one empty pair
-        QVERIFY(row.seconds > 0.9e-4);
-    double sum = inSitu.unaccounted;
-    for (const LayerRow& row : inSitu.rows)
-        sum += row.seconds;
-    QVERIFY(std::abs(sum - inSitu.total) < 1e-12);
-    const LayerProfile alone = profileLayers(network, peaks, ProfileMode::Isolated, 5);
-    QCOMPARE(alone.rows[2].seconds, 3e-5);
-    QCOMPARE(alone.toJson().back()["name"].get<std::string>(), std::string("unaccounted"));
 }
 
 void TestLiveBench::environmentNamesItsDevice()

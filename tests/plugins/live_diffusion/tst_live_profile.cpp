@@ -90,6 +90,7 @@ private Q_SLOTS:
     void publishedBoundsFollowFromTheDescription_data();
     void publishedBoundsFollowFromTheDescription();
     void publishedFrameRatesFollowFromTheBounds();
+    void streamBatchPaysWhereTheDeviceIsNotFull();
     void budgetsAskForPublishedShares_data();
     void budgetsAskForPublishedShares();
     void impossibleBudgetsAreMarked();
@@ -258,6 +259,19 @@ void TestLiveProfile::publishedFrameRatesFollowFromTheBounds()
     QVERIFY(isWithin(rate(Size::XL, "H200", 1), 1268, 0.01));
     QVERIFY(isWithin(rate(Size::XL, "H200", 2), 642, 0.01));
     QVERIFY(isWithin(rate(Size::XL, "H200", 4), 323, 0.01));
+}
+
+void TestLiveProfile::streamBatchPaysWhereTheDeviceIsNotFull()
+{
+    const auto bound = [](Size size, const char* device, int kernels) {
+        return streamBatchBound(unet(size), peaksOf(device), 4, kernels);
+    };
+    for (const Size size : {Size::S, Size::L, Size::XL}) // without launches: full at one row
+        QVERIFY(isWithin(bound(size, "RTX 3090", 0), 3.9, 0.02));
+    QVERIFY(isWithin(bound(Size::S, "H200", 300), 1.0, 0.001));
+    QVERIFY(isWithin(bound(Size::M, "H200", 300), 1.0, 0.02));
+    QVERIFY(isWithin(bound(Size::L, "H200", 300), 2.8, 0.05));
+    QVERIFY(isWithin(bound(Size::XL, "H200", 507), 2.8, 0.05));
 }
 
 void TestLiveProfile::budgetsAskForPublishedShares_data()

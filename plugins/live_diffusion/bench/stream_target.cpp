@@ -1,0 +1,66 @@
+#include "plugins/live_diffusion/bench/stream_target.h"
+
+namespace vergence::live {
+
+namespace {
+
+constexpr std::array kComparedFrames = {0, 9, 99}; // the 1st, 10th and 100th
+
+} // namespace
+
+StreamTarget::StreamTarget(const BenchSubject& subject, LoopSettings loop,
+                           std::vector<std::vector<float>> frames, const Protocol& protocol,
+                           int streamFrames)
+    : m_subject(subject),
+      m_loop(std::move(loop)),
+      m_frames(std::move(frames)),
+      m_protocol(protocol)
+{
+    for (const int frame : kComparedFrames) {
+        if (frame < streamFrames)
+            m_compared.push_back(frame);
+    }
+}
+
+AbMeasurement StreamTarget::measure(const AbSetting& setting)
+{
+    LoopSettings loop = m_loop;
+    loop.steps = setting.steps;
+    loop.isStreamBatch = setting.isStreamBatch;
+    loop.filtersSimilar = false; // what is not computed is not measured
+    DrivenNetwork driven(m_subject, setting.switches, loop, m_frames);
+    AbMeasurement measurement;
+    const std::vector<float> evaluation = driven.evaluation();
+    if (m_evaluation.empty()) {
+        m_evaluation = evaluation;
+        m_outputs = driven.outputs(m_compared);
+        m_steps = setting.steps;
+    } else {
+        compareOutputs(setting, driven, measurement);
+    }
+    measurement.result = driven.measure("frames", m_protocol);
+    measurement.result.numeric = numericError(evaluation, m_evaluation);
+    return measurement;
+}
+
+/// Another number of steps is another picture: nothing to compare.
+void StreamTarget::compareOutputs(const AbSetting& setting, DrivenNetwork& driven,
+                                  AbMeasurement& measurement)
+{
+    if (setting.steps != m_steps)
+        return;
+    for (const auto& [frame, values] : driven.outputs(m_compared)) {
+        const auto reference = m_outputs.find(frame);
+        if (reference == m_outputs.end())
+            continue;
+        const NumericError error = numericError(values, reference->second);
+        for (std::size_t i = 0; i < kComparedFrames.size(); ++i) {
+            if (kComparedFrames[i] == frame)
+                measurement.streamPsnr[i] = error.psnr;
+        }
+        if (frame == 0)
+            measurement.frameError = error;
+    }
+}
+
+} // namespace vergence::live
