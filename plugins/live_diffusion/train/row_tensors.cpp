@@ -50,8 +50,8 @@ TapeNetwork::Input networkInput(Graph& graph, const TapeNetwork& network, const 
     input.x = pictures(batch.noisy);
     input.u = pictures(batch.input);
     input.h = pictures(batch.history);
-    input.timesteps = perRow(graph, network.parameters(), batch.times);
-    input.buckets = perRow(graph, network.parameters(), batch.buckets);
+    input.timesteps = network.perRow(graph, batch.times);
+    input.buckets = network.perRow(graph, batch.buckets);
     Value tokens;
     if (batch.slots > 0) {
         const Shape frames{batch.rows * batch.slots, batch.grid, batch.grid, batch.channels};
@@ -61,8 +61,7 @@ TapeNetwork::Input networkInput(Graph& graph, const TapeNetwork& network, const 
                          {batch.rows, batch.slots * kSlotTokens, network.settings().memoryWidth()});
     }
     input.memory = network.assembleMemory(graph, tokens, batch.rows);
-    input.memoryBias = graph.constant(
-        uploaded(graph, batch.memoryBias, {batch.rows, kMemoryTokens, 1, 1}, lossType(network)));
+    input.memoryBias = network.perKey(graph, batch.memoryBias);
     return input;
 }
 
