@@ -1,0 +1,679 @@
+#include <cmath>
+#include <limits>
+
+#include <QTest>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "plugins/live_diffusion/quality/frame_quality.h"
+#include "plugins/live_diffusion/train/diffusion_loss.h"
+#include "plugins/live_diffusion/train/distiller.h"
+#include "plugins/live_diffusion/train/trainer.h"
+#include "tests/support/numbers.h"
+#include "tests/support/thrown.h"
+
+using namespace vergence;
+using namespace vergence::live;
+using namespace vergence::test;
+
+namespace {
+
+template <class... Arguments>
+QString apart(const Arguments&... arguments)
+{
+    return QString::fromStdString(difference(arguments...));
+}
+
+/// Nano on frames of 16 pixels.
+UnetSettings nano()
+{
+    return unetSettings(Size::Nano, 16);
+}
+
+ScenePairs films(Index count, int size = 16)
+{
+    return ScenePairs({.height = size, .width = size, .seed = 3}, count);
+}
+
+TrainSettings fewUpdates(Index updates)
+{
+    TrainSettings settings;
+    settings.updates = updates;
+    settings.warmup = 0;
+    settings.rate = 1e-3;
+    settings.samples.batch = 2;
+    settings.samples.memoryFrames = 2;
+    return settings;
+}
+
+/// Numbers of a tensor as they are.
+std::vector<std::byte> bytesOf(Stream& stream, const Tensor& tensor)
+{
+    std::vector<std::byte> bytes(tensor.bytes());
+    stream.copy(bytes.data(), tensor.data(), bytes.size());
+    return bytes;
+}
+
+/// Every row differs in what it is about.
+SampleBatch mixedBatch(SampleMaker& maker)
+{
+    std::vector<SampleRow> rows(3);
+    rows[0] = {.frame = 20, .time = 120, .historyNoise = 0.3, .firstWrite = 12, .writes = 2};
+    rows[1] = {.clip = 1, .frame = 7, .time = 40, .dropsInput = true, .firstWrite = 3, .writes = 1};
+    rows[2] = {.frame = 9, .time = 800, .isStart = true, .dropsHistory = true};
+    return maker.make(rows, 5);
+}
+
+} // namespace
+
+class TestLiveTrain : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void cellsAreThePixels();
+    void samplesAreAFunctionOfTheUpdate();
+    void conditionsAreDroppedAsSaid();
+    void picturesAreWhereTheyBelong();
+    void ownFramesStandIn();
+    void startsAreThoseOfAStream();
+    void restoreSpoilsTheInputAlone();
+    void coursesOfRateAndRollout();
+    void badSettingsAreRefused();
+
+    void gradientsOfTheWholeLoss_data();
+    void gradientsOfTheWholeLoss();
+    void lossByHand();
+    void oneClipIsLearntByHeart();
+    void resumedTrainingIsTheSame();
+    void averageComesAndGoes();
+    void scalerHalvesAndDoubles();
+    void infinityIsSkippedInHalves();
+    void infinityStopsSingles();
+    void rolloutsUseOwnPictures();
+    void studentFollowsItsTeacher();
+    void streamsAreScored();
+
+private:
+    std::unique_ptr<TapeNetwork> network(const ParameterSettings& parameters,
+                                         std::uint64_t seed = 7)
+    {
+        auto made = std::make_unique<TapeNetwork>(*m_stream, m_device, nano(), parameters);
+        made->initialise(*m_stream, Start::Training, seed);
+        return made;
+    }
+    /// Zeros of a fresh network would hide most derivatives.
+    std::unique_ptr<TapeNetwork> liveNetwork(const ParameterSettings& parameters)
+    {
+        auto made = std::make_unique<TapeNetwork>(*m_stream, m_device, nano(), parameters);
+        made->initialise(*m_stream, Start::Bench, 7);
+        return made;
+    }
+
+    std::shared_ptr<Device> m_device = makeCpuDevice(1);
+    std::unique_ptr<Stream> m_stream = m_device->createStream();
+};
+
+void TestLiveTrain::cellsAreThePixels()
+{
+    for (const Index patch : {1, 2, 4, 8}) {
+        const Index grid = 24 / patch, size = 24;
+        std::vector<float> frame(3 * 24 * 24), cells(frame.size()), back(frame.size());
+        for (std::size_t i = 0; i < frame.size(); ++i)
+            frame[i] = static_cast<float>(i);
+        toCells(frame, grid, patch, cells);
+        for (Index c = 0; c < 3; ++c) {
+            for (Index y = 0; y < size; ++y) {
+                for (Index x = 0; x < size; ++x) {
+                    const Index channel = c * patch * patch + y % patch * patch + x % patch;
+                    const Index cell = (y / patch * grid + x / patch) * 3 * patch * patch + channel;
+                    QCOMPARE(cells[static_cast<std::size_t>(cell)],
+                             frame[static_cast<std::size_t>((c * size + y) * size + x)]);
+                }
+            }
+        }
+        fromCells(cells, grid, patch, back);
+        QVERIFY(back == frame);
+    }
+    std::vector<float> small(3);
+    VERGENCE_THROWS(ContractError, "size", toCells(small, 8, 2, small));
+}
+
+void TestLiveTrain::samplesAreAFunctionOfTheUpdate()
+{
+    const ScenePairs source = films(4);
+    SampleSettings settings;
+    settings.batch = 3;
+    SampleMaker a(source, settings, nano().grid, nano().patch);
+    SampleMaker b(source, settings, nano().grid, nano().patch);
+    b.make(b.rows(3), 3); // what came before does not matter
+    const SampleBatch one = a.make(a.rows(9), 9), same = b.make(b.rows(9), 9);
+    const SampleBatch other = a.make(a.rows(10), 10);
+    QVERIFY(one.noisy == same.noisy && one.history == same.history && one.memory == same.memory &&
+            one.memoryBias == same.memoryBias && one.times == same.times);
+    QVERIFY(one.noisy != other.noisy);
+    settings.seed = 2;
+    SampleMaker c(source, settings, nano().grid, nano().patch);
+    QVERIFY(c.make(c.rows(9), 9).noisy != one.noisy);
+}
+
+void TestLiveTrain::conditionsAreDroppedAsSaid()
+{
+    // 4,000 rows; 5 deviations of a share near 0.145 are 0.028.
+    const ScenePairs source = films(2);
+    SampleSettings settings;
+    settings.batch = 8;
+    const SampleMaker maker(source, settings, nano().grid, nano().patch);
+    double input = 0, history = 0, memory = 0, all = 0, time = 0, noise = 0, writes = 0;
+    for (Index update = 0; update < 500; ++update) {
+        for (const SampleRow& row : maker.rows(update)) {
+            input += row.dropsInput;
+            history += row.dropsHistory;
+            memory += row.dropsMemory;
+            all += row.dropsInput && row.dropsHistory && row.dropsMemory;
+            time += row.time;
+            noise += row.historyNoise;
+            writes += static_cast<double>(row.writes);
+            QVERIFY(row.time >= 0 && row.time < 1000 && row.historyNoise <= 0.7);
+            QVERIFY(row.frame >= 1 && row.frame < 240 && row.writes <= 8);
+            QVERIFY(row.writes == 0 || row.firstWrite >= 0);
+            QVERIFY(row.writes == 0 || row.firstWrite + 4 * (row.writes - 1) < row.frame);
+        }
+    }
+    const double count = 4000, share = 0.1 + 0.9 * 0.05;
+    for (const double dropped : {input, history, memory})
+        QVERIFY2(std::abs(dropped / count - share) < 0.028, qPrintable(QString::number(dropped)));
+    QVERIFY(std::abs(all / count - (0.05 + 0.95 * 0.001)) < 0.018);
+    QVERIFY(std::abs(time / count - 499.5) < 25);
+    QVERIFY(std::abs(noise / count - 0.35) < 0.02);
+    QVERIFY(writes / count > 3 && writes / count < 4); // mean 4, less where too little lies behind
+}
+
+void TestLiveTrain::picturesAreWhereTheyBelong()
+{
+    const ScenePairs source = films(2);
+    SampleMaker maker(source, {}, nano().grid, nano().patch);
+    const SampleBatch batch = mixedBatch(maker);
+    const auto size = static_cast<std::size_t>(batch.pictureSize());
+    const auto part = [&](const std::vector<float>& all, std::size_t row) {
+        return std::vector<float>(all.begin() + static_cast<std::ptrdiff_t>(row * size),
+                                  all.begin() + static_cast<std::ptrdiff_t>((row + 1) * size));
+    };
+    const auto drawn = [&](Index clip, Index frame, bool isTarget) {
+        std::vector<float> picture(size), cells(size);
+        std::span<float> none;
+        source.draw(*m_stream, clip, frame, isTarget ? none : std::span(picture),
+                    isTarget ? std::span(picture) : none);
+        toCells(picture, batch.grid, nano().patch, cells);
+        return cells;
+    };
+    const std::vector<float> zeros(size);
+    QCOMPARE(part(batch.clean, 0), drawn(0, 20, true));
+    QCOMPARE(part(batch.clean, 1), drawn(1, 7, true));
+    QCOMPARE(part(batch.input, 0), drawn(0, 20, false));
+    QCOMPARE(part(batch.input, 1), zeros);
+    QCOMPARE(part(batch.previous, 0), drawn(0, 19, true));
+    QCOMPARE(part(batch.history, 1), drawn(1, 6, true)); // no noise was asked for
+    QVERIFY(part(batch.history, 0) != part(batch.previous, 0));
+    QCOMPARE(part(batch.history, 2), zeros);
+    QVERIFY(batch.hasPrevious[0] && batch.hasPrevious[1] && !batch.hasPrevious[2]);
+    QCOMPARE(batch.buckets, (std::vector<double>{4, 0, 0}));
+    // x = α·clean + σ·ε, also where it was made from the input.
+    const NoiseSchedule& schedule = maker.schedule();
+    for (std::size_t r = 0; r < 3; ++r) {
+        const int t = static_cast<int>(batch.times[r]);
+        std::vector<double> want;
+        for (std::size_t i = r * size; i < (r + 1) * size; ++i)
+            want.push_back(schedule.alpha(t) * static_cast<double>(batch.clean[i]) +
+                           schedule.sigma(t) * static_cast<double>(batch.noise[i]));
+        QCOMPARE(apart(part(batch.noisy, r), want, 1e-5, 0), QString());
+    }
+    // Memory: two slots, the second empty in the second row and both in the third.
+    QCOMPARE(batch.slots, Index{2});
+    QCOMPARE(static_cast<Index>(batch.memory.size()), 6 * batch.pictureSize());
+    QCOMPARE(part(batch.memory, 0), drawn(0, 12, true));
+    QCOMPARE(part(batch.memory, 1), drawn(0, 16, true));
+    QCOMPARE(part(batch.memory, 2), drawn(1, 3, true));
+    for (std::size_t r = 0; r < 3; ++r) {
+        const float* bias = batch.memoryBias.data() + r * kMemoryTokens;
+        QCOMPARE(bias[0] == 0.0f, r < 2);
+        QCOMPARE(bias[16] == 0.0f, r < 1);
+        QCOMPARE(bias[32], kEmptySlotBias);
+        QCOMPARE(bias[kNullToken], 0.0f);
+    }
+}
+
+void TestLiveTrain::ownFramesStandIn()
+{
+    const ScenePairs source = films(1);
+    SampleMaker maker(source, {}, nano().grid, nano().patch);
+    const std::vector<SampleRow> rows{{.frame = 9, .time = 100, .firstWrite = 4, .writes = 2}};
+    const auto size = static_cast<std::size_t>(3 * 16 * 16);
+    OwnFrames own;
+    own[1] = std::vector<float>(size, 0.25f);
+    const SampleBatch batch = maker.make(rows, 0, 0, own);
+    QCOMPARE(batch.history, own[1]);
+    QCOMPARE(batch.previous, own[1]);
+    // The second write is about frame 8, the model's own; the first is not.
+    const std::vector<float> second(batch.memory.begin() + static_cast<std::ptrdiff_t>(size),
+                                    batch.memory.end());
+    QCOMPARE(second, own[1]);
+    QVERIFY(batch.memory.front() != 0.25f);
+    // One frame back neither is there yet: the history is frame 7, the memory holds frame 4 alone.
+    const SampleBatch before = maker.make(rows, 0, 1, {});
+    QCOMPARE(before.slots, Index{1});
+    QVERIFY(before.clean != batch.clean);
+}
+
+void TestLiveTrain::startsAreThoseOfAStream()
+{
+    const ScenePairs source = films(1);
+    SampleSettings settings;
+    settings.startShare = 1;
+    settings.startStrength = 0.6;
+    SampleMaker maker(source, settings, nano().grid, nano().patch);
+    const std::vector<SampleRow> rows = maker.rows(0);
+    for (const SampleRow& row : rows)
+        QVERIFY(row.isStart && row.time == 599);
+    SampleRow row = rows.front();
+    row.dropsInput = false;
+    const SampleBatch batch = maker.make(std::vector<SampleRow>{row}, 0);
+    SampleRow plain = row;
+    plain.isStart = false;
+    const SampleBatch other = maker.make(std::vector<SampleRow>{plain}, 0);
+    const double alpha = maker.schedule().alpha(599), sigma = maker.schedule().sigma(599);
+    std::vector<double> want;
+    for (std::size_t i = 0; i < batch.noisy.size(); ++i)
+        want.push_back(alpha * static_cast<double>(batch.input[i]) +
+                       sigma * static_cast<double>(other.noise[i]));
+    QCOMPARE(apart(batch.noisy, want, 1e-5, 0), QString());
+}
+
+void TestLiveTrain::restoreSpoilsTheInputAlone()
+{
+    std::vector<float> clip;
+    for (int i = 0; i < 2 * 3 * 16 * 16; ++i)
+        clip.push_back(static_cast<float>(std::sin(0.05 * i)));
+    const RestorePairs source({clip, clip}, 16, 16, 4);
+    QCOMPARE(source.frames(1), Index{2});
+    std::vector<float> input(768), target(768), again(768);
+    for (Index which = 0; which < 2; ++which) {
+        source.draw(*m_stream, which, 1, input, target);
+        source.draw(*m_stream, which, 1, again, {});
+        QVERIFY(std::equal(target.begin(), target.end(), clip.begin() + 768));
+        QVERIFY(input != target && input == again);
+    }
+    VERGENCE_THROWS(ContractError, "no frame 2", source.draw(*m_stream, 0, 2, input, target));
+    VERGENCE_THROWS(ContractError, "no frames", RestorePairs({std::vector<float>(5)}, 16, 16, 4));
+}
+
+void TestLiveTrain::coursesOfRateAndRollout()
+{
+    TrainSettings s;
+    s.updates = 1000;
+    s.warmup = 100;
+    s.rate = 1;
+    QVERIFY(std::abs(s.rateAt(0) - 0.01) < 1e-12);
+    QVERIFY(std::abs(s.rateAt(99) - 1) < 1e-12);
+    QVERIFY(std::abs(s.rateAt(549) - 0.5) < 1e-12); // half of the cosine
+    QVERIFY(s.rateAt(999) < 1e-12);
+    QCOMPARE(s.rolloutChanceAt(799), 0.0);
+    QCOMPARE(s.rolloutChanceAt(800), 0.0);
+    QVERIFY(std::abs(s.rolloutChanceAt(900) - 0.25) < 1e-12);
+    QVERIFY(std::abs(s.rolloutChanceAt(999) - 0.4975) < 1e-12);
+    s.rolloutShare = 0;
+    QCOMPARE(s.rolloutChanceAt(999), 0.0);
+}
+
+void TestLiveTrain::badSettingsAreRefused()
+{
+    const auto refused = [](auto change) {
+        TrainSettings settings;
+        change(settings);
+        return thrown<ContractError>([&] { check(settings); });
+    };
+    QVERIFY(refused([](TrainSettings& s) { s.samples.dropsInput = 1.1; }).contains("dropsInput"));
+    QVERIFY(refused([](TrainSettings& s) { s.updates = 500; }).contains("updates"));
+    QVERIFY(refused([](TrainSettings& s) { s.average = 1; }).contains("average"));
+    QVERIFY(
+        refused([](TrainSettings& s) { s.samples.memoryFrames = 17; }).contains("memoryFrames"));
+    QVERIFY(refused([](TrainSettings& s) { s.gamma = 0; }).contains("gamma"));
+    const ScenePairs wide({.height = 16, .width = 32, .seed = 3}, 1);
+    VERGENCE_THROWS(ContractError, "32×16", SampleMaker(wide, {}, nano().grid, nano().patch));
+}
+
+void TestLiveTrain::gradientsOfTheWholeLoss_data()
+{
+    QTest::addColumn<int>("prediction");
+    QTest::newRow("v") << static_cast<int>(Prediction::V);
+    QTest::newRow("epsilon") << static_cast<int>(Prediction::Epsilon);
+}
+
+void TestLiveTrain::gradientsOfTheWholeLoss()
+{
+    QFETCH(int, prediction);
+    const auto net = liveNetwork({.master = DType::F64, .compute = DType::F64, .trains = true});
+    ParameterSet& parameters = net->parameters();
+    const ScenePairs source = films(2);
+    TrainSettings settings;
+    settings.samples.prediction = static_cast<Prediction>(prediction);
+    SampleMaker maker(source, settings.samples, nano().grid, nano().patch);
+    const SampleBatch batch = mixedBatch(maker);
+    Graph graph(*m_stream, m_device, {true, DType::F64});
+    const auto lossNow = [&] {
+        graph.reset();
+        const DiffusionLoss loss = diffusionLoss(graph, *net, batch, maker.schedule(), settings);
+        return std::pair(loss, graph.tensor(loss.total).toHost<double>(*m_stream).front());
+    };
+    parameters.zeroGradients(*m_stream);
+    const DiffusionLoss loss = lossNow().first;
+    QVERIFY(loss.blend && graph.tensor(loss.blend).toHost<double>(*m_stream).front() > 0);
+    graph.backward(loss.total);
+    const std::vector<double> gradients = parameters.gradients().toHost<double>(*m_stream);
+    double largest = 0;
+    for (const double g : gradients)
+        largest = std::max(largest, std::abs(g));
+
+    // A number of every third parameter (all of them would take too long): of the memory's encoder
+    // too.
+    auto* values = static_cast<double*>(parameters.values().data());
+    const auto* all = static_cast<const double*>(parameters.gradients().data());
+    int reached = 0, encoders = 0, tried = 0;
+    const int stride = prediction == static_cast<int>(Prediction::V) ? 3 : 8;
+    for (int p = 0; p < parameters.count(); p += stride, ++tried) {
+        const Parameter& parameter = parameters[p];
+        const auto first = static_cast<const double*>(parameter.value.data()) - values;
+        const auto firstGradient = static_cast<const double*>(parameter.gradient.data()) - all;
+        const Index at = (p * 7919) % parameter.value.size();
+        const double kept = values[first + at], step = 1e-5 * std::max(1.0, std::abs(kept));
+        values[first + at] = kept + step;
+        const double above = lossNow().second;
+        values[first + at] = kept - step;
+        const double below = lossNow().second;
+        values[first + at] = kept;
+        const double numeric = (above - below) / (2 * step);
+        const double told = gradients[static_cast<std::size_t>(firstGradient + at)];
+        QVERIFY2(std::abs(numeric - told) <= 1e-6 * std::max(largest, std::abs(told)),
+                 qPrintable(QString("%1[%2]: %3 but %4")
+                                .arg(QString::fromStdString(parameter.name))
+                                .arg(at)
+                                .arg(told)
+                                .arg(numeric)));
+        reached += told != 0 ? 1 : 0;
+        encoders += told != 0 && parameter.name.starts_with("mem.") ? 1 : 0;
+    }
+    QVERIFY2(reached > 0.9 * tried, qPrintable(QString::number(reached)));
+    QVERIFY(encoders > 0); // the memory's encoder learns through the tape
+}
+
+void TestLiveTrain::lossByHand()
+{
+    const auto net = liveNetwork({.trains = true});
+    const ScenePairs source = films(2);
+    TrainSettings settings;
+    SampleMaker maker(source, settings.samples, nano().grid, nano().patch);
+    const SampleBatch batch = mixedBatch(maker);
+    TapeStream tape(*m_stream, *net);
+    const std::vector<float> said = tape.predict(batch);
+    const NoiseSchedule& schedule = maker.schedule();
+    const auto size = static_cast<std::size_t>(batch.pictureSize());
+    double want = 0;
+    for (std::size_t r = 0; r < 3; ++r) {
+        const int t = static_cast<int>(batch.times[r]);
+        const double weight = schedule.minSnrWeight(Prediction::V, t, 5);
+        for (std::size_t i = r * size; i < (r + 1) * size; ++i) {
+            const double v = predictionOf(Prediction::V, static_cast<double>(batch.clean[i]),
+                                          static_cast<double>(batch.noise[i]), schedule.alpha(t),
+                                          schedule.sigma(t));
+            want += weight * std::pow(static_cast<double>(said[i]) - v, 2);
+        }
+    }
+    want /= 3.0 * static_cast<double>(size);
+    Graph graph(*m_stream, m_device, {});
+    const DiffusionLoss loss = diffusionLoss(graph, *net, batch, schedule, settings);
+    const auto numberOf = [&](Value value) {
+        return static_cast<double>(graph.tensor(value).toHost<float>(*m_stream).front());
+    };
+    QVERIFY(std::abs(numberOf(loss.prediction) - want) < 1e-5 * want);
+    QVERIFY(std::abs(numberOf(loss.total) - numberOf(loss.prediction) - numberOf(loss.blend)) <
+            1e-6);
+    // Blend: only rows with a frame before and t < 300.
+    settings.blendBelow = 0;
+    QVERIFY(!diffusionLoss(graph, *net, batch, schedule, settings).blend);
+}
+
+void TestLiveTrain::oneClipIsLearntByHeart()
+{
+    // One frame of one film, over and over, with its conditions: the loss falls to a tenth.
+    const auto net = network({.trains = true});
+    const ScenePairs source({.height = 16, .width = 16, .seed = 3}, 1, 2);
+    TrainSettings settings = fewUpdates(300);
+    settings.samples.batch = 4;
+    settings.rate = 4e-3;
+    settings.rolloutShare = 0;
+    settings.samples.dropsInput = settings.samples.dropsHistory = settings.samples.dropsMemory = 0;
+    settings.samples.dropsAll = 0;
+    Trainer trainer(*m_stream, *net, source, settings);
+    double first = 0, last = 0;
+    for (Index i = 0; i < 300; ++i) {
+        const TrainRecord record = trainer.step(*m_stream);
+        QVERIFY(std::isfinite(record.loss) && !record.isSkipped);
+        first += i < 5 ? record.loss / 5 : 0;
+        last += i >= 280 ? record.loss / 20 : 0;
+    }
+    QVERIFY(trainer.isDone());
+    QVERIFY2(first >= 10 * last, qPrintable(QString("%1 %2").arg(first).arg(last)));
+}
+
+void TestLiveTrain::resumedTrainingIsTheSame()
+{
+    const ScenePairs source = films(3);
+    TrainSettings settings = fewUpdates(8);
+    settings.rolloutShare = 0.9;
+    settings.rolloutChance = 1; // roll-outs are repeated too
+    const auto whole = network({.trains = true}), first = network({.trains = true});
+    Trainer one(*m_stream, *whole, source, settings);
+    Trainer before(*m_stream, *first, source, settings);
+    for (int i = 0; i < 8; ++i)
+        one.step(*m_stream);
+    for (int i = 0; i < 4; ++i)
+        before.step(*m_stream);
+    NamedTensors saved;
+    for (const auto& [name, tensor] : before.tensors())
+        saved.emplace_back(name, tensor.clone(*m_stream));
+    const nlohmann::json state = nlohmann::json::parse(before.state().dump());
+    before.step(*m_stream); // what is saved does not move any more
+
+    const auto later = network({.trains = true}, 99);
+    Trainer after(*m_stream, *later, source, settings);
+    after.restore(*m_stream, state, saved);
+    QCOMPARE(after.updates(), Index{4});
+    bool rolledOut = false;
+    while (!after.isDone())
+        rolledOut |= after.step(*m_stream).isRolledOut;
+    QVERIFY(rolledOut);
+    const NamedTensors want = one.tensors(), got = after.tensors();
+    QCOMPARE(got.size(), want.size());
+    for (std::size_t i = 0; i < want.size(); ++i)
+        QVERIFY2(bytesOf(*m_stream, got[i].second) == bytesOf(*m_stream, want[i].second),
+                 want[i].first.c_str());
+    QVERIFY(bytesOf(*m_stream, first->parameters().values()) !=
+            bytesOf(*m_stream, whole->parameters().values()));
+
+    nlohmann::json broken = state;
+    broken.erase("updates");
+    VERGENCE_THROWS(InputError, "updates", after.restore(*m_stream, broken, saved));
+    saved.pop_back();
+    VERGENCE_THROWS(InputError, "no tensor", after.restore(*m_stream, state, saved));
+}
+
+void TestLiveTrain::averageComesAndGoes()
+{
+    const ScenePairs source = films(1);
+    const auto net = network({.trains = true});
+    Trainer trainer(*m_stream, *net, source, fewUpdates(3));
+    trainer.step(*m_stream);
+    const auto trained = bytesOf(*m_stream, net->parameters().values());
+    {
+        const Trainer::AverageScope average(trainer, *m_stream);
+        QVERIFY(bytesOf(*m_stream, net->parameters().values()) ==
+                bytesOf(*m_stream, trainer.average().values()));
+        QVERIFY(bytesOf(*m_stream, net->parameters().values()) != trained);
+    }
+    QVERIFY(bytesOf(*m_stream, net->parameters().values()) == trained);
+}
+
+void TestLiveTrain::scalerHalvesAndDoubles()
+{
+    LossScaler scaler;
+    QCOMPARE(scaler.scale(), 32768.0);
+    for (int i = 0; i < 199; ++i)
+        scaler.update(true);
+    QCOMPARE(scaler.scale(), 32768.0);
+    scaler.update(true);
+    QCOMPARE(scaler.scale(), 65536.0);
+    scaler.update(false);
+    QCOMPARE(scaler.scale(), 32768.0);
+    for (int i = 0; i < 199; ++i)
+        scaler.update(true);
+    scaler.update(false); // the count starts anew
+    QCOMPARE(scaler.scale(), 16384.0);
+    for (int i = 0; i < 40; ++i)
+        scaler.update(false);
+    QCOMPARE(scaler.scale(), 1.0);
+    LossScaler restored;
+    restored.restore(scaler.scale(), scaler.clean());
+    QCOMPARE(restored.scale(), 1.0);
+    VERGENCE_THROWS(ContractError, "negative", restored.restore(0, 1));
+}
+
+void TestLiveTrain::infinityIsSkippedInHalves()
+{
+    const ScenePairs source = films(2);
+    const auto net = network({.compute = DType::F16, .trains = true});
+    ParameterSet& parameters = net->parameters();
+    Trainer trainer(*m_stream, *net, source, fewUpdates(20));
+    TrainRecord record = trainer.step(*m_stream);
+    QVERIFY(!record.isSkipped && std::isfinite(record.gradientNorm));
+    QCOMPARE(record.lossScale, 32768.0);
+
+    auto* value = static_cast<float*>(parameters.values().data());
+    const float kept = value[3];
+    value[3] = std::numeric_limits<float>::infinity();
+    parameters.refreshShadows(*m_stream);
+    const auto before = bytesOf(*m_stream, parameters.values());
+    record = trainer.step(*m_stream);
+    QVERIFY(record.isSkipped);
+    QVERIFY(bytesOf(*m_stream, parameters.values()) == before); // nothing moved
+    value[3] = kept;
+    parameters.refreshShadows(*m_stream);
+    record = trainer.step(*m_stream);
+    QCOMPARE(record.lossScale, 16384.0);
+    QVERIFY(!record.isSkipped);
+    QVERIFY(bytesOf(*m_stream, parameters.values()) != before);
+    QCOMPARE(trainer.updates(), Index{3});
+    QCOMPARE(trainer.state().at("skipped").get<Index>(), Index{1});
+    // The norm is that of the loss itself: the scale is taken out before clipping.
+    const auto single = network({.trains = true});
+    Trainer plain(*m_stream, *single, source, fewUpdates(20));
+    const auto halves = network({.compute = DType::F16, .trains = true});
+    Trainer scaled(*m_stream, *halves, source, fewUpdates(20));
+    const double norm = plain.step(*m_stream).gradientNorm;
+    QVERIFY(std::abs(scaled.step(*m_stream).gradientNorm - norm) < 0.02 * norm);
+}
+
+void TestLiveTrain::infinityStopsSingles()
+{
+    const ScenePairs source = films(2);
+    const auto net = network({.trains = true});
+    Trainer trainer(*m_stream, *net, source, fewUpdates(4));
+    static_cast<float*>(net->parameters().values().data())[3] =
+        std::numeric_limits<float>::infinity();
+    VERGENCE_THROWS(NumericsError, "loss", trainer.step(*m_stream));
+}
+
+void TestLiveTrain::rolloutsUseOwnPictures()
+{
+    // The same update with and without: another history, so another loss; both repeat.
+    const ScenePairs source = films(2);
+    TrainSettings with = fewUpdates(2), without = with;
+    with.rolloutShare = 1;
+    with.rolloutChance = 1;
+    without.rolloutShare = 0;
+    const auto lossOf = [&](const TrainSettings& settings, bool wanted) {
+        const auto net = liveNetwork({.trains = true});
+        Trainer trainer(*m_stream, *net, source, settings);
+        trainer.step(*m_stream);
+        const TrainRecord record = trainer.step(*m_stream);
+        if (record.isRolledOut != wanted)
+            qFatal("another kind of update");
+        return record.loss;
+    };
+    bool found = false;
+    for (std::uint32_t seed = 1; seed < 20 && !found; ++seed) {
+        with.samples.seed = without.samples.seed = seed;
+        const SampleMaker maker(source, with.samples, nano().grid, nano().patch);
+        if (maker.draw(1, 0) >= with.rolloutChanceAt(1))
+            continue;
+        found = true;
+        const double loss = lossOf(with, true);
+        QCOMPARE(lossOf(with, true), loss);
+        QVERIFY(lossOf(without, false) != loss);
+    }
+    QVERIFY(found);
+}
+
+void TestLiveTrain::studentFollowsItsTeacher()
+{
+    // A student away from its base: the loss falls, and the base stays.
+    const ScenePairs source({.height = 16, .width = 16, .seed = 3}, 1, 2);
+    const auto base = network({}), student = network({.trains = true});
+    DistillSettings settings;
+    settings.samples.batch = 4;
+    settings.samples.memoryFrames = 1;
+    settings.updates = 60;
+    settings.warmup = 0;
+    settings.rate = 2e-3;
+    const auto kept = bytesOf(*m_stream, base->parameters().values());
+    Distiller distiller(*m_stream, *student, *base, source, settings);
+    double first = 0, last = 0;
+    while (!distiller.isDone()) {
+        const DistillRecord record = distiller.step(*m_stream);
+        QVERIFY(std::isfinite(record.loss));
+        first += record.update <= 10 ? record.loss / 10 : 0;
+        last += record.update > 50 ? record.loss / 10 : 0;
+    }
+    QVERIFY2(last < 0.7 * first, qPrintable(QString("%1 %2").arg(first).arg(last)));
+    QVERIFY(bytesOf(*m_stream, base->parameters().values()) == kept);
+    const TapeNetwork other(*m_stream, m_device, unetSettings(Size::Nano, 32), {});
+    VERGENCE_THROWS(ContractError, "two kinds",
+                    Distiller(*m_stream, *student, other, source, settings));
+}
+
+void TestLiveTrain::streamsAreScored()
+{
+    const ScenePairs source = films(2);
+    SampleMaker maker(source, {}, nano().grid, nano().patch);
+    const auto net = network({});
+    ScoreSettings settings;
+    settings.frames = 6;
+    const StreamScore score = scoreStream(*m_stream, *net, maker, settings);
+    QCOMPARE(score.psnr.size(), std::size_t{6});
+    // Copying: the targets themselves, frame 4 against frame 5, mean over both films.
+    double copy = 0;
+    for (Index clip = 0; clip < 2; ++clip) {
+        std::vector<float> before(768), now(768);
+        source.draw(*m_stream, clip, 4, {}, before);
+        source.draw(*m_stream, clip, 5, {}, now);
+        copy += psnr(before, now) / 2;
+    }
+    QVERIFY(std::abs(score.copyPsnr[5] - copy) < 1e-9);
+    QVERIFY(score.meanInputPsnr > 5 && score.meanInputPsnr < 30);
+    QVERIFY(score.meanPsnr > 0 && score.meanPsnr < 30);
+    const StreamScore again = scoreStream(*m_stream, *net, maker, settings);
+    QVERIFY(again.pictures == score.pictures);
+    settings.usesMemory = false;
+    QVERIFY(scoreStream(*m_stream, *net, maker, settings).psnr.size() == 6);
+}
+
+QTEST_GUILESS_MAIN(TestLiveTrain)
+#include "tst_live_train.moc"
