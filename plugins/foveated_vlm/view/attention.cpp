@@ -39,33 +39,6 @@ std::span<const float> GazeWeights::row(Index frame, Index block, Index head) co
                                      static_cast<std::size_t>(tokens));
 }
 
-AttentionFigures attentionFigures(const GazeWeights& weights, Index leading)
-{
-    expectsExtents(weights);
-    expects(leading >= 0 && leading < weights.tokens, "weights of looks: some token is a patch");
-    AttentionFigures figures;
-    for (Index t = 0; t < weights.frames; ++t)
-        for (Index b = 0; b < weights.blocks; ++b)
-            for (Index h = 0; h < weights.heads; ++h) {
-                double peak = 0;
-                const std::span<const float> row = weights.row(t, b, h);
-                for (std::size_t i = 0; i < row.size(); ++i) {
-                    const double p = row[i];
-                    figures.entropy -= p > 0 ? p * std::log(p) : 0;
-                    figures.leadingMass += static_cast<Index>(i) < leading ? p : 0;
-                    peak = std::max(peak, p);
-                }
-                figures.peak += peak;
-            }
-    const auto looks = static_cast<double>(weights.frames * weights.blocks * weights.heads);
-    figures.entropy /= looks;
-    figures.leadingMass /= looks;
-    figures.peak /= looks;
-    figures.uniformity =
-        weights.tokens > 1 ? figures.entropy / std::log(static_cast<double>(weights.tokens)) : 1;
-    return figures;
-}
-
 GazeMaps gazeMaps(const GazeWeights& weights, Index rows, Index columns, const GazeChoice& choice)
 {
     constexpr Index kLastBlocks = 4;

@@ -16,16 +16,6 @@ struct GazeWeights {
     std::span<const float> row(Index frame, Index block, Index head) const;
 };
 
-/// How concentrated looks are; means over frames, blocks and heads. Specification, section 12.
-struct AttentionFigures {
-    double entropy = 0;     ///< −Σ p ln p over all tokens, nats
-    double uniformity = 0;  ///< entropy / ln N: 1 when every token has the same weight
-    double peak = 0;        ///< greatest weight
-    double leadingMass = 0; ///< weight of the tokens before the patches
-};
-/// `leading`: tokens before the patches. Throws ContractError where extents do not fit.
-AttentionFigures attentionFigures(const GazeWeights& weights, Index leading);
-
 /// Blocks and heads whose weights are averaged; empty: the last four blocks, all heads.
 struct GazeChoice {
     std::vector<Index> blocks, heads;

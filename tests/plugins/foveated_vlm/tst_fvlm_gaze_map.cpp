@@ -90,35 +90,6 @@ private Q_SLOTS:
         QCOMPARE(maps.values, std::vector<float>(4, 0.0F));
     }
 
-    void figuresHaveTheirClosedForms_data()
-    {
-        QTest::addColumn<int>("tokens");
-        QTest::addColumn<double>("entropy");
-        QTest::newRow("325") << 325 << 5.78382518;
-        QTest::newRow("257") << 257 << 5.54907608;
-        QTest::newRow("65") << 65 << 4.17438727;
-    }
-    void figuresHaveTheirClosedForms()
-    {
-        QFETCH(int, tokens);
-        QFETCH(double, entropy);
-        GazeWeights uniform{2, 2, 2, tokens, {}};
-        uniform.values.assign(std::size_t(8) * tokens, 1.0F / float(tokens));
-        const AttentionFigures even = attentionFigures(uniform, 1);
-        QVERIFY(isClose(even.entropy, entropy, 1e-5));
-        QVERIFY(isClose(even.uniformity, 1, 1e-6));
-        QVERIFY(isClose(even.peak, 1.0 / tokens, 1e-7));
-        QVERIFY(isClose(even.leadingMass, 1.0 / tokens, 1e-7));
-        GazeWeights single = uniform;
-        for (std::size_t i = 0; i < single.values.size(); ++i)
-            single.values[i] = i % std::size_t(tokens) == 0 ? 1 : 0;
-        const AttentionFigures sharp = attentionFigures(single, 1);
-        QCOMPARE(sharp.entropy, 0.0);
-        QCOMPARE(sharp.peak, 1.0);
-        QCOMPARE(sharp.leadingMass, 1.0);
-        QCOMPARE(attentionFigures(single, 0).leadingMass, 0.0);
-    }
-
     void cosinesAreMeans()
     {
         const std::vector<float> a = {1, 0, 0, 2, 3, 4}, b = {2, 0, 0, -1, 4, 3};
@@ -244,7 +215,6 @@ private Q_SLOTS:
         GazeWeights torn = weights;
         torn.values.pop_back();
         QVERIFY_EXCEPTION_THROWN(gazeMaps(torn, 2, 2), ContractError);
-        QVERIFY_EXCEPTION_THROWN(attentionFigures(weights, 9), ContractError);
         GazeScene scene = testing::gazeScene();
         scene.fine.removed.pop_back();
         QVERIFY_EXCEPTION_THROWN(gazePicture(scene), ContractError);
