@@ -1,43 +1,20 @@
 #include "plugins/foveated_vlm/config_rules.h"
 
 #include <algorithm>
+#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "core/config/rule_issues.h"
+#include "plugins/foveated_vlm/model/known_names.h"
 
 namespace vergence::fvlm {
-
-const std::vector<std::string>& visionNames()
-{
-    static const std::vector<std::string> names{"tiny", "dinov2-small", "dinov2-base",
-                                                "dinov2-with-registers-small",
-                                                "dinov2-with-registers-base"};
-    return names;
-}
-
-const std::vector<std::string>& languageNames()
-{
-    static const std::vector<std::string> names{"tiny",
-                                                "smollm2-135m",
-                                                "smollm2-135m-instruct",
-                                                "smollm2-360m",
-                                                "smollm2-360m-instruct",
-                                                "smollm2-1.7b",
-                                                "smollm2-1.7b-instruct"};
-    return names;
-}
 
 namespace {
 
 using C = FoveatedVlmConfig;
 using Issues = std::vector<ConfigIssue>;
-
-bool isKnown(const std::vector<std::string>& names, const std::string& name)
-{
-    return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 bool isFolder(const std::filesystem::path& path)
 {
@@ -46,11 +23,11 @@ bool isFolder(const std::filesystem::path& path)
 }
 
 void checkTower(Issues& issues, const char* key, const std::string& value,
-                const std::vector<std::string>& names, bool needsFolder)
+                std::span<const std::string_view> names, bool needsFolder)
 {
     if (isFolder(value))
         return;
-    if (!isKnown(names, value))
+    if (std::ranges::find(names, value) == names.end())
         issues.push_back(ruleError(key, fmt::format("{} is neither a folder nor one of {}.", value,
                                                     fmt::join(names, ", "))));
     else if (needsFolder)
@@ -63,8 +40,8 @@ Issues checkModel(const C& c)
 {
     Issues issues;
     const bool needsFolder = c.weights == "hf_dir";
-    checkTower(issues, "vit", c.vit, visionNames(), needsFolder);
-    checkTower(issues, "llm", c.llm, languageNames(), needsFolder);
+    checkTower(issues, "vit", c.vit, kKnownVitNames, needsFolder);
+    checkTower(issues, "llm", c.llm, kKnownLlmNames, needsFolder);
     std::error_code failure;
     if (c.weights == "checkpoint" && !std::filesystem::is_regular_file(c.checkpoint, failure))
         issues.push_back(

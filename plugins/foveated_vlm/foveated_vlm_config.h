@@ -93,8 +93,4 @@ struct FoveatedVlmConfig {
 ConfigSchema foveatedVlmSchema();
 FoveatedVlmConfig readFoveatedVlmConfig(const Config& config);
 
-/// Names that `vit` and `llm` may have beside a folder.
-const std::vector<std::string>& visionNames();
-const std::vector<std::string>& languageNames();
-
 } // namespace vergence::fvlm

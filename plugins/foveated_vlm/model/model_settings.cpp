@@ -64,23 +64,6 @@ LlamaConfig mediumLlama()
 }
 } // namespace
 
-std::vector<std::string> knownVitNames()
-{
-    return {"tiny", "dinov2-small", "dinov2-base", "dinov2-with-registers-small",
-            "dinov2-with-registers-base"};
-}
-
-std::vector<std::string> knownLlmNames()
-{
-    return {"tiny",
-            "smollm2-135m",
-            "smollm2-135m-instruct",
-            "smollm2-360m",
-            "smollm2-360m-instruct",
-            "smollm2-1.7b",
-            "smollm2-1.7b-instruct"};
-}
-
 std::optional<DinoConfig> knownVit(const std::string& name, Index frameSize)
 {
     if (name == "tiny")

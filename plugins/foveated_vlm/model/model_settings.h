@@ -65,8 +65,6 @@ std::optional<DinoConfig> knownVit(const std::string& name, Index frameSize);
 /// "tiny" (vocabulary 512), "smollm2-135m", "smollm2-360m", "smollm2-1.7b", each with or without
 /// "-instruct". Nothing for another name.
 std::optional<LlamaConfig> knownLlm(const std::string& name);
-std::vector<std::string> knownVitNames();
-std::vector<std::string> knownLlmNames();
 
 /// Extents from the config.json of a folder in the layout of Hugging Face. Throws InputError that
 /// names the key: also for what the towers do not do (SwiGLU, other activations than erf-GELU).

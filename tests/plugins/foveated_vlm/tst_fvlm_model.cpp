@@ -1,6 +1,7 @@
 #include <QTest>
 
 #include "core/compute/optim/adam.h"
+#include "plugins/foveated_vlm/model/known_names.h"
 #include "tests/plugins/foveated_vlm/t0_model.h"
 #include "tests/support/thrown.h"
 
@@ -92,10 +93,10 @@ void TestFvlmModel::knownTowersHaveTheirCounts()
     QTEST(static_cast<qlonglong>(counts.llm), "llmCount");
     QVERIFY(!knownVit("dinov3-small", 224) && !knownLlm("smollm2-135") &&
             !knownLlm("tiny-instruct"));
-    for (const std::string& name : knownVitNames())
-        QVERIFY(knownVit(name, 224).has_value());
-    for (const std::string& name : knownLlmNames())
-        QVERIFY(knownLlm(name).has_value());
+    for (const std::string_view name : kKnownVitNames)
+        QVERIFY(knownVit(std::string(name), 224).has_value());
+    for (const std::string_view name : kKnownLlmNames)
+        QVERIFY(knownLlm(std::string(name)).has_value());
 }
 
 void TestFvlmModel::everyNameIsThere()
