@@ -21,6 +21,37 @@ std::size_t index(int i)
     return static_cast<std::size_t>(i);
 }
 
+/// When each buffer is written first and read last, with all that lie in its place; sizes of one
+/// batch row.
+std::vector<BufferLife> livesOf(const StepList& list, std::size_t elementBytes)
+{
+    const int steps = static_cast<int>(list.steps.size());
+    std::vector<BufferLife> lives(list.buffers.size(), {0, -1, -1});
+    const auto root = [&](int buffer) -> BufferLife& {
+        const int alias = list.buffers[index(buffer)].alias;
+        return lives[index(alias >= 0 ? alias : buffer)];
+    };
+    for (std::size_t b = 0; b < lives.size(); ++b)
+        lives[b].bytes = static_cast<std::size_t>(list.buffers[b].size()) * elementBytes;
+    for (int s = 0; s < steps; ++s) {
+        const Step& step = list.steps[index(s)];
+        for (const int input : step.inputs)
+            root(input).last = s;
+        if (step.residual >= 0)
+            root(step.residual).last = s;
+        if (step.output >= 0) {
+            BufferLife& life = root(step.output);
+            life.first = life.first < 0 ? s : life.first;
+            life.last = s;
+        }
+    }
+    for (const int output : list.outputs) {
+        if (output >= 0)
+            root(output).last = steps - 1;
+    }
+    return lives;
+}
+
 /// The CUDA bodies of this folder lie in a module of their own.
 void loadBodies()
 {
@@ -148,64 +179,41 @@ void Executor::makeStaging(Stream& stream)
 
 void Executor::planInstances()
 {
-    const int steps = static_cast<int>(m_list.steps.size());
-    expects(steps > 0, "Executor: nothing to run");
-    const std::size_t count = m_list.buffers.size();
-    std::vector<int> first(count, -1), last(count, -1);
-    const auto root = [&](int buffer) {
-        const int alias = m_list.buffers[index(buffer)].alias;
-        return index(alias >= 0 ? alias : buffer);
-    };
-    for (int s = 0; s < steps; ++s) {
-        const Step& step = m_list.steps[index(s)];
-        for (const int input : step.inputs)
-            last[root(input)] = s;
-        if (step.residual >= 0)
-            last[root(step.residual)] = s;
-        if (step.output >= 0) {
-            const std::size_t b = root(step.output);
-            first[b] = first[b] < 0 ? s : first[b];
-            last[b] = std::max(last[b], s);
-        }
-    }
-    for (const int output : m_list.outputs) {
-        if (output >= 0)
-            last[root(output)] = steps - 1;
-    }
+    expects(!m_list.steps.empty(), "Executor: nothing to run");
+    const auto lives = livesOf(m_list, sizeOf(m_type));
     std::size_t arena = 0;
     Index room = 0;
     for (int rows = 1; rows <= m_settings.maxRows; ++rows) {
-        auto one = std::make_unique<Instance>();
-        one->rows = rows;
-        std::vector<BufferLife> lives;
-        one->bufferAt.resize(count);
-        for (std::size_t b = 0; b < count; ++b) {
-            if (m_list.buffers[b].alias >= 0)
-                continue;
-            one->bufferAt[b] = lives.size();
-            const Index elements = m_list.buffers[b].size() * rows;
-            lives.push_back(
-                {static_cast<std::size_t>(elements) * sizeOf(m_type), first[b], last[b]});
-        }
-        for (std::size_t b = 0; b < count; ++b) {
-            if (m_list.buffers[b].alias >= 0)
-                one->bufferAt[b] = one->bufferAt[root(static_cast<int>(b))];
-        }
-        one->temporaryAt.resize(m_list.steps.size());
-        for (int s = 0; s < steps; ++s) {
-            const StepTemporaries temps = StepBuilder::temporaries(*this, index(s), rows);
-            room = std::max(room, temps.roomNumbers);
-            for (const std::size_t bytes : temps.bytes) {
-                one->temporaryAt[index(s)].push_back(lives.size());
-                lives.push_back({bytes, s, s});
-            }
-        }
-        one->plan = planMemory(lives, steps);
-        arena = std::max(arena, one->plan.bytes);
-        m_instances.push_back(std::move(one));
+        planInstance(rows, lives);
+        arena = std::max(arena, m_instances.back()->plan.bytes);
+        for (std::size_t s = 0; s < m_list.steps.size(); ++s)
+            room = std::max(room, StepBuilder::temporaries(*this, s, rows).roomNumbers);
     }
     m_arena = Tensor::empty(m_device, {static_cast<Index>(arena)}, DType::U8);
     m_room = Tensor::empty(m_device, {room});
+}
+
+void Executor::planInstance(int rows, const std::vector<BufferLife>& lives)
+{
+    auto one = std::make_unique<Instance>();
+    one->rows = rows;
+    std::vector<BufferLife> planned;
+    one->bufferAt.resize(lives.size());
+    for (std::size_t b = 0; b < lives.size(); ++b) {
+        const int alias = m_list.buffers[b].alias; // one that was made before
+        one->bufferAt[b] = alias >= 0 ? one->bufferAt[index(alias)] : planned.size();
+        if (alias < 0)
+            planned.push_back({lives[b].bytes * index(rows), lives[b].first, lives[b].last});
+    }
+    one->temporaryAt.resize(m_list.steps.size());
+    for (std::size_t s = 0; s < m_list.steps.size(); ++s) {
+        for (const std::size_t bytes : StepBuilder::temporaries(*this, s, rows).bytes) {
+            one->temporaryAt[s].push_back(planned.size());
+            planned.push_back({bytes, static_cast<int>(s), static_cast<int>(s)});
+        }
+    }
+    one->plan = planMemory(planned, static_cast<int>(m_list.steps.size()));
+    m_instances.push_back(std::move(one));
 }
 
 Executor::Instance& Executor::instance(int rows)

@@ -27,6 +27,8 @@ struct ExecutorSettings {
     KeySource keys; ///< wanted where the program has cross-attention
 };
 
+class LayerMaker;
+
 /// Runs a program forward, for 1 … maxRows batch rows, in memory that is planned once. The order of
 /// work, for each set of switches: lowerProgram(), an algorithm per convolution, planMemory(), and
 /// one call per step. After the first run with a number of rows nothing is allocated on the device.
@@ -77,7 +79,15 @@ private:
     bool usesNaive(const ProgramOp& op) const;
     void makeStaging(Stream& stream);
     void makeLayers(Stream& stream, const WeightSource& weights, ConvolutionTuner& tuner);
+    void makeProduct(const LayerMaker& make, Stream& stream, const Step& step, Layer& layer,
+                     ConvolutionTuner& tuner);
+    void makeConvolution(Stream& stream, const Step& step, Layer& layer,
+                         const std::vector<float>& weight, ConvolutionTuner& tuner);
+    void makeLinear(const LayerMaker& make, const Step& step, Layer& layer,
+                    const std::vector<float>& weight) const;
+    void makeVectors(const LayerMaker& make, const Step& step, Layer& layer) const;
     void planInstances();
+    void planInstance(int rows, const std::vector<BufferLife>& lives);
     void makeRecords();
     Instance& instance(int rows);
 

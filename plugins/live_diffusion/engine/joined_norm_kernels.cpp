@@ -37,10 +37,10 @@ private:
     VERGENCE_HD void part(const Group& team, const T* x, Index channels, Index count,
                           Index out) const
     {
-        constexpr int N = kPackSize<T>;
 #if defined(__CUDACC__)
         constexpr Index done = 0;
 #else
+        constexpr int N = kPackSize<T>;
         // packs side by side, so that a line of the cache is used up at once
         Index done = 0;
         for (; done + 4 * N <= channels; done += 4 * N)

@@ -15,6 +15,8 @@ std::size_t index(Index i)
     return static_cast<std::size_t>(i);
 }
 
+} // namespace
+
 /// Weights of the steps of a program, in the order that they are read.
 class LayerMaker {
 public:
@@ -42,10 +44,14 @@ public:
                         DType::F32);
     }
 
-    /// [N, K], columns [first, first + count) and rows likewise, of a weight [.., allColumns].
-    LinearPart part(const std::vector<float>& weight, Index allColumns, Index firstRow, Index rows,
-                    Index firstColumn, Index columns, Index productRows) const
+    struct Window {
+        Index firstRow, rows, firstColumn, columns;
+    };
+    /// A window of a weight [.., allColumns].
+    LinearPart part(const std::vector<float>& weight, Index allColumns, const Window& window,
+                    Index productRows) const
     {
+        const auto [firstRow, rows, firstColumn, columns] = window;
         std::vector<float> cut(index(rows * columns));
         for (Index r = 0; r < rows; ++r)
             std::copy_n(weight.begin() + (firstRow + r) * allColumns + firstColumn, columns,
@@ -123,6 +129,8 @@ private:
     DType m_type;
 };
 
+namespace {
+
 std::size_t bytesOf(const LinearPart& part)
 {
     const bool is16 = part.weight.dtype() != DType::F32;
@@ -139,98 +147,21 @@ void Executor::makeLayers(Stream& stream, const WeightSource& weights, Convoluti
     for (std::size_t s = 0; s < m_list.steps.size(); ++s) {
         const Step& step = m_list.steps[s];
         Layer& layer = m_layers[s];
-        const auto buffer = [&](int id) -> const Buffer& { return m_list.buffers[index(id)]; };
-        const auto setBias = [&](std::vector<float> bias) {
-            if (step.time >= 0)
-                std::copy(bias.begin(), bias.end(), m_timeBias.begin() + timeOffset(step.time));
-            else
-                layer.shift = make.vectorOf(bias);
-        };
         switch (step.kind) {
         case StepKind::Convolution:
-        case StepKind::UpsampledConvolution: {
-            const ProgramOp& op = m_program.op(step.op);
-            const Buffer &x = buffer(step.inputs[0]), &y = buffer(step.output);
-            ConvolutionShape shape{m_settings.maxRows,
-                                   x.channels,
-                                   x.height,
-                                   x.width,
-                                   y.channels,
-                                   op.kernel,
-                                   op.stride,
-                                   op.padding,
-                                   step.kind == StepKind::UpsampledConvolution,
-                                   x.channelsLast,
-                                   m_type};
-            const Switches& switches = m_settings.switches;
-            const auto algorithm =
-                tuner.best(stream, shape, {switches.tuned, switches.collapsedUpsampling});
-            auto [weight, bias] = make.product(step);
-            layer.convolution =
-                std::make_unique<Convolution>(stream, m_device, shape, algorithm, weight);
-            layer.bytes = layer.convolution->weightBytes();
-            setBias(std::move(bias));
-            break;
-        }
-        case StepKind::TransposedConvolution: {
-            auto [weight, bias] = make.product(step);
-            layer.transposed =
-                make.transposed(m_program.op(step.op), weight, buffer(step.output).channelsLast);
-            layer.bytes = layer.transposed.bytes();
-            setBias(std::move(bias));
-            break;
-        }
+        case StepKind::UpsampledConvolution:
+        case StepKind::TransposedConvolution:
         case StepKind::Linear:
         case StepKind::JoinedLinear:
-        case StepKind::QkvLinear: {
-            auto [weight, bias] = make.product(step);
-            const Buffer& y = buffer(step.output);
-            const Index pixels = y.height * y.width;
-            Index columns = 0;
-            for (const int input : step.inputs)
-                columns += buffer(input).channels;
-            const bool isSplit = step.kind == StepKind::QkvLinear;
-            const Index pieces = isSplit ? 3 : 1, rows = y.channels / pieces;
-            for (Index i = 0; i < pieces; ++i) {
-                Index first = 0;
-                for (const int input : step.inputs) {
-                    const Index width = buffer(input).channels;
-                    layer.parts.push_back(
-                        make.part(weight, columns, i * rows, rows, first, width, pixels));
-                    layer.bytes += bytesOf(layer.parts.back());
-                    first += width;
-                }
-            }
-            setBias(std::move(bias));
-            break;
-        }
-        case StepKind::Norm:
-        case StepKind::LayerNorm: {
-            const ProgramOp& op = m_program.op(step.op);
-            layer.scale = make.vectorOf(make.numbers(op.weight));
-            layer.shift = make.vectorOf(make.numbers(op.bias));
-            break;
-        }
-        case StepKind::Affine:
-            if (step.batchNorm >= 0) {
-                const auto norm = make.affineOf(m_program.op(step.batchNorm));
-                layer.scale = make.vectorOf(norm.scale);
-                layer.shift = make.vectorOf(norm.shift);
-            } else if (step.time < 0) {
-                layer.shift = make.vectorOf(make.numbers(m_program.op(step.op).bias));
-            }
-            break;
-        case StepKind::Rare:
-            if (m_program.op(step.op).weight >= 0) {
-                const ProgramWeight& table = m_program.weight(m_program.op(step.op).weight);
-                layer.table = uploaded(stream, m_device, table.shape, weights(table), DType::F32);
-            }
+        case StepKind::QkvLinear:
+            makeProduct(make, stream, step, layer, tuner);
             break;
         case StepKind::CrossAttention:
             expects(m_settings.keys != nullptr, "Executor: nobody gives keys of cross-attention");
             layer.keys = m_settings.keys(step.op);
             break;
         default:
+            makeVectors(make, step, layer);
             break;
         }
         for (const Tensor* small : {&layer.scale, &layer.shift, &layer.table})
@@ -239,35 +170,89 @@ void Executor::makeLayers(Stream& stream, const WeightSource& weights, Convoluti
     }
 }
 
-namespace {
-
-int kernelsOf(const Step& step, const Convolution* convolution, bool isNaive, const ProgramOp* op)
+void Executor::makeProduct(const LayerMaker& make, Stream& stream, const Step& step, Layer& layer,
+                           ConvolutionTuner& tuner)
 {
-    switch (step.kind) {
-    case StepKind::Convolution:
-        return convolution->kernels();
-    case StepKind::UpsampledConvolution: {
-        const bool isLibrary = convolution->algorithm() == ConvolutionAlgorithm::Library;
-        return convolution->kernels() + (isLibrary ? 1 : 0);
+    const auto [weight, bias] = make.product(step);
+    if (step.kind == StepKind::Convolution || step.kind == StepKind::UpsampledConvolution) {
+        makeConvolution(stream, step, layer, weight, tuner);
+    } else if (step.kind == StepKind::TransposedConvolution) {
+        const Buffer& y = m_list.buffers[index(step.output)];
+        layer.transposed = make.transposed(m_program.op(step.op), weight, y.channelsLast);
+        layer.bytes = layer.transposed.bytes();
+    } else {
+        makeLinear(make, step, layer, weight);
     }
-    case StepKind::TransposedConvolution:
-        return step.ownsBias ? 2 : 1;
-    case StepKind::JoinedLinear:
-    case StepKind::Norm:
-        return 2;
-    case StepKind::QkvLinear:
-        return 3;
-    case StepKind::Concat:
-        return static_cast<int>(step.inputs.size());
-    case StepKind::Add:
-        return static_cast<int>(step.inputs.size()) - 1;
-    case StepKind::SelfAttention:
-    case StepKind::CrossAttention:
-        return (isNaive ? 3 : 1) + (op->window > 0 ? 2 : 0);
-    default:
-        return 1;
+    if (step.time >= 0)
+        std::copy(bias.begin(), bias.end(), m_timeBias.begin() + timeOffset(step.time));
+    else
+        layer.shift = make.vectorOf(bias);
+}
+
+void Executor::makeConvolution(Stream& stream, const Step& step, Layer& layer,
+                               const std::vector<float>& weight, ConvolutionTuner& tuner)
+{
+    const ProgramOp& op = m_program.op(step.op);
+    const Buffer &x = m_list.buffers[index(step.inputs[0])],
+                 &y = m_list.buffers[index(step.output)];
+    ConvolutionShape shape;
+    shape.images = m_settings.maxRows;
+    shape.channels = x.channels;
+    shape.height = x.height;
+    shape.width = x.width;
+    shape.outChannels = y.channels;
+    shape.kernel = op.kernel;
+    shape.stride = op.stride;
+    shape.padding = op.padding;
+    shape.upsamples = step.kind == StepKind::UpsampledConvolution;
+    shape.channelsLast = x.channelsLast;
+    shape.type = m_type;
+    const Switches& switches = m_settings.switches;
+    const auto algorithm =
+        tuner.best(stream, shape, {switches.tuned, switches.collapsedUpsampling});
+    layer.convolution = std::make_unique<Convolution>(stream, m_device, shape, algorithm, weight);
+    layer.bytes = layer.convolution->weightBytes();
+}
+
+/// One part for each of q, k and v where they are apart, or for each input that is joined.
+void Executor::makeLinear(const LayerMaker& make, const Step& step, Layer& layer,
+                          const std::vector<float>& weight) const
+{
+    const Buffer& y = m_list.buffers[index(step.output)];
+    Index columns = 0;
+    for (const int input : step.inputs)
+        columns += m_list.buffers[index(input)].channels;
+    const Index pieces = step.kind == StepKind::QkvLinear ? 3 : 1, rows = y.channels / pieces;
+    for (Index i = 0; i < pieces; ++i) {
+        Index first = 0;
+        for (const int input : step.inputs) {
+            const Index width = m_list.buffers[index(input)].channels;
+            layer.parts.push_back(
+                make.part(weight, columns, {i * rows, rows, first, width}, y.height * y.width));
+            layer.bytes += bytesOf(layer.parts.back());
+            first += width;
+        }
     }
 }
+
+/// Norms, biases on their own, tables.
+void Executor::makeVectors(const LayerMaker& make, const Step& step, Layer& layer) const
+{
+    if (step.kind == StepKind::Norm || step.kind == StepKind::LayerNorm) {
+        layer.scale = make.vectorOf(make.numbers(m_program.op(step.op).weight));
+        layer.shift = make.vectorOf(make.numbers(m_program.op(step.op).bias));
+    } else if (step.kind == StepKind::Affine && step.batchNorm >= 0) {
+        const auto norm = make.affineOf(m_program.op(step.batchNorm));
+        layer.scale = make.vectorOf(norm.scale);
+        layer.shift = make.vectorOf(norm.shift);
+    } else if (step.kind == StepKind::Affine && step.time < 0) {
+        layer.shift = make.vectorOf(make.numbers(m_program.op(step.op).bias));
+    } else if (step.kind == StepKind::Rare) {
+        layer.table = make.vectorOf(make.numbers(m_program.op(step.op).weight));
+    }
+}
+
+namespace {
 
 std::string extents(const Buffer& b)
 {
@@ -338,7 +323,12 @@ void Executor::makeRecords()
             record.scoreBytes = scoresOf(m_program, *op) * 4;
             record.bytes += 4 * record.scoreBytes; // written and read by two of the three kernels
         }
-        record.kernels = kernelsOf(step, layer.convolution.get(), isNaive, op);
+        record.kernels =
+            kernelsOf(m_program, step, isNaive ? AttentionKind::Naive : AttentionKind::Flash);
+        if (step.kind == StepKind::UpsampledConvolution &&
+            layer.convolution->algorithm() != ConvolutionAlgorithm::Library &&
+            layer.convolution->algorithm() != ConvolutionAlgorithm::Collapsed)
+            record.kernels = 1;
         record.usesTensorCores =
             isProduct && !m_device->isCpu() && m_settings.switches.precision != Precision::Fp32;
         m_records.push_back(std::move(record));

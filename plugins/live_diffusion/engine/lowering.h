@@ -79,6 +79,10 @@ struct LoweringSettings {
 
 StepList lowerProgram(const Program& program, const LoweringSettings& settings);
 
+/// Kernels, products and copies that a step starts. Upsampling and its convolution count two; an
+/// algorithm that does both at once starts one.
+int kernelsOf(const Program& program, const Step& step, AttentionKind attention);
+
 std::string nameOf(StepKind kind); ///< "convolution", "group norm", …
 
 } // namespace vergence::live

@@ -29,11 +29,13 @@ struct Switches {
     Precision precision = Precision::Fp32;
     Layout layout = Layout::Nhwc;
     AttentionKind attention = AttentionKind::Flash;
-    bool fusion = true;      ///< off: one kernel per listed primitive
-    bool tuned = true;       ///< the fastest of several algorithms per shape, timed once; off: the
-                             ///< first that the device offers
-    int channelRounding = 8; ///< input and output channels padded to a multiple: 0, 8 or 64
-    bool graph = true;       ///< recorded once, replayed (CUDA)
+    bool fusion = true; ///< off: one kernel per listed primitive
+    /// The fastest of several algorithms per shape, timed once; off: the first that the device
+    /// offers. Bits are the same within a process; from one process to the next only where it is
+    /// off, since times decide.
+    bool tuned = true;
+    int channelRounding = 8;         ///< input and output channels padded to a multiple: 0, 8 or 64
+    bool graph = true;               ///< recorded once, replayed (CUDA)
     bool collapsedUpsampling = true; ///< nearest ×2 and its 3×3 convolution as four 2×2
                                      ///< convolutions on the small grid
     int threads = 0;                 ///< CPU; 0: the fastest of 1 … all, measured

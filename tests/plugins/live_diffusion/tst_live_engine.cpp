@@ -9,6 +9,7 @@
 #include "plugins/live_diffusion/engine/lowering.h"
 #include "plugins/live_diffusion/engine/memory_planner.h"
 #include "plugins/live_diffusion/engine/switches.h"
+#include "plugins/live_diffusion/model/unet.h"
 #include "tests/support/numbers.h"
 #include "tests/support/thrown.h"
 
@@ -303,6 +304,58 @@ private Q_SLOTS:
                                        -0.17442329, 1.06359323, -0.17442329, 1.06359323};
         const std::string wrong = test::difference(y.toHost<float>(*m_stream), want, 2e-6, 0);
         QVERIFY2(wrong.empty(), wrong.c_str());
+    }
+
+    void kernelsPerEvaluation_data()
+    {
+        QTest::addColumn<int>("size");
+        QTest::addColumn<int>("fused");
+        QTest::addColumn<int>("plain");
+        QTest::newRow("S") << static_cast<int>(Size::S) << 300 << 593;
+        QTest::newRow("L") << static_cast<int>(Size::L) << 300 << 593;
+        QTest::newRow("XL") << static_cast<int>(Size::XL) << 507 << 909;
+    }
+    /// Within a tenth of the counts that the layout was designed for.
+    void kernelsPerEvaluation()
+    {
+        QFETCH(int, size);
+        QFETCH(int, fused);
+        QFETCH(int, plain);
+        const Program program = buildUnet(unetSettings(static_cast<Size>(size), 64));
+        const auto count = [&](bool fusion, AttentionKind attention) {
+            LoweringSettings settings;
+            settings.fusion = fusion;
+            settings.runs = [](const ProgramOp& op) { return op.rate == Rate::Evaluation; };
+            int kernels = 0;
+            for (const Step& step : lowerProgram(program, settings).steps)
+                kernels += kernelsOf(program, step, attention);
+            return kernels;
+        };
+        const int best = count(true, AttentionKind::Flash);
+        const int worst = count(false, AttentionKind::Naive);
+        QVERIFY2(std::abs(best - fused) <= fused / 10, std::to_string(best).c_str());
+        QVERIFY2(std::abs(worst - plain) <= plain / 10, std::to_string(worst).c_str());
+    }
+
+    void fusedStepsMaterialiseNoConcatenation()
+    {
+        const Program program = buildUnet(unetSettings(Size::S, 64));
+        LoweringSettings settings;
+        settings.runs = [](const ProgramOp& op) { return op.rate == Rate::Evaluation; };
+        for (const bool fusion : {true, false}) {
+            settings.fusion = fusion;
+            int concats = 0, silus = 0, adds = 0, joined = 0;
+            for (const Step& step : lowerProgram(program, settings).steps) {
+                concats += step.kind == StepKind::Concat ? 1 : 0;
+                silus += step.kind == StepKind::Silu ? 1 : 0;
+                adds += step.kind == StepKind::Add ? 1 : 0;
+                joined += step.kind == StepKind::JoinedLinear ? 1 : 0;
+            }
+            QCOMPARE(concats, fusion ? 0 : 13); // 12 blocks of the decoder, and the input
+            QCOMPARE(silus, fusion ? 0 : 45);   // two in each of 22 blocks, one in the head
+            QCOMPARE(adds, fusion ? 0 : 54);    // 22 blocks, two in each of 16 attentions
+            QCOMPARE(joined, fusion ? 12 : 0);
+        }
     }
 
     void switchesSayWhatADeviceLacks()
