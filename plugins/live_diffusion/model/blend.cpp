@@ -1,6 +1,7 @@
 #include "plugins/live_diffusion/model/blend.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -9,6 +10,13 @@
 #include "plugins/live_diffusion/model/tape_kernels.h"
 
 namespace vergence::live {
+
+namespace {
+
+/// Pixels whose weights are at hand while the channels pass by.
+constexpr Index kBlock = 64;
+
+} // namespace
 
 double blendWeight(double logit, double beta)
 {
@@ -29,16 +37,24 @@ void temporalBlend(std::span<const float> x0, std::span<const float> previous,
                         x0.size(), previous.size(), y.size(), logits.size(), extents.rows,
                         extents.channels, plane));
     expects(beta >= 0 && beta <= 1, fmt::format("temporalBlend: β = {} is not in [0, 1]", beta));
-    for (Index row = 0; row < extents.rows; ++row)
-        for (Index pixel = 0; pixel < plane; ++pixel) {
-            const BlendShare<float> share(logits[static_cast<std::size_t>(row * plane + pixel)],
-                                          static_cast<float>(beta));
-            for (Index c = 0; c < extents.channels; ++c) {
-                const auto i = static_cast<std::size_t>(row * image + c * plane + pixel);
-                const float blended = previous.empty() ? x0[i] : share.blend(x0[i], previous[i]);
-                y[i] = std::clamp(blended, -1.0f, 1.0f);
+    const Index blocks = (plane + kBlock - 1) / kBlock;
+    for (Index block = 0; block < extents.rows * blocks; ++block) {
+        const Index row = block / blocks, first = block % blocks * kBlock;
+        const auto count = static_cast<std::size_t>(std::min(kBlock, plane - first));
+        std::array<float, kBlock> ofLast;
+        for (std::size_t k = 0; k < count; ++k) {
+            const float logit = logits[static_cast<std::size_t>(row * plane + first) + k];
+            ofLast[k] = 1 - BlendShare<float>(logit, static_cast<float>(beta)).ofNew;
+        }
+        for (Index c = 0; c < extents.channels; ++c) {
+            const auto at = static_cast<std::size_t>(row * image + c * plane + first);
+            const float* last = previous.empty() ? x0.data() + at : previous.data() + at;
+            for (std::size_t k = 0; k < count; ++k) { // exact where both are equal
+                const float clean = x0[at + k];
+                y[at + k] = std::clamp(clean + ofLast[k] * (last[k] - clean), -1.0f, 1.0f);
             }
         }
+    }
 }
 
 Value temporalBlend(Graph& graph, Value x0, const Tensor& previous, Value logits, double beta)

@@ -9,6 +9,9 @@ namespace vergence::live {
 
 namespace {
 
+/// Weights below it are left out; a picture of the right size has one pixel for each.
+constexpr double kLeastWeight = 1e-9;
+
 std::size_t asSize(Index value)
 {
     return static_cast<std::size_t>(value);
@@ -29,7 +32,11 @@ FrameGrid::Axis FrameGrid::axisOf(int source, double from, double length, int ta
         Tap tap{first, 0, axis.weights.size()};
         double sum = 0;
         for (int k = first; k <= last; ++k) {
-            const double weight = std::max(0.0, 1 - std::abs(k + 0.5 - centre) / reach);
+            const double weight = 1 - std::abs(k + 0.5 - centre) / reach;
+            if (weight < kLeastWeight) {
+                tap.first += tap.count == 0;
+                continue;
+            }
             axis.weights.push_back(static_cast<float>(weight));
             sum += weight;
             ++tap.count;

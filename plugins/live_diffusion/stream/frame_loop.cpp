@@ -38,7 +38,8 @@ bool changesFlight(const LoopSettings& a, const LoopSettings& b)
 {
     return stepsOf(a) != stepsOf(b) || a.sampler != b.sampler || a.curve != b.curve ||
            a.zeroTerminalSnr != b.zeroTerminalSnr || a.prediction != b.prediction ||
-           a.strength != b.strength || isBatch(a) != isBatch(b);
+           a.strength != b.strength || isBatch(a) != isBatch(b) ||
+           FrameStepper::isGuided(a.guidance) != FrameStepper::isGuided(b.guidance);
 }
 
 SimilarityFilter filterOf(const LoopSettings& settings)
@@ -200,8 +201,8 @@ void FrameLoop::Impl::launch(FlyingFrame& frame, const FrameRecord& record)
     if (settings.start == StartFrom::Noise)
         init = {};
     stepper->begin(frame, init);
-    const auto& seen = isDream ? shown : input;
-    frame.reference.assign(seen.begin(), seen.end());
+    if (FrameStepper::isGuided(settings.guidance))
+        std::ranges::copy(isDream ? shown : input, frame.reference.begin());
     frame.input.assign(input.begin(), isDream ? input.begin() : input.end());
 }
 

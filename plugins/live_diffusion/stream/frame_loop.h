@@ -58,7 +58,7 @@ struct LoopTotals {
 
 /// One frame in, one frame out: crop and scale, scene cuts, history noise, sampler steps with
 /// guidance, blend, drift guard, memory writes. Synchronous and deterministic: same settings, same
-/// network, same inputs, same bits. Not thread-safe. Allocates nothing per frame once warm.
+/// network, same inputs, same bits. Not thread-safe. Keeps no more memory with time.
 ///
 /// Sequential: N evaluations a frame. Stream batch: N rows in one call, frame k answered at tick
 /// k + N − 1; with N = 1 both are the same. There the history of a row is the estimate that the
