@@ -6,6 +6,7 @@
 
 #include "core/artifact/digest.h"
 #include "core/base/log.h"
+#include "plugins/live_diffusion/engine/unet_network.h"
 #include "plugins/live_diffusion/model/unet_settings.h"
 #include "tests/plugins/live_diffusion/loop_bench.h"
 
@@ -14,11 +15,11 @@ using namespace vergence::live;
 
 namespace {
 
-std::string digestOf(FrameLoop& loop, int frames)
+std::string digestOf(FrameLoop& loop, int frames, Index values = kSmall.values())
 {
     Digest digest;
     for (int i = 0; i < frames; ++i) {
-        loop.process(patternOf(i));
+        loop.process(patternOf(i, values));
         const auto& pixels = loop.output().pixels;
         digest.add({reinterpret_cast<const char*>(pixels.data()), pixels.size()});
         digest.add(
@@ -134,6 +135,51 @@ private Q_SLOTS:
             cut.loop.process(flat(value));
         QVERIFY(std::abs(cut.network->seen.back().firstHistory + 0.3f) < 1e-6f);
         QVERIFY(std::abs(cut.loop.values()[0] + 0.3f) < 1e-6f);
+    }
+
+    /// The same of a denoiser with memory bank and history noise: Nano with weights by chance.
+    void theRealNetworkStreamsInBatches()
+    {
+        UnetSettings unet;
+        unet.size = Size::Nano;
+        unet.patch = 2;
+        unet.grid = layoutOf(Size::Nano).nativeGrid;
+        Switches switches;
+        switches.graph = switches.tuned = false; // which plan is fastest is chance
+        switches.threads = 1;
+        const auto weights = benchWeights(unet, 5);
+        const auto network = [&](int rows) {
+            return std::make_shared<UnetNetwork>(makeCpuDevice(1), weights,
+                                                 UnetNetworkSettings{unet, switches, rows});
+        };
+        LoopSettings settings;
+        settings.steps = 3;
+        settings.blend = 0.7;
+        settings.usesHistory = settings.usesMemory = false;
+        FrameLoop one(network(1), settings);
+        settings.isStreamBatch = true;
+        FrameLoop batch(network(3), settings);
+        const Index values = one.shape().values();
+        std::vector<std::vector<float>> sequential;
+        for (int i = 0; i < 8; ++i) {
+            one.process(patternOf(i, values));
+            sequential.push_back(copyOf(one.values()));
+            if (batch.process(patternOf(i, values)).fate == FrameFate::Filling)
+                continue;
+            const double error =
+                largestDifference(batch.values(), sequential[static_cast<std::size_t>(i - 2)]);
+            QVERIFY2(error <= 1e-5, std::to_string(error).c_str());
+        }
+        settings.usesHistory = settings.usesMemory = true;
+        settings.guidance = {GuidanceKind::Full, 1.2, 1};
+        settings.isStreamBatch = false;
+        FrameLoop all(network(2), settings), again(network(2), settings);
+        const std::string digest = digestOf(all, 12, values);
+        QCOMPARE(digestOf(again, 12, values), digest);
+        all.reset();
+        QCOMPARE(digestOf(all, 12, values), digest);
+        QCOMPARE(all.network().memoryWrites(), 3);
+        QVERIFY(largestDifference(all.values(), one.values()) > 1e-4); // they do matter
     }
 
     // What may go wrong --------------------------------------------------------------------------
