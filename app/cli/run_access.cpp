@@ -49,12 +49,13 @@ namespace {
 /// Loads the plugin's CUDA bodies; why not, or empty.
 std::string loadBodies(const PluginDescriptor& plugin)
 {
-    const fs::path module = PluginRegistry::kernelModuleFor(plugin);
-    if (module.empty())
+    const std::vector<fs::path> modules = PluginRegistry::kernelModulesFor(plugin);
+    if (modules.empty())
         return fmt::format("{} has no CUDA bodies in this installation.", plugin.name);
     std::string reason;
-    if (!loadKernelModule(module, &reason))
-        return fmt::format("The CUDA bodies of {} cannot be loaded ({}).", plugin.name, reason);
+    for (const fs::path& module : modules)
+        if (!loadKernelModule(module, &reason))
+            return fmt::format("The CUDA bodies of {} cannot be loaded ({}).", plugin.name, reason);
     return {};
 }
 
@@ -65,7 +66,7 @@ std::shared_ptr<Device> chooseDevice(const std::string& wanted, int threads,
 {
     if (wanted == "cpu")
         return makeCpuDevice(threads);
-    if (wanted.empty() && PluginRegistry::kernelModuleFor(plugin).empty())
+    if (wanted.empty() && PluginRegistry::kernelModulesFor(plugin).empty())
         return makeCpuDevice(threads);
     const DeviceList list = openDevices(threads);
     if (wanted.empty() && list.devices.size() == 1)

@@ -228,15 +228,22 @@ LabPlugin& PluginRegistry::load(const PluginDescriptor& descriptor)
     return *plugin;
 }
 
-fs::path PluginRegistry::kernelModuleFor(const PluginDescriptor& descriptor)
+std::vector<fs::path> PluginRegistry::kernelModulesFor(const PluginDescriptor& descriptor)
 {
-    const std::string name = fmt::format("libvergence-kernels-{}.so", descriptor.id);
+    const std::string name = "libvergence-kernels-" + descriptor.id;
     std::vector<fs::path> folders = moduleFolders();
     folders.insert(folders.begin(), descriptor.path.parent_path());
     for (const fs::path& folder : folders) {
         std::error_code code;
-        if (fs::exists(folder / name, code))
-            return folder / name;
+        if (!fs::exists(folder / (name + ".so"), code))
+            continue;
+        std::vector<fs::path> modules{folder / (name + ".so")};
+        for (const auto& entry : fs::directory_iterator(folder, code))
+            if (entry.path().extension() == ".so" &&
+                entry.path().filename().string().starts_with(name + "_"))
+                modules.push_back(entry.path());
+        std::sort(modules.begin() + 1, modules.end());
+        return modules;
     }
     return {};
 }

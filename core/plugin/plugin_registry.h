@@ -52,9 +52,10 @@ public:
     /// until the process ends.
     LabPlugin& load(const std::string& id);
     LabPlugin& load(const PluginDescriptor& descriptor);
-    /// Path of the CUDA bodies of a plugin, for loadKernelModule(): beside it or in a module
-    /// folder; empty where none.
-    static std::filesystem::path kernelModuleFor(const PluginDescriptor& descriptor);
+    /// CUDA bodies of a plugin, for loadKernelModule(): libvergence-kernels-<id>.so and, where it
+    /// has several, libvergence-kernels-<id>_*.so, in the first folder that has the former: beside
+    /// the plugin, or a module folder. By name; empty where none.
+    static std::vector<std::filesystem::path> kernelModulesFor(const PluginDescriptor& descriptor);
 
     /// Runs `<executable> plugins describe --json <path>` with a time limit and keeps the answer in
     /// the cache (by path, size and time, and build of the host). A crash or a hang quarantines the

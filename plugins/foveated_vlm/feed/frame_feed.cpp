@@ -19,7 +19,7 @@ void loadBodies()
     static std::once_flag once;
     std::call_once(once, [] {
         for (const auto& folder : moduleFolders()) {
-            const auto file = folder / "libvergence-kernels-fvlm_feed.so";
+            const auto file = folder / "libvergence-kernels-foveated_vlm_feed.so";
             std::error_code code;
             if (std::filesystem::exists(file, code)) {
                 loadKernelModule(file); // without it the launch says what is missing

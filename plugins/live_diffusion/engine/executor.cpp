@@ -58,7 +58,7 @@ void loadBodies()
     static std::once_flag once;
     std::call_once(once, [] {
         for (const auto& folder : moduleFolders()) {
-            const auto file = folder / "libvergence-kernels-live_engine.so";
+            const auto file = folder / "libvergence-kernels-live_diffusion_engine.so";
             std::error_code code;
             if (std::filesystem::exists(file, code)) {
                 loadKernelModule(file); // without it the launch says what is missing

@@ -63,6 +63,7 @@ private Q_SLOTS:
     void unknownPluginIsNamed();
     void presetsComeFromResourcesDemoFirst();
     void foldersFollowXdgVariables();
+    void allModulesOfBodiesAreFound();
 
 private:
     /// A folder with copies of the named files.
@@ -104,6 +105,22 @@ PluginRegistry PluginTest::scanned(const std::vector<fs::path>& folders, bool sa
     PluginRegistry registry(search);
     registry.scan();
     return registry;
+}
+
+void PluginTest::allModulesOfBodiesAreFound()
+{
+    const fs::path folder = folderWith({});
+    for (const char* name : {"lamp.so", "lamp_lens.so", "lamp_bulb.so", "lamps.so", "lamp_lens.txt"})
+        std::ofstream(folder / (std::string("libvergence-kernels-") + name)) << "x";
+    PluginDescriptor descriptor;
+    descriptor.path = folder / "libvergence-plugin-lamp.so";
+    descriptor.id = "lamp";
+    std::vector<std::string> names;
+    for (const fs::path& module : PluginRegistry::kernelModulesFor(descriptor))
+        names.push_back(module.stem().string().substr(std::string("libvergence-kernels-").size()));
+    QCOMPARE(names, (std::vector<std::string>{"lamp", "lamp_bulb", "lamp_lens"}));
+    descriptor.id = "torch";
+    QVERIFY(PluginRegistry::kernelModulesFor(descriptor).empty());
 }
 
 void PluginTest::dubiousFileIsRefusedWithItsReason_data()
