@@ -1,0 +1,65 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plugins/live_diffusion/bench/driven_network.h"
+#include "plugins/live_diffusion/engine/host_weights.h"
+#include "plugins/live_diffusion/live_diffusion_config.h"
+#include "plugins/live_diffusion/model/weight_file.h"
+#include "plugins/live_diffusion/session/settings.h"
+
+namespace vergence::live {
+
+/// The networks of a run: what is streamed, measured, exported. Parts share it; the part train
+/// hands its weights on through it. Used by the run thread; build() also by others.
+class Networks {
+public:
+    using Warn = std::function<void(const std::string& id, const std::string& sentence)>;
+    /// Loads the weights. Throws InputError for a file that does not fit.
+    Networks(std::shared_ptr<Device> device, Stream& stream, const LiveDiffusionConfig& config,
+             Warn warn);
+
+    const LiveDiffusionConfig& config() const { return m_config; }
+    /// Values that people changed while the run goes on.
+    void follow(const LiveDiffusionConfig& config) { m_config = config; }
+    const std::shared_ptr<Device>& device() const { return m_device; }
+    FrameShape shape() const;
+    LoopSettings loop() const { return loopSettings(m_config); }
+    /// As asked for, where the device offers it.
+    Switches switches() const { return switchesOf(m_config, *m_device); }
+
+    /// The network as configured: the denoiser, the oracle, or a replica.
+    std::shared_ptr<FrameNetwork> build(const Switches& switches, int rows) const;
+    std::shared_ptr<FrameNetwork> build() const;
+    BenchSubject subject() const;
+    std::string name() const; ///< "Pico", "Oracle", "Replica-A"
+    bool isTrained() const;   ///< false: random weights, speed only
+    std::string note() const; ///< what a viewer should know: "random weights"; may be empty
+    bool hasWeights() const { return m_weights != nullptr; }
+
+    /// Of the denoiser, on the tape: to be distilled or exported.
+    std::unique_ptr<TapeNetwork> tape(Stream& stream, bool trains) const;
+    ModelDescription description() const;
+    /// What the part train has learnt.
+    void setWeights(std::shared_ptr<const HostWeights> weights, const UnetSettings& unet,
+                    bool isConsistencyModel);
+
+    /// The first frames of the drawn film, planes of the network's shape.
+    std::vector<std::vector<float>> frames(int count) const;
+
+private:
+    void load(Stream& stream);
+
+    std::shared_ptr<Device> m_device;
+    LiveDiffusionConfig m_config;
+    Warn m_warn;
+    UnetSettings m_unet;
+    ModelDescription m_description;
+    std::shared_ptr<const HostWeights> m_weights;
+    bool m_isTrained = false;
+};
+
+} // namespace vergence::live
