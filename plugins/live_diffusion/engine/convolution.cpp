@@ -199,6 +199,7 @@ Index Convolution::roomNumbers(Index images) const
     arguments.height = y[1];
     arguments.width = y[2];
     arguments.channels = m_shape.channels;
+    arguments.outChannels = m_shape.outChannels;
     return winogradRoom(arguments);
 }
 

@@ -10,11 +10,15 @@ constexpr Index kNarrowestPanel = 16; ///< of the widest vectors; outputs are pa
 
 } // namespace
 
-Index winogradBlockTiles(Index tiles, int tile, Index channels)
+Index winogradBlockTiles(const WinogradArguments& p)
 {
-    constexpr Index kCacheNumbers = 98304, kMost = 48, kLeast = 12; // 384 KiB of patches
-    const Index points = Index{tile + 2} * (tile + 2);
-    const Index fitting = std::clamp(kCacheNumbers / (points * channels) / 12 * 12, kLeast, kMost);
+    constexpr Index kCacheNumbers = 98304, kLeast = 12, kWideWeights = 131072;
+    const Index tiles = p.tiles();
+    // weights that outgrow a cache are read once, by one block of all tiles
+    if (tiles <= kWinogradRows && p.points() * p.channels * p.outChannels > kWideWeights)
+        return (tiles + 3) / 4 * 4;
+    const Index fitting = std::clamp(kCacheNumbers / (p.points() * p.channels) / 12 * 12, kLeast,
+                                     kWinogradRows / 12 * 12);
     const Index blocks = (tiles + fitting - 1) / fitting;
     return ((tiles + blocks - 1) / blocks + 3) / 4 * 4;
 }
@@ -28,7 +32,7 @@ Index winogradWeightNumbers(int tile, Index channels, Index outChannels)
 
 Index winogradRoom(const WinogradArguments& p)
 {
-    const Index perBlock = winogradBlockTiles(p.tiles(), p.tile, p.channels);
+    const Index perBlock = winogradBlockTiles(p);
     const Index blocks = (p.tiles() + perBlock - 1) / perBlock;
     return blocks * p.points() * winogradPointStride(perBlock, p.channels);
 }

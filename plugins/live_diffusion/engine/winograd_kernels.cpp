@@ -176,7 +176,7 @@ public:
     void multiplyPanels(Index firstPanel, Index lastPanel) const
     {
         const Index panel = panelWidth(p.outChannels);
-        alignas(64) float products[kPoints * (kMostRows * kMostPanel + kLine)];
+        alignas(64) float products[kPoints * (kWinogradRows * kMostPanel + kLine)];
         const Index stride = winogradPointStride(m_rows, panel);
         for (Index k = firstPanel; k < lastPanel; ++k) {
             const float* weights = p.weights + k * kPoints * p.channels * panel;
@@ -196,7 +196,7 @@ public:
         }
     }
 
-    static constexpr Index kMostRows = 48, kLine = 16; ///< numbers of a cache line
+    static constexpr Index kLine = 16; ///< numbers of a cache line
 
 private:
     /// Where a tile lies.
@@ -322,7 +322,7 @@ template <int M>
 void convolve(Stream& stream, const WinogradArguments& p)
 {
     using Block = TileBlock<M>;
-    const Index perBlock = winogradBlockTiles(p.tiles(), M, p.channels);
+    const Index perBlock = winogradBlockTiles(p);
     const Index blocks = (p.tiles() + perBlock - 1) / perBlock;
     const Index blockRoom = Block::kPoints * winogradPointStride(perBlock, p.channels);
     const auto blockAt = [&p, perBlock, blockRoom](Index i) {

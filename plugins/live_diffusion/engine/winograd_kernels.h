@@ -44,8 +44,10 @@ inline Index winogradPointStride(Index rows, Index columns)
     const Index lines = (rows * columns + 15) / 16;
     return (lines % 2 == 0 ? lines + 1 : lines) * 16;
 }
-/// How many tiles are worked on together; depends on the shape alone.
-Index winogradBlockTiles(Index tiles, int tile, Index channels);
+/// Most tiles that are worked on together.
+inline constexpr Index kWinogradRows = 64;
+/// How many tiles are worked on together, a multiple of 4; depends on the shape alone.
+Index winogradBlockTiles(const WinogradArguments& arguments);
 Index winogradWeightNumbers(int tile, Index channels, Index outChannels);
 /// Transformed patches of all tiles, so that no two threads share any.
 Index winogradRoom(const WinogradArguments& arguments);
