@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "plugins/live_diffusion/stream/pieces.h"
 
 namespace vergence::live {
 
@@ -11,6 +12,8 @@ namespace {
 
 /// Weights below it are left out; a picture of the right size has one pixel for each.
 constexpr double kLeastWeight = 1e-9;
+/// Rows that are worth a thread.
+constexpr Index kGrain = 32;
 
 std::size_t asSize(Index value)
 {
@@ -56,20 +59,62 @@ void FrameGrid::prepare(int width, int height)
     const double wide = std::min<double>(width, height * aspect), high = wide / aspect;
     m_columns = axisOf(width, (width - wide) / 2, wide, m_shape.width());
     m_rows = axisOf(height, (height - high) / 2, high, m_shape.height());
-    m_row.resize(std::size_t{3} * static_cast<std::size_t>(m_shape.width()));
-    m_lines.resize(m_row.size() * static_cast<std::size_t>(height));
+    const std::size_t row = std::size_t{3} * static_cast<std::size_t>(m_shape.width());
+    m_lines.resize(row * static_cast<std::size_t>(height));
+    m_fitted.resize(row * static_cast<std::size_t>(m_shape.height()));
     m_sourceWidth = width;
     m_sourceHeight = height;
 }
 
-void FrameGrid::scatter(int y, std::span<const float> row, std::span<float> values) const
+/// Columns of the source rows that are needed.
+void FrameGrid::squeezeRows(const Image& picture)
+{
+    const int first = m_rows.taps.front().first;
+    const int last = m_rows.taps.back().first + m_rows.taps.back().count;
+    const int channels = picture.channels;
+    const int next = channels == 1 ? 0 : 1; // grey counts for all three
+    const auto row = 3 * Index{m_shape.width()};
+    inPieces(m_stream, last - first, kGrain, [&](Index from, Index to) {
+        for (Index y = first + from; y < first + to; ++y) {
+            const std::uint8_t* pixels = picture.row(static_cast<int>(y));
+            float* line = m_lines.data() + y * row;
+            for (const Tap& tap : m_columns.taps) {
+                float sum[3] = {};
+                const std::uint8_t* pixel = pixels + tap.first * channels;
+                const float* weight = m_columns.weights.data() + tap.weight;
+                for (int k = 0; k < tap.count; ++k, pixel += channels) {
+                    for (int c = 0; c < 3; ++c)
+                        sum[c] += weight[k] * pixel[c * next];
+                }
+                line = std::copy_n(sum, 3, line);
+            }
+        }
+    });
+}
+
+/// Row y of the frame from the lines that it covers.
+void FrameGrid::mixRow(Index y)
+{
+    const Tap& tap = m_rows.taps[asSize(y)];
+    const Index row = 3 * Index{m_shape.width()};
+    float* to = m_fitted.data() + y * row;
+    for (int k = 0; k < tap.count; ++k) {
+        const float weight = m_rows.weights[tap.weight + asSize(k)];
+        const float* from = m_lines.data() + (tap.first + k) * row;
+        for (Index i = 0; i < row; ++i)
+            to[i] = weight * from[i] + (k == 0 ? 0 : to[i]);
+    }
+}
+
+void FrameGrid::scatterRow(Index y, std::span<float> values) const
 {
     const Index patch = m_shape.patch, cells = m_shape.cells();
     const Index line = y / patch * m_shape.gridWidth, dy = y % patch;
+    const float* row = m_fitted.data() + y * 3 * m_shape.width();
     for (Index c = 0; c < 3; ++c) {
         for (Index dx = 0; dx < patch; ++dx) {
             float* to = values.data() + ((c * patch + dy) * patch + dx) * cells + line;
-            const float* from = row.data() + 3 * dx + c;
+            const float* from = row + 3 * dx + c;
             for (Index x = 0; x < m_shape.gridWidth; ++x)
                 to[x] = from[3 * patch * x] * (1 / 127.5f) - 1;
         }
@@ -83,41 +128,16 @@ void FrameGrid::toValues(const Image& picture, std::span<float> values)
     expects(picture.width >= 1 && picture.height >= 1 &&
                 (channels == 1 || channels == 3 || channels == 4),
             "frame grid: a picture of 1, 3 or 4 channels and at least one pixel");
-    expects(picture.pixels.size() == static_cast<std::size_t>(picture.width) *
-                                         static_cast<std::size_t>(picture.height) *
-                                         static_cast<std::size_t>(channels),
+    expects(picture.pixels.size() == asSize(Index{picture.width} * picture.height * channels),
             "frame grid: a picture with all of its pixels");
     prepare(picture.width, picture.height);
-    // Columns of the source rows that are needed, then rows of these.
-    const int firstLine = m_rows.taps.front().first;
-    const int lastLine = m_rows.taps.back().first + m_rows.taps.back().count;
-    const int step = channels == 1 ? 0 : 1; // grey counts for all three
-    for (int y = firstLine; y < lastLine; ++y) {
-        const std::uint8_t* from = picture.row(y);
-        float* to = m_lines.data() + static_cast<std::size_t>(y) * m_row.size();
-        for (const Tap& tap : m_columns.taps) {
-            float sum[3] = {};
-            const std::uint8_t* pixel = from + tap.first * channels;
-            for (int k = 0; k < tap.count; ++k, pixel += channels) {
-                const float weight = m_columns.weights[tap.weight + static_cast<std::size_t>(k)];
-                for (int c = 0; c < 3; ++c)
-                    sum[c] += weight * pixel[c * step];
-            }
-            to = std::copy_n(sum, 3, to);
+    squeezeRows(picture);
+    inPieces(m_stream, m_shape.height(), kGrain, [&](Index first, Index last) {
+        for (Index y = first; y < last; ++y) {
+            mixRow(y);
+            scatterRow(y, values);
         }
-    }
-    for (int y = 0; y < m_shape.height(); ++y) {
-        const Tap& tap = m_rows.taps[static_cast<std::size_t>(y)];
-        std::ranges::fill(m_row, 0.f);
-        for (int k = 0; k < tap.count; ++k) {
-            const float weight = m_rows.weights[tap.weight + static_cast<std::size_t>(k)];
-            const float* from =
-                m_lines.data() + static_cast<std::size_t>(tap.first + k) * m_row.size();
-            for (std::size_t i = 0; i < m_row.size(); ++i)
-                m_row[i] += weight * from[i];
-        }
-        scatter(y, m_row, values);
-    }
+    });
 }
 
 void FrameGrid::toPicture(std::span<const float> values, Image& picture) const
@@ -127,18 +147,21 @@ void FrameGrid::toPicture(std::span<const float> values, Image& picture) const
         picture.channels != 3)
         picture = makeImage(m_shape.width(), m_shape.height(), 3);
     const Index patch = m_shape.patch, cells = m_shape.cells();
-    for (int y = 0; y < picture.height; ++y) {
-        const Index line = y / patch * m_shape.gridWidth, dy = y % patch;
-        for (Index c = 0; c < 3; ++c) {
-            for (Index dx = 0; dx < patch; ++dx) {
-                const float* from = values.data() + ((c * patch + dy) * patch + dx) * cells + line;
-                std::uint8_t* to = picture.row(y) + 3 * dx + c;
-                for (Index x = 0; x < m_shape.gridWidth; ++x)
-                    to[3 * patch * x] = static_cast<std::uint8_t>(
-                        (std::clamp(from[x], -1.f, 1.f) + 1) * 127.5f + 0.5f);
+    inPieces(m_stream, picture.height, kGrain, [&](Index first, Index last) {
+        for (Index y = first; y < last; ++y) {
+            const Index line = y / patch * m_shape.gridWidth, dy = y % patch;
+            for (Index c = 0; c < 3; ++c) {
+                for (Index dx = 0; dx < patch; ++dx) {
+                    const float* from =
+                        values.data() + ((c * patch + dy) * patch + dx) * cells + line;
+                    std::uint8_t* to = picture.row(static_cast<int>(y)) + 3 * dx + c;
+                    for (Index x = 0; x < m_shape.gridWidth; ++x)
+                        to[3 * patch * x] = static_cast<std::uint8_t>(
+                            (std::clamp(from[x], -1.f, 1.f) + 1) * 127.5f + 0.5f);
+                }
             }
         }
-    }
+    });
 }
 
 } // namespace vergence::live

@@ -12,7 +12,12 @@ namespace vergence::live {
 /// out[c·p² + dy·p + dx, Y, X] = in[c, Y·p + dy, X·p + dx], values v / 127.5 − 1.
 class FrameGrid {
 public:
-    explicit FrameGrid(const FrameShape& shape) : m_shape(shape) {}
+    /// `stream`: of a CPU device, outlives this; null: all on the calling thread.
+    explicit FrameGrid(const FrameShape& shape, Stream* stream = nullptr)
+        : m_shape(shape),
+          m_stream(stream)
+    {
+    }
 
     const FrameShape& shape() const { return m_shape; }
     /// Cuts the largest centred window of the frame's aspect and scales it by a triangle filter,
@@ -33,12 +38,16 @@ private:
     };
     void prepare(int width, int height);
     static Axis axisOf(int source, double from, double length, int target);
-    void scatter(int y, std::span<const float> row, std::span<float> values) const;
+    void squeezeRows(const Image& picture);
+    void mixRow(Index y);
+    void scatterRow(Index y, std::span<float> values) const;
 
     FrameShape m_shape;
+    Stream* m_stream;
     int m_sourceWidth = 0, m_sourceHeight = 0;
     Axis m_columns, m_rows;
-    std::vector<float> m_lines, m_row; ///< source rows at the target's width; one target row
+    std::vector<float> m_lines;  ///< rows of the source at the target's width, RGB
+    std::vector<float> m_fitted; ///< the frame, RGB
 };
 
 } // namespace vergence::live

@@ -7,6 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/compute/stream.h"
 #include "plugins/live_diffusion/diffusion/similarity.h"
 #include "plugins/live_diffusion/model/blend.h"
 #include "plugins/live_diffusion/model/unet_settings.h"
@@ -84,8 +85,9 @@ struct FrameLoop::Impl {
     Impl(std::shared_ptr<FrameNetwork> wanted, const LoopSettings& loop)
         : network(std::move(wanted)),
           settings(loop),
-          grid(network->shape()),
           device(deviceFor(network->shape())),
+          gridStream(device->createStream()),
+          grid(network->shape(), gridStream.get()),
           stepper(std::make_unique<FrameStepper>(*network, loop, *device)),
           filter(filterOf(loop)),
           flying(slotsOf(loop)),
@@ -122,8 +124,9 @@ struct FrameLoop::Impl {
 
     std::shared_ptr<FrameNetwork> network;
     LoopSettings settings;
-    FrameGrid grid;
     std::shared_ptr<Device> device;
+    std::unique_ptr<Stream> gridStream;
+    FrameGrid grid;
     std::unique_ptr<FrameStepper> stepper;
     SimilarityFilter filter;
     DriftGuard guard;

@@ -1,5 +1,6 @@
 #include "plugins/live_diffusion/stream/frames_in_flight.h"
 
+#include <atomic>
 #include <bit>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/compute/stream.h"
 #include "plugins/live_diffusion/stream/frame_loop.h"
+#include "plugins/live_diffusion/stream/pieces.h"
 
 namespace vergence::live {
 
@@ -25,6 +27,9 @@ SamplerSettings samplerSettings(const LoopSettings& settings)
     result.clampsClean = settings.clampsEstimate;
     return result;
 }
+
+/// Values that are worth a thread.
+constexpr Index kGrain = 1 << 14;
 
 bool areFinite(std::span<const float> values)
 {
@@ -136,16 +141,28 @@ void FrameStepper::guideFrame(FlyingFrame& frame, std::size_t row)
 void FrameStepper::stepFrame(FlyingFrame& frame, std::size_t row)
 {
     std::swap(frame.clean, frame.previousClean);
-    SamplerStep<float> step{frame.x, prediction(row), frame.clean, {}, {}};
-    if (m_sampler.usesPrevious(frame.step))
-        step.previousClean = frame.previousClean;
-    if (m_sampler.usesNoise(frame.step)) {
+    const bool hasPrevious = m_sampler.usesPrevious(frame.step);
+    const bool hasNoise = m_sampler.usesNoise(frame.step);
+    if (hasNoise)
         m_noise.stepNormals(*m_stream, frame.noise, frame.step, m_stepNoise);
-        step.noise = m_stepNoise;
-    }
-    m_sampler.step(frame.step, step);
-    frame.isFinite =
-        frame.isFinite && areFinite(frame.clean) && areFinite(frame.x) && areFinite(logits(row));
+    const std::span<const float> predicted = prediction(row);
+    std::atomic<bool> isFinite = frame.isFinite && areFinite(logits(row));
+    const auto pieces = [&](Index first, Index last) {
+        const auto at = static_cast<std::size_t>(first);
+        const auto count = static_cast<std::size_t>(last - first);
+        const auto part = [&](auto& values) { return std::span(values).subspan(at, count); };
+        SamplerStep<float> step{
+            part(frame.x), predicted.subspan(at, count), part(frame.clean), {}, {}};
+        if (hasPrevious)
+            step.previousClean = part(frame.previousClean);
+        if (hasNoise)
+            step.noise = part(m_stepNoise);
+        m_sampler.step(frame.step, step);
+        if (!areFinite(step.clean))
+            isFinite = false;
+    };
+    inPieces(m_stream.get(), static_cast<Index>(m_values), kGrain, pieces);
+    frame.isFinite = isFinite;
     ++frame.step;
 }
 
