@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "core/artifact/image_ops.h"
 #include "core/artifact/plot/diagram_image.h"
@@ -68,31 +69,50 @@ Image PictureSheet::take() &&
     return std::move(m_image);
 }
 
+namespace {
+
+/// Where the pixels of a row of `to` begin in one of `from`.
+std::vector<int> edgesOf(int from, int to)
+{
+    std::vector<int> edges;
+    for (int i = 0; i <= to; ++i)
+        edges.push_back(static_cast<int>(static_cast<std::int64_t>(i) * from / to));
+    return edges;
+}
+
+/// Mean over the pixels [x0, x1) × [y0, y1).
+std::uint8_t areaMean(const Image& image, int x0, int x1, int y0, int y1, int channel)
+{
+    unsigned sum = 0;
+    for (int y = y0; y < y1; ++y)
+        for (int x = x0; x < x1; ++x)
+            sum += image.row(y)[x * image.channels + channel];
+    const auto count = static_cast<unsigned>((x1 - x0) * (y1 - y0));
+    return static_cast<std::uint8_t>((sum + count / 2) / count);
+}
+
+} // namespace
+
 Image resized(const Image& image, int width, int height)
 {
     expects(width > 0 && height > 0 && image.width > 0 && image.height > 0,
             "resized: pictures of at least one pixel");
-    if (image.width == width && image.height == height)
-        return image;
     Image result = makeImage(width, height, image.channels);
-    const auto edge = [](int i, int from, int to) {
-        return static_cast<int>(static_cast<std::int64_t>(i) * from / to);
-    };
+    const std::vector<int> columns = edgesOf(image.width, width),
+                           rows = edgesOf(image.height, height);
     for (int y = 0; y < height; ++y) {
-        const int y0 = edge(y, image.height, height),
-                  y1 = std::max(y0 + 1, edge(y + 1, image.height, height));
-        for (int x = 0; x < width; ++x) {
-            const int x0 = edge(x, image.width, width),
-                      x1 = std::max(x0 + 1, edge(x + 1, image.width, width));
-            for (int c = 0; c < image.channels; ++c) {
-                unsigned sum = 0;
-                for (int v = y0; v < y1; ++v)
-                    for (int u = x0; u < x1; ++u)
-                        sum += image.row(v)[u * image.channels + c];
-                const auto count = static_cast<unsigned>((y1 - y0) * (x1 - x0));
-                result.row(y)[x * image.channels + c] =
-                    static_cast<std::uint8_t>((sum + count / 2) / count);
+        const auto v = static_cast<std::size_t>(y);
+        const int y0 = rows[v], y1 = std::max(y0 + 1, rows[v + 1]);
+        std::uint8_t* to = result.row(y);
+        for (int x = 0; x < width; ++x, to += image.channels) {
+            const auto u = static_cast<std::size_t>(x);
+            const int x0 = columns[u], x1 = std::max(x0 + 1, columns[u + 1]);
+            if (x1 == x0 + 1 && y1 == y0 + 1) {
+                std::copy_n(image.row(y0) + x0 * image.channels, image.channels, to);
+                continue;
             }
+            for (int c = 0; c < image.channels; ++c)
+                to[c] = areaMean(image, x0, x1, y0, y1, c);
         }
     }
     return result;

@@ -489,6 +489,18 @@ private Q_SLOTS:
             problems(model).contains("s (Sigmoid) has an input z that nothing before it makes"));
         model.nodes[0] = {"Mystery", "m", {"x"}, {"y"}, {}};
         QVERIFY(problems(model).contains("an operation that this lab does not write"));
+        // Operands that do not fit.
+        const auto ofTwo = [&](const char* op, const OnnxDims& second, const OnnxDims& result) {
+            OnnxModel two = singleNode({op, "n", {"x", "z"}, {"y"}, {}}, {2, 3, 4, 4}, result);
+            two.inputs.push_back({"z", OnnxType::Float, second});
+            return problems(two);
+        };
+        QCOMPARE(ofTwo("Add", {4, 1}, {2, 3, 4, 4}), QString());
+        QVERIFY(ofTwo("Add", {3, 4}, {2, 3, 4, 4}).contains("operands of [2, 3, 4, 4] and [3, 4]"));
+        QVERIFY(ofTwo("MatMul", {5, 4}, {2, 3, 4, 4}).contains("[2, 3, 4, 4] by [5, 4]"));
+        QVERIFY(ofTwo("Conv", {8, 2, 3, 3}, {2, 8, 2, 2}).contains("[8, 2, 3, 3] for"));
+        QVERIFY(ofTwo("Concat", {2, 3, 4, 5}, {4, 3, 4, 4}).contains("different extents"));
+        QVERIFY(ofTwo("Reshape", {2}, {96}).contains("no constant"));
         model = singleNode({"Add", "a", {"x", "x"}, {"x"}, {}}, {1, 0}, {1, 0});
         QVERIFY(problems(model).contains("there twice"));
         QVERIFY(problems(model).contains("has the extents [1, 0]"));
