@@ -2,6 +2,7 @@
 // are made by this. See resources/live_diffusion/README.md.
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/artifact/image.h"
 #include "core/artifact/safetensors.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
@@ -56,12 +58,38 @@ TrainSettings settingsOf(const Options& options)
     s.samples.seed = static_cast<std::uint32_t>(options.number("seed", 1));
     s.samples.startShare = options.number("start-share", 0.4);
     s.samples.memoryFrames = static_cast<int>(options.number("memory-frames", 4));
-    s.rolloutShare = options.number("rollout-share", 0.2);
+    s.samples.startsAnew = options.number("starts-anew", s.samples.startsAnew);
+    s.rolloutShare = options.number("rollout-share", s.rolloutShare);
+    s.rolloutChance = options.number("rollout-chance", s.rolloutChance);
+    s.rolledFrames = static_cast<int>(options.number("rolled-frames", s.rolledFrames));
     return s;
 }
 
+/// Clips below each other, the cells as pictures again.
+void savePictures(const std::vector<float>& pictures, Index grid, Index patch,
+                  const std::filesystem::path& path)
+{
+    const Index side = grid * patch, size = 3 * side * side;
+    const auto count = static_cast<Index>(pictures.size()) / size;
+    Image image = makeImage(static_cast<int>(side), static_cast<int>(side * count), 3);
+    std::vector<float> frame(static_cast<std::size_t>(size));
+    for (Index i = 0; i < count; ++i) {
+        fromCells(std::span(pictures).subspan(static_cast<std::size_t>(i * size), frame.size()),
+                  grid, patch, frame);
+        for (Index pixel = 0; pixel < side * side; ++pixel) {
+            for (Index colour = 0; colour < 3; ++colour) {
+                const float value = frame[static_cast<std::size_t>(colour * side * side + pixel)];
+                image.pixels[static_cast<std::size_t>((i * side * side + pixel) * 3 + colour)] =
+                    static_cast<std::uint8_t>(std::lround((value + 1) * 127.5f));
+            }
+        }
+    }
+    writePng(path, image);
+}
+
 /// Mean PSNR over clips and frames 1 … of streams in a few steps, beside copying.
-std::string scores(Stream& stream, const TapeNetwork& network, SampleMaker& maker, Index frames)
+std::string scores(Stream& stream, const TapeNetwork& network, SampleMaker& maker, Index frames,
+                   const std::filesystem::path& pictures = {})
 {
     std::string text;
     for (const int steps : {1, 2}) {
@@ -69,10 +97,16 @@ std::string scores(Stream& stream, const TapeNetwork& network, SampleMaker& make
         settings.frames = frames;
         settings.sampler.steps = steps;
         const StreamScore score = scoreStream(stream, network, maker, settings);
-        text += fmt::format("  {} step{}: {:.2f} dB (first {:.2f}, last {:.2f}); frame before "
-                            "{:.2f}, input {:.2f}\n",
-                            steps, steps == 1 ? "" : "s", score.meanPsnr, score.psnr.front(),
-                            score.psnr.back(), score.meanCopyPsnr, score.meanInputPsnr);
+        if (!pictures.empty())
+            savePictures(score.pictures, maker.grid(), maker.patch(),
+                         pictures.string() + std::to_string(steps) + ".png");
+        settings.isTeacherForced = true;
+        const StreamScore forced = scoreStream(stream, network, maker, settings);
+        text += fmt::format(
+            "  {} step{}: {:.2f} dB (first {:.2f}, last {:.2f}); history told {:.2f}; "
+            "frame before {:.2f}, input {:.2f}\n",
+            steps, steps == 1 ? "" : "s", score.meanPsnr, score.psnr.front(), score.psnr.back(),
+            forced.meanPsnr, score.meanCopyPsnr, score.meanInputPsnr);
     }
     return text;
 }
@@ -127,9 +161,16 @@ void run(const Options& options)
     fmt::print("untrained\n{}", scores(*stream, network, judge, 8));
     std::fflush(stdout);
 
+    if (options.number("judge-only", 0) != 0) {
+        fmt::print("restored\n{}", scores(*stream, network, judge, frames));
+        const Trainer::AverageScope average(trainer, *stream);
+        fmt::print("average\n{}", scores(*stream, network, judge, frames, out));
+        return;
+    }
     const auto start = std::chrono::steady_clock::now();
     double sum = 0, blend = 0;
-    while (!trainer.isDone()) {
+    const auto stopAt = static_cast<Index>(options.number("stop-at", 1e12));
+    while (!trainer.isDone() && trainer.updates() < stopAt) {
         const TrainRecord record = trainer.step(*stream);
         sum += record.prediction;
         blend += record.blend;
@@ -141,12 +182,13 @@ void run(const Options& options)
             sum = blend = 0;
             std::fflush(stdout);
         }
-        if (record.update % judgeEvery == 0 || trainer.isDone()) {
+        const bool isLast = trainer.isDone() || record.update == stopAt;
+        if (record.update % judgeEvery == 0 || isLast) {
             const Trainer::AverageScope average(trainer, *stream);
             fmt::print("{}", scores(*stream, network, judge, frames));
             std::fflush(stdout);
         }
-        if (!state.empty() && record.update % judgeEvery == 0)
+        if (!state.empty() && (record.update % judgeEvery == 0 || isLast))
             saveState(*stream, trainer, state);
     }
     const Trainer::AverageScope average(trainer, *stream);

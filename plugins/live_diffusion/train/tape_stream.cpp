@@ -118,6 +118,8 @@ StreamScore scoreStream(Stream& stream, const TapeNetwork& network, SampleMaker&
         inputPsnr.push_back(ofInput / count);
         last = batch.clean;
         score.pictures = shown;
+        if (settings.isTeacherForced)
+            continue;
         OwnFrames older;
         older[1] = std::move(shown);
         for (auto& [back, pictures] : own)

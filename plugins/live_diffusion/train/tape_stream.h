@@ -47,6 +47,7 @@ struct ScoreSettings {
     Index frames = 48;
     double historyNoise = 0.05, blend = 1;
     bool usesMemory = true;
+    bool isTeacherForced = false; ///< history and memory are the truth: how far errors pile up
     std::uint32_t seed = 1; ///< of the start noise, the same for all frames
 };
 

@@ -101,7 +101,6 @@ private Q_SLOTS:
     void schedulesAreThePublished();
     void followUpsOfTheSchedule();
     void timesTrail();
-    void badTimesAreRefused();
     void minSnrWeights();
 
     void oneExactStep_data();
@@ -189,10 +188,6 @@ void TestLiveSamplers::timesTrail()
     const Times all = timesteps(1000);
     for (int i = 0; i < 1000; ++i)
         QCOMPARE(all[static_cast<std::size_t>(i)], 999 - i);
-}
-
-void TestLiveSamplers::badTimesAreRefused()
-{
     QVERIFY(refused([] { timesteps(0); }));
     QVERIFY(refused([] { timesteps(1001); }));
     QVERIFY(refused([] { timesteps(601, 0.6); }));
