@@ -200,7 +200,7 @@ DevicePeaks peaksOf(const BenchRequest& request)
     if (const DevicePeaks* known = findPeaks(request.device->info().name))
         return *known;
     return request.device->isCpu() ? measureRoofs(request.device)
-                                   : measureRoofs(request.device, 4096, std::size_t{1} << 30);
+                                   : measureRoofs(request.device, 8192, std::size_t{1} << 30);
 }
 
 BenchReport emptyReport(const BenchRequest& request, const BenchSetup& setup)
@@ -299,6 +299,8 @@ constexpr Mode kModes[] = {
     {"validate", "Which products miss the tensor cores, and what padding them would cost.",
      validateMode},
     {"targets", "Which time budgets the device could hold, and which it does.", targetsMode},
+    {"seed", "Rows of the published benchmark: Replica-B in three widths, five evaluations each.",
+     seedMode},
     {"baselines", "What was kept under which name.", baselinesMode}};
 
 } // namespace

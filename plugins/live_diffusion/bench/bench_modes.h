@@ -10,7 +10,7 @@ namespace vergence::live {
 /// What the lab's configuration asks to measure.
 struct BenchSetup {
     BenchSubject subject;
-    std::vector<BenchSubject> replicas; ///< of the claims block; may be empty
+    std::vector<BenchSubject> replicas; ///< of the claims block beside the subject; may be empty
     Switches switches;
     LoopSettings loop;
     std::vector<std::vector<float>> frames; ///< input, planes of the network's shape each
@@ -19,7 +19,7 @@ struct BenchSetup {
     nlohmann::json config = nlohmann::json::object();
 };
 
-/// run, ab, claims, profile, memory, validate, targets, baselines.
+/// run, ab, claims, profile, memory, validate, targets, seed, baselines.
 std::vector<BenchMode> liveBenchModes();
 
 /// Runs the mode of the request and answers with tables and a report of schema "sdlab-bench/1".

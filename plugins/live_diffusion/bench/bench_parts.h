@@ -14,6 +14,7 @@ BenchAnswer profileMode(const BenchRequest& request, const BenchSetup& setup);
 BenchAnswer memoryMode(const BenchRequest& request, const BenchSetup& setup);
 BenchAnswer validateMode(const BenchRequest& request, const BenchSetup& setup);
 BenchAnswer targetsMode(const BenchRequest& request, const BenchSetup& setup);
+BenchAnswer seedMode(const BenchRequest& request, const BenchSetup& setup);
 BenchAnswer baselinesMode(const BenchRequest& request, const BenchSetup& setup);
 
 /// Environment, configuration with switches, and protocol; no results yet.

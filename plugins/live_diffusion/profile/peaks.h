@@ -34,8 +34,7 @@ const std::vector<DevicePeaks>& publishedPeaks();
 const DevicePeaks* findPeaks(std::string_view deviceName);
 
 /// The best of several square products and of a long copy, on the device itself. `edge` and `bytes`
-/// are those of the largest; 4096 and 1 GiB on cards, less where memory is short. Takes up to a
-/// second or two on a CPU.
+/// are those of the largest; cards want 8192 and 1 GiB.
 DevicePeaks measureRoofs(std::shared_ptr<Device> device, Index edge = 768,
                          std::size_t bytes = 32u << 20);
 

@@ -7,14 +7,21 @@
 #include "core/compute/device.h"
 #include "core/config/config.h"
 #include "plugins/live_diffusion/bench/ab_run.h"
+#include "plugins/live_diffusion/bench/baselines.h"
 #include "plugins/live_diffusion/bench/bench_modes.h"
 #include "plugins/live_diffusion/bench/claims.h"
 #include "plugins/live_diffusion/bench/compare.h"
 #include "plugins/live_diffusion/bench/eval_task.h"
 #include "plugins/live_diffusion/bench/loop_task.h"
+#include "plugins/live_diffusion/bench/replica_network.h"
 #include "plugins/live_diffusion/bench/stream_target.h"
+#include "plugins/live_diffusion/bench/subjects.h"
+#include "plugins/live_diffusion/engine/unet_network.h"
+#include "plugins/live_diffusion/model/counts.h"
+#include "plugins/live_diffusion/model/replicas.h"
 #include "plugins/live_diffusion/model/unet.h"
 #include "plugins/live_diffusion/profile/layer_profile.h"
+#include "plugins/live_diffusion/profile/memory_profile.h"
 #include "tests/plugins/live_diffusion/bench_times.h"
 #include "tests/plugins/live_diffusion/fake_network.h"
 #include "tests/support/scratch.h"
@@ -125,6 +132,12 @@ private Q_SLOTS:
     void repeatsAreMeasuredAfresh();
     void everyModeAnswers_data();
     void everyModeAnswers();
+
+    void operationsOfANetworkAreItsDescription();
+    void plannedArenasHoldWhatLives();
+    void replicaHasThePublishedSize();
+    void denoiserGoesThroughAllRows();
+    void weightsAreToldApartByTheirHash();
 };
 
 void TestLiveAb::planHasBaselineAloneCumulativeAndWithout()
@@ -344,19 +357,24 @@ void TestLiveAb::runKeepsAndCompares()
     QVERIFY(kept.markdown.find("Kept as `main`") != std::string::npos);
     QVERIFY(kept.csv.find("paced 62.5") != std::string::npos);
 
+    // What was kept is made a thousand times faster, so that no load of this computer hides it.
+    const BaselineStore store(scratch / "kept");
+    BenchReport fast = store.load("main");
+    for (BenchResult& result : fast.results) {
+        result.deviceUs.assign(100, summarise(result.deviceUs).median / 1000);
+        result.pipelineUs = result.deviceUs;
+    }
+    store.save("fast", fast);
     request.saveAs.reset();
-    request.compareWith = "main";
-    BenchSetup slower = fakeSetup();
-    slower.subject.build = [](const Switches&, int rows) {
-        return std::make_shared<FakeNetwork>(1e-3, rows);
-    };
-    const BenchAnswer worse = runLiveBench(request, slower);
+    request.compareWith = "fast";
+    const BenchAnswer worse = runLiveBench(request, fakeSetup());
     QCOMPARE(worse.exitCode, 1);
     QCOMPARE(worse.report["comparison"]["status"].get<std::string>(), std::string("regression"));
-    slower.config["weights_sha256"] = "other";
-    QCOMPARE(runLiveBench(request, slower).exitCode, 2);
+    BenchSetup other = fakeSetup();
+    other.config["weights_sha256"] = "other";
+    QCOMPARE(runLiveBench(request, other).exitCode, 2);
     request.isForced = true;
-    const BenchAnswer forced = runLiveBench(request, slower);
+    const BenchAnswer forced = runLiveBench(request, other);
     QCOMPARE(forced.exitCode, 1);
     QVERIFY(forced.markdown.find("NOT COMPARABLE") != std::string::npos);
 }
@@ -410,6 +428,115 @@ void TestLiveAb::everyModeAnswers()
     QVERIFY(!answer.report.is_null());
     VERGENCE_THROWS(ContractError, "no benchmark",
                     runLiveBench(requestOf("none", config, scratch / "kept"), fakeSetup()));
+}
+
+namespace {
+
+UnetSettings smallSettings(Size size, Index grid)
+{
+    UnetSettings settings;
+    settings.size = size;
+    settings.patch = 1;
+    settings.grid = grid;
+    return settings;
+}
+
+std::shared_ptr<UnetNetwork> networkOf(const UnetSettings& settings, Switches switches)
+{
+    switches.graph = switches.tuned = false;
+    switches.threads = 1;
+    return std::make_shared<UnetNetwork>(makeCpuDevice(1), benchWeights(settings, 1),
+                                         UnetNetworkSettings{settings, switches, 1});
+}
+
+} // namespace
+
+void TestLiveAb::operationsOfANetworkAreItsDescription()
+{
+    const UnetSettings settings = smallSettings(Size::Nano, 16);
+    Switches switches;
+    switches.collapsedUpsampling = false;
+    const auto network = networkOf(settings, switches);
+    const LayerProfile profile =
+        profileLayers(*network, {"toy", 1e12, 0, 0, 1e12, 1e11}, ProfileMode::InSitu, 3);
+    std::int64_t flop = 0;
+    for (const LayerRow& row : profile.rows)
+        flop += row.op.flop;
+    QCOMPARE(flop, flopPerEvaluation(buildUnet(settings)));
+    QVERIFY(profile.total > 0 && profile.rows.size() > 20);
+    const LayerProfile alone =
+        profileLayers(*network, {"toy", 1e12, 0, 0, 1e12, 1e11}, ProfileMode::Isolated, 3);
+    QCOMPARE(alone.rows.size(), profile.rows.size());
+    for (const LayerRow& row : alone.rows)
+        QVERIFY2(row.seconds > 0, row.op.name.c_str());
+}
+
+void TestLiveAb::plannedArenasHoldWhatLives()
+{
+    const UnetSettings settings = smallSettings(Size::Pico, 32);
+    for (const AttentionKind attention : {AttentionKind::Flash, AttentionKind::Naive}) {
+        Switches switches;
+        switches.attention = attention;
+        switches.collapsedUpsampling = false;
+        const auto planned = static_cast<double>(networkOf(settings, switches)->cost().arenaBytes);
+        const auto live = static_cast<double>(memoryProfile(buildUnet(settings), switches).peak());
+        QVERIFY2(planned >= 0.8 * live && planned <= 1.3 * live,
+                 qPrintable(QString("%1 planned, %2 live").arg(planned).arg(live)));
+    }
+}
+
+void TestLiveAb::replicaHasThePublishedSize()
+{
+    Switches switches = baselineSwitches();
+    switches.threads = 1;
+    const auto network =
+        std::make_shared<ReplicaNetwork>(makeCpuDevice(1), buildReplicaA(), switches);
+    QCOMPARE(network->cost().flopPerRow, std::int64_t{5'309'202'432});
+    QCOMPARE(network->cost().weightBytes, std::size_t{34'032'012});
+    EvalTask task(network, 1, 1);
+    QCOMPARE(task.frame().evaluations, 1);
+    const auto picture = task.output().first(3 * 64 * 64);
+    QVERIFY(std::all_of(picture.begin(), picture.end(),
+                        [](float value) { return std::abs(value) <= 1; })); // tanh
+    QVERIFY(std::any_of(picture.begin(), picture.end(), [](float value) { return value != 0; }));
+    switches.fusion = true;
+    const std::vector<float> before(task.output().begin(), task.output().end());
+    network->setSwitches(switches);
+    task.frame();
+    QVERIFY(numericError(task.output(), before).maxAbs < 1e-4);
+}
+
+void TestLiveAb::denoiserGoesThroughAllRows()
+{
+    const UnetSettings settings = smallSettings(Size::Nano, 16);
+    const auto device = makeCpuDevice(1);
+    const BenchSubject subject = denoiserSubject(device, settings, benchWeights(settings, 1));
+    const auto frames = benchFrames({1, 16, 16}, 3);
+    QCOMPARE(frames.size(), std::size_t{3});
+    QVERIFY(frames[0] != frames[1]);
+    StreamTarget target(subject, {}, frames, Protocol::within(0.02), 10);
+    AbRun run(target, abPlan(threeTechniques()));
+    while (run.next()) {
+    }
+    for (const AbEntry& entry : run.entries()) {
+        QVERIFY2(entry.failure.empty(), entry.failure.c_str());
+        if (!entry.measurement || entry.step.setting.switches.precision != Precision::Fp32)
+            continue;
+        // All switches of one precision agree within rounding.
+        QVERIFY2(entry.measurement->result.numeric->psnr > 90, entry.step.technique.c_str());
+        QVERIFY(entry.measurement->result.memory.steady() > 0);
+    }
+}
+
+void TestLiveAb::weightsAreToldApartByTheirHash()
+{
+    const UnetSettings settings = smallSettings(Size::Nano, 16);
+    HostWeights weights = *benchWeights(settings, 1);
+    const std::string hash = weightsHash(weights);
+    QCOMPARE(weightsHash(*benchWeights(settings, 1)), hash);
+    weights.begin()->second.values[0] += 1e-3f;
+    QVERIFY(weightsHash(weights) != hash);
+    QCOMPARE(hash.size(), std::size_t{64});
 }
 
 QTEST_APPLESS_MAIN(TestLiveAb)
