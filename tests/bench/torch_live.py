@@ -4,7 +4,8 @@
 Not part of the build and no dependency of it: run by hand where PyTorch is installed, for instance
     python3 torch_live.py --threads 2 --filter Pico
 What only depends on the step (time embedding) or on writes to the memory (keys and values) is
-computed once, as there. Prints parameters, then milliseconds of the fastest and the median call.
+computed once, as there. Prints parameters, then milliseconds of the fastest and the median call, and the least processor
+time of one.
 """
 import argparse
 import time
@@ -162,13 +163,14 @@ class Denoiser(nn.Module):
 def measure(call, seconds):
     call()
     call()
-    times, start = [], time.perf_counter()
+    times, cpu, start = [], 1e9, time.perf_counter()
     while time.perf_counter() - start < seconds or len(times) < 5:
-        before = time.perf_counter()
+        before, processor = time.perf_counter(), time.process_time()
         call()
+        cpu = min(cpu, time.process_time() - processor)
         times.append(time.perf_counter() - before)
     times.sort()
-    return times[0] * 1e3, times[len(times) // 2] * 1e3
+    return times[0] * 1e3, times[len(times) // 2] * 1e3, cpu * 1e3
 
 
 def main():
@@ -196,8 +198,9 @@ def main():
                 network = network.to(memory_format=order)
                 images = [torch.randn(1, 3 * patch * patch, network.grid, network.grid)
                           .contiguous(memory_format=order) for _ in range(3)]
-                best, median = measure(lambda: network(*images), options.seconds)
-                print(f"{name} eval, {layout}: best_ms {best:.2f} median_ms {median:.2f}")
+                best, median, cpu = measure(lambda: network(*images), options.seconds)
+                print(f"{name} eval, {layout}: best_ms {best:.2f} median_ms {median:.2f} "
+                      f"cpu_ms {cpu:.2f}")
 
 
 if __name__ == "__main__":

@@ -45,6 +45,7 @@ public:
     ConvolutionAlgorithm best(Stream& stream, const ConvolutionShape& shape,
                               const ConvolutionChoice& choice);
     std::size_t peakBytes() const { return m_peakBytes; } ///< most that was used while timing
+    void rest() { m_flood = {}; }                         ///< gives back what only timing needs
 
 private:
     double seconds(Stream& stream, const ConvolutionShape& shape, ConvolutionAlgorithm algorithm);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/compute/cpu_threads.h"
+#include "core/compute/dense/product_policy.h"
 #include "core/compute/ops/pointwise.h"
 #include "plugins/live_diffusion/engine/step_table.h"
 #include "plugins/live_diffusion/model/counts.h"
@@ -29,6 +30,14 @@ void expectAvailable(const Device& device, const Switches& switches)
     availableSwitches(device, switches, &changes);
     if (!changes.empty())
         throw ContractError(changes.front());
+}
+
+/// How a card multiplies from now on; others may have asked for something else meanwhile.
+void setPolicy(Device& device, const Switches& switches)
+{
+    if (auto* choice = dynamic_cast<ProductChoice*>(&device.dense()))
+        choice->setPolicy(
+            {.usesTf32 = switches.precision == Precision::Tf32, .isTimed = switches.tuned});
 }
 
 bool runsEvaluation(const ProgramOp& op)
@@ -140,6 +149,7 @@ std::unique_ptr<UnetNetwork::Engine> UnetNetwork::makeEngine(const Switches& swi
     auto engine = std::make_unique<Engine>();
     chooseDevice(*engine, switches);
     engine->stream = engine->device->createStream();
+    setPolicy(*engine->device, switches);
     UnetSettings unet = m_settings.unet;
     unet.channelRounding = std::max(switches.channelRounding, 1);
     engine->unet = buildUnet(unet);
@@ -167,6 +177,7 @@ std::unique_ptr<UnetNetwork::Engine> UnetNetwork::makeEngine(const Switches& swi
     engine->prediction = engine->unet.outputs.at(0);
     engine->blend = engine->unet.outputs.at(1);
     restoreMemory(*engine);
+    engine->tuner->rest();
     return engine;
 }
 
@@ -273,8 +284,9 @@ void UnetNetwork::evaluate(const EvalInput& input, const EvalOutput& output)
     expectLength("the prediction", output.prediction, rows * m_shape.values());
     expectLength("the blend logits", output.blendLogits, rows * m_shape.cells());
     const auto start = Clock::now();
-    fillRows(input);
     Engine& e = *m_engine;
+    setPolicy(*e.device, m_settings.switches);
+    fillRows(input);
     Stream& stream = *e.stream;
     e.network->run(stream, static_cast<int>(rows), m_observer);
     m_launchSeconds = secondsSince(start);
