@@ -58,6 +58,10 @@ std::vector<float> collapsedWeights(std::span<const float> weight, Index out, In
     return collapsed;
 }
 
+/// Numbers of transformed weights beyond which a layer only waits for memory, and networks of
+/// several hundred million weights would need several times their memory.
+constexpr Index kMostWinogradWeights = Index{8} << 20;
+
 bool fitsWinograd(const Device& device, const ConvolutionShape& shape)
 {
     return device.isCpu() && shape.type == DType::F32 && shape.channelsLast && shape.kernel == 3 &&
@@ -350,11 +354,19 @@ ConvolutionAlgorithm ConvolutionTuner::best(Stream& stream, const ConvolutionSha
     const auto key = std::pair(shape, collapses);
     if (const auto found = m_best.find(key); found != m_best.end())
         return found->second;
+    std::vector<Algorithm> others;
+    for (const Algorithm other : {Algorithm::Winograd2, Algorithm::Winograd4}) {
+        const int tile = other == Algorithm::Winograd2 ? 2 : 4;
+        if (winogradWeightNumbers(tile, shape.channels, shape.outChannels) <= kMostWinogradWeights)
+            others.push_back(other);
+    }
+    if (others.empty())
+        return m_best[key] = first;
     // larger weights must pay: what they push out of the cache is not seen here
     constexpr double kClearly = 0.95;
     Algorithm best = first;
     double least = seconds(stream, shape, first);
-    for (const Algorithm other : {Algorithm::Winograd2, Algorithm::Winograd4}) {
+    for (const Algorithm other : others) {
         if (const double time = seconds(stream, shape, other); time < kClearly * least) {
             best = other;
             least = time;

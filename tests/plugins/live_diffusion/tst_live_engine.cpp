@@ -194,6 +194,25 @@ private Q_SLOTS:
         }
     }
 
+    void hugeWeightsAreNotTransformed()
+    {
+        ConvolutionTuner tuner(m_device);
+        ConvolutionShape shape;
+        shape.channels = shape.outChannels = 1024;
+        shape.height = shape.width = 8;
+        QCOMPARE(tuner.best(*m_stream, shape, {}), ConvolutionAlgorithm::Library);
+        QCOMPARE(tuner.peakBytes(), std::size_t{0}); // nothing was timed
+        shape.channels = shape.outChannels = 16;
+        QCOMPARE(tuner.best(*m_stream, shape, {.tuned = false}), ConvolutionAlgorithm::Library);
+        const auto first = tuner.best(*m_stream, shape, {});
+        QVERIFY(tuner.peakBytes() > 0);
+        QCOMPARE(tuner.best(*m_stream, shape, {}), first); // timed once
+        shape.upsamples = true;
+        QCOMPARE(tuner.best(*m_stream, shape, {.tuned = false}), ConvolutionAlgorithm::Collapsed);
+        QCOMPARE(tuner.best(*m_stream, shape, {.tuned = false, .collapses = false}),
+                 ConvolutionAlgorithm::Library);
+    }
+
     void planarConvolutionIsTheSame()
     {
         for (const bool upsamples : {false, true}) {
