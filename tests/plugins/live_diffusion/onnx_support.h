@@ -1,11 +1,18 @@
 #pragma once
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "plugins/live_diffusion/model/program_builder.h"
+#include "plugins/live_diffusion/model/tape_network.h"
 #include "plugins/live_diffusion/model/unet.h"
 #include "plugins/live_diffusion/onnx/interpreter.h"
 #include "plugins/live_diffusion/onnx/program_export.h"
@@ -85,5 +92,99 @@ inline double largestDifference(const std::vector<float>& a, const std::vector<f
         most = std::max(most, std::abs(double(a[i]) - b[i]));
     return most;
 }
+
+/// Weights by the ends of their names; others are 0.
+inline WeightSource givenWeights(const std::map<std::string, std::vector<float>>& given)
+{
+    return [given](const ProgramWeight& weight) {
+        for (const auto& [end, values] : given)
+            if (weight.name.ends_with(end))
+                return values;
+        return std::vector<float>(static_cast<std::size_t>(weight.size()), 0);
+    };
+}
+
+inline std::string contentOfFile(const std::filesystem::path& path)
+{
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline void putFile(const std::filesystem::path& path, const std::string& content)
+{
+    std::ofstream(path, std::ios::binary) << content;
+}
+
+inline std::vector<std::byte> bytesOf(const OnnxTensor& tensor)
+{
+    std::vector<std::byte> bytes(tensor.bytes());
+    tensor.load(bytes);
+    return bytes;
+}
+
+inline OnnxModel nano(const OnnxOptions& options = {})
+{
+    return exportProgram(buildUnet(unetSettings(Size::Nano, 16)), madeWeight, options);
+}
+
+/// A model whose only node takes `x` to `y`.
+inline OnnxModel singleNode(const OnnxNode& node, const OnnxDims& x, const OnnxDims& y)
+{
+    OnnxModel model;
+    model.name = "one";
+    model.inputs = {{"x", OnnxType::Float, x}};
+    model.outputs = {{"y", OnnxType::Float, y}};
+    model.nodes = {node};
+    return model;
+}
+
+/// Those that the specification of the files names.
+inline std::set<std::string> specifiedOperations(int opset)
+{
+    return {"Conv",
+            "Add",
+            "Mul",
+            "Sub",
+            "Div",
+            "Sigmoid",
+            "Erf",
+            "Gemm",
+            "MatMul",
+            "Softmax",
+            "Transpose",
+            "Reshape",
+            "Concat",
+            "Split",
+            "Slice",
+            "Resize",
+            "Sin",
+            "Cos",
+            "Sqrt",
+            "ReduceMean",
+            "Cast",
+            "LayerNormalization",
+            opset == 21 ? "GroupNormalization" : "InstanceNormalization"};
+}
+
+/// Networks with the weights of a bench start, which has no zeros; made when they are asked for.
+class BenchNetworks {
+public:
+    Stream& stream() { return *m_stream; }
+    const TapeNetwork& of(Size size)
+    {
+        auto& network = m_networks[size];
+        if (!network) {
+            const UnetSettings settings = unetSettings(size, layoutOf(size).nativeGrid);
+            network = std::make_unique<TapeNetwork>(*m_stream, m_device, settings);
+            network->initialise(*m_stream, Start::Bench, 7);
+        }
+        return *network;
+    }
+
+private:
+    std::shared_ptr<Device> m_device = makeCpuDevice(2);
+    std::unique_ptr<Stream> m_stream = m_device->createStream();
+    std::map<Size, std::unique_ptr<TapeNetwork>> m_networks;
+};
 
 } // namespace vergence::live::testing

@@ -1,12 +1,10 @@
 #include <algorithm>
-#include <fstream>
 #include <set>
 
 #include <QtTest>
 
 #include "core/artifact/npz_archive.h"
 #include "core/base/error.h"
-#include "plugins/live_diffusion/onnx/graph_builder.h"
 #include "plugins/live_diffusion/onnx/onnx_export.h"
 #include "plugins/live_diffusion/onnx/onnx_reader.h"
 #include "plugins/live_diffusion/onnx/onnx_writer.h"
@@ -21,74 +19,11 @@ using namespace vergence;
 using namespace vergence::live;
 using namespace vergence::live::testing;
 
-namespace {
-
-/// Weights by the ends of their names; others are 0.
-WeightSource givenWeights(const std::map<std::string, std::vector<float>>& given)
-{
-    return [given](const ProgramWeight& weight) {
-        for (const auto& [end, values] : given)
-            if (weight.name.ends_with(end))
-                return values;
-        return std::vector<float>(static_cast<std::size_t>(weight.size()), 0);
-    };
-}
-
-std::string contentOfFile(const std::filesystem::path& path)
-{
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
-
-void putFile(const std::filesystem::path& path, const std::string& content)
-{
-    std::ofstream(path, std::ios::binary) << content;
-}
-
-std::vector<std::byte> bytesOf(const OnnxTensor& tensor)
-{
-    std::vector<std::byte> bytes(tensor.bytes());
-    tensor.load(bytes);
-    return bytes;
-}
-
-OnnxModel nano(const OnnxOptions& options = {})
-{
-    return exportProgram(buildUnet(unetSettings(Size::Nano, 16)), madeWeight, options);
-}
-
-/// A model whose only node takes `x` to `y`.
-OnnxModel singleNode(const OnnxNode& node, const OnnxDims& x, const OnnxDims& y)
-{
-    OnnxModel model;
-    model.name = "one";
-    model.inputs = {{"x", OnnxType::Float, x}};
-    model.outputs = {{"y", OnnxType::Float, y}};
-    model.nodes = {node};
-    return model;
-}
-
-} // namespace
-
 /// The network as ONNX files.
 class TestLiveOnnx : public QObject {
     Q_OBJECT
 
-    std::shared_ptr<Device> m_device = makeCpuDevice(2);
-    std::unique_ptr<Stream> m_stream = m_device->createStream();
-    std::map<Size, std::unique_ptr<TapeNetwork>> m_networks;
-
-    /// With the weights of a bench start, which has no zeros.
-    const TapeNetwork& bench(Size size)
-    {
-        auto& network = m_networks[size];
-        if (!network) {
-            const UnetSettings settings = unetSettings(size, layoutOf(size).nativeGrid);
-            network = std::make_unique<TapeNetwork>(*m_stream, m_device, settings);
-            network->initialise(*m_stream, Start::Bench, 7);
-        }
-        return *network;
-    }
+    BenchNetworks m_networks;
 
 private Q_SLOTS:
     void messagesAreEncodedAsTheFormatSays()
@@ -187,31 +122,7 @@ private Q_SLOTS:
             for (const ProgramWeight& weight : program->weights)
                 QCOMPARE(sizes[weight.name], weight.size());
         }
-        // Operations of the specification alone.
-        const std::set<std::string> known{"Conv",
-                                          "Add",
-                                          "Mul",
-                                          "Sub",
-                                          "Div",
-                                          "Sigmoid",
-                                          "Erf",
-                                          "Gemm",
-                                          "MatMul",
-                                          "Softmax",
-                                          "Transpose",
-                                          "Reshape",
-                                          "Concat",
-                                          "Split",
-                                          "Slice",
-                                          "Resize",
-                                          "Sin",
-                                          "Cos",
-                                          "Sqrt",
-                                          "ReduceMean",
-                                          "Cast",
-                                          "LayerNormalization",
-                                          opset == 21 ? "GroupNormalization"
-                                                      : "InstanceNormalization"};
+        const std::set<std::string> known = specifiedOperations(opset);
         for (const OnnxNode& node : model.nodes)
             QVERIFY2(known.contains(node.op), node.op.c_str());
         const bool hasCast = std::ranges::any_of(
@@ -579,10 +490,11 @@ private Q_SLOTS:
         QFETCH(int, opset);
         QFETCH(int, batch);
         const test::Scratch scratch;
-        const TapeNetwork& network = bench(Size(size));
+        const TapeNetwork& network = m_networks.of(Size(size));
         OnnxExportSettings settings;
         settings.options = {isNarrow ? OnnxType::Float16 : OnnxType::Float, opset, batch};
-        const OnnxExport result = exportOnnx(*m_stream, network, scratch.path(), settings);
+        const OnnxExport result =
+            exportOnnx(m_networks.stream(), network, scratch.path(), settings);
         for (const OnnxVerification& part : result.verifications) {
             QVERIFY2(part.holds(), part.toJson().dump(1).c_str());
             QCOMPARE(part.comparisons.size(), std::size_t(6)); // three runs of two outputs
@@ -609,7 +521,7 @@ private Q_SLOTS:
             exportProgram(network.unet(), madeWeight, {OnnxType::Float, opset, batch});
         writeOnnx(other, scratch / "other.onnx");
         const OnnxVerification miss =
-            verifyOnnx(scratch / "other.onnx", unetReference(*m_stream, network), 1);
+            verifyOnnx(scratch / "other.onnx", unetReference(m_networks.stream(), network), 1);
         QVERIFY(miss.problems.empty());
         QVERIFY(!miss.holds());
         QVERIFY(miss.sentence().find("misses") != std::string::npos);
@@ -622,7 +534,7 @@ private Q_SLOTS:
         int asked = 0;
         settings.isStopped = [&] { return ++asked > 1; };
         const OnnxExport result =
-            exportOnnx(*m_stream, bench(Size::Nano), scratch.path(), settings);
+            exportOnnx(m_networks.stream(), m_networks.of(Size::Nano), scratch.path(), settings);
         QCOMPARE(result.files.size(), std::size_t(1));
         QVERIFY(result.verifications.empty());
         QVERIFY(!std::filesystem::exists(scratch / "onnx_check.json"));
