@@ -87,15 +87,11 @@ public:
 
     void run() { m_network.evaluate({{&m_row, 1}}, {m_prediction, m_logits}); }
 
-    double medianSeconds(int times)
+    double timed()
     {
-        std::vector<double> seconds;
-        for (int i = 0; i < times; ++i) {
-            const double start = steadySeconds();
-            run();
-            seconds.push_back(steadySeconds() - start);
-        }
-        return vergence::quantile(seconds, 0.5);
+        const double start = steadySeconds();
+        run();
+        return steadySeconds() - start;
     }
 
 private:
@@ -104,21 +100,35 @@ private:
     EvalRow m_row;
 };
 
-std::vector<double> inSitu(FrameNetwork& network, Evaluation& evaluation, int evaluations)
+/// Seconds of a whole evaluation that nobody watches, and of each operation.
+struct Times {
+    double total = 0;
+    std::vector<double> operations;
+};
+
+/// Watched and unwatched evaluations take turns, so that both see the same load of the computer.
+Times inSitu(FrameNetwork& network, Evaluation& evaluation, int evaluations)
 {
     StopWatch watch(network.operations().size());
-    const Observation observation(network, watch);
-    for (int i = 0; i < evaluations; ++i)
+    std::vector<double> whole;
+    for (int i = 0; i < evaluations; ++i) {
+        whole.push_back(evaluation.timed());
+        const Observation observation(network, watch);
         evaluation.run();
-    return watch.medians(emptyPairSeconds());
+    }
+    return {vergence::quantile(whole, 0.5), watch.medians(emptyPairSeconds())};
 }
 
-std::vector<double> isolated(FrameNetwork& network)
+Times isolated(FrameNetwork& network, Evaluation& evaluation, int evaluations)
 {
-    std::vector<double> seconds;
+    Times times;
+    std::vector<double> whole;
+    for (int i = 0; i < evaluations; ++i)
+        whole.push_back(evaluation.timed());
+    times.total = vergence::quantile(whole, 0.5);
     for (std::size_t op = 0; op < network.operations().size(); ++op)
-        seconds.push_back(network.replay(op, kReplays));
-    return seconds;
+        times.operations.push_back(network.replay(op, kReplays));
+    return times;
 }
 
 LayerRow rowOf(const OpRecord& op, double seconds, double total, const DevicePeaks& peaks,
@@ -218,10 +228,10 @@ LayerProfile profileLayers(FrameNetwork& network, const DevicePeaks& peaks, Prof
     expects(evaluations >= 1, "profileLayers: at least one evaluation");
     Evaluation evaluation(network);
     evaluation.run(); // what is made at first use is no part of any row
-    const double total = evaluation.medianSeconds(evaluations);
-    const std::vector<double> seconds =
-        mode == ProfileMode::InSitu ? inSitu(network, evaluation, evaluations) : isolated(network);
-    return layerProfile(network.operations(), seconds, total, peaks, network.switches().precision);
+    const Times times = mode == ProfileMode::InSitu ? inSitu(network, evaluation, evaluations)
+                                                    : isolated(network, evaluation, evaluations);
+    return layerProfile(network.operations(), times.operations, times.total, peaks,
+                        network.switches().precision);
 }
 
 std::string LayerProfile::csv() const

@@ -40,7 +40,8 @@ struct LayerProfile {
 };
 
 /// Where the seconds of the rows come from. InSitu: calls around each operation of real
-/// evaluations, less what an empty pair costs. Isolated: each operation alone, 50 times over.
+/// evaluations, less what an empty pair costs; medians, so that a disturbed evaluation shows in no
+/// row, but may in the total. Isolated: each operation alone, 50 times over.
 enum class ProfileMode { InSitu, Isolated };
 
 /// Profiles `evaluations` evaluations of one row. The observer of the network is taken away at the
