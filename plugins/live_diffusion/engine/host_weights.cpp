@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/compute/graph/parameter.h"
 #include "core/compute/ops/pointwise.h"
@@ -39,7 +40,40 @@ std::shared_ptr<const HostWeights> benchWeightsOf(const std::vector<const Progra
     return hostWeights(*stream, *parameters);
 }
 
+std::string faultOf(const Parameter& parameter, const HostWeights& weights)
+{
+    const auto found = weights.find(parameter.name);
+    if (found == weights.end())
+        return parameter.name + " is missing";
+    if (found->second.shape != parameter.shape)
+        return fmt::format("{} is {} instead of {}", parameter.name, toString(found->second.shape),
+                           toString(parameter.shape));
+    return {};
+}
+
 } // namespace
+
+void setParameters(Stream& stream, ParameterSet& parameters, const HostWeights& weights)
+{
+    std::vector<std::string> faults;
+    for (int i = 0; i < parameters.count(); ++i) {
+        if (std::string fault = faultOf(parameters[i], weights); !fault.empty())
+            faults.push_back(std::move(fault));
+    }
+    if (!faults.empty())
+        throw ContractError(fmt::format("The weights do not fit: {}.", fmt::join(faults, ", ")));
+    for (int i = 0; i < parameters.count(); ++i) {
+        const Parameter& parameter = parameters[i];
+        const Tensor& value = parameter.value;
+        const Tensor wide = Tensor::fromHost<float>(stream, value.device(), parameter.shape,
+                                                    weights.at(parameter.name).values);
+        if (value.dtype() == DType::F32)
+            stream.copy(value.data(), wide.data(), value.bytes());
+        else
+            cast(stream, wide, value);
+    }
+    parameters.refreshShadows(stream);
+}
 
 std::shared_ptr<const HostWeights> hostWeights(Stream& stream, const ParameterSet& parameters)
 {

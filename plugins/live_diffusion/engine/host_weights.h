@@ -25,6 +25,10 @@ using HostWeights = std::map<std::string, HostWeight>;
 
 /// The values (not the gradients) of trained or loaded parameters.
 std::shared_ptr<const HostWeights> hostWeights(Stream& stream, const ParameterSet& parameters);
+/// The inverse: fills all parameters, converting to their type. Throws ContractError that names
+/// weights that are missing or of another shape, before anything is written; weights that no
+/// parameter asks for are left alone.
+void setParameters(Stream& stream, ParameterSet& parameters, const HostWeights& weights);
 /// Start::Bench of denoiser and memory encoder, or of any program: speed only.
 std::shared_ptr<const HostWeights> benchWeights(const UnetSettings& settings, std::uint64_t seed);
 std::shared_ptr<const HostWeights> benchWeights(const Program& program, std::uint64_t seed);

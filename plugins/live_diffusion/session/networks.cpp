@@ -8,7 +8,9 @@
 #include "core/base/error.h"
 #include "plugins/live_diffusion/engine/replica_network.h"
 #include "plugins/live_diffusion/engine/unet_network.h"
+#include "plugins/live_diffusion/model/pixel_blocks.h"
 #include "plugins/live_diffusion/model/replicas.h"
+#include "plugins/live_diffusion/model/tape_network.h"
 #include "plugins/live_diffusion/model/unet.h"
 #include "plugins/live_diffusion/stream/frame_grid.h"
 #include "plugins/live_diffusion/stream/oracle_network.h"
@@ -59,12 +61,12 @@ std::vector<float> oraclePictures(const LiveDiffusionConfig& config, const Frame
 {
     const auto scene = makeScene(sceneSettings(config));
     const auto device = makeCpuDevice(1);
-    const auto stream = device->makeStream();
+    const auto stream = device->createStream();
     std::vector<float> pictures, input(static_cast<std::size_t>(scene->values())), target(input);
     std::vector<float> planes(static_cast<std::size_t>(shape.values()));
     for (Index frame = 0; frame < kSceneLoop; ++frame) {
         scene->draw(*stream, frame, input, target);
-        unshuffle(target, shape, planes);
+        pixelUnshuffle(target, config.frameSize, shape.patch, planes);
         pictures.insert(pictures.end(), planes.begin(), planes.end());
     }
     return pictures;
@@ -202,7 +204,9 @@ std::unique_ptr<TapeNetwork> Networks::tape(Stream& stream, bool trains) const
 {
     ParameterSettings parameters;
     parameters.trains = trains;
-    auto tape = std::make_unique<TapeNetwork>(stream, m_device, m_unet, parameters);
+    UnetSettings unet = m_unet;
+    unet.channelRounding = m_description.settings.channelRounding; // as the weights have it
+    auto tape = std::make_unique<TapeNetwork>(stream, m_device, unet, parameters);
     setParameters(stream, tape->parameters(), *m_weights);
     return tape;
 }

@@ -13,6 +13,8 @@
 
 namespace vergence::live {
 
+class TapeNetwork;
+
 /// The networks of a run: what is streamed, measured, exported. Parts share it; the part train
 /// hands its weights on through it. Used by the run thread; build() also by others.
 class Networks {

@@ -477,6 +477,15 @@ void FrameLoop::adopt(const FrameLoop& other)
     }
 }
 
+void FrameLoop::replaceLast(std::span<const float> values)
+{
+    Impl& loop = *m_impl;
+    expects(values.size() == loop.shown.size(), "frame loop: values of the grid's size");
+    expects(loop.hasShown && !isBatch(loop.settings),
+            "frame loop: a last output, frames one after the other");
+    std::ranges::copy(values, loop.shown.begin());
+}
+
 const LoopSettings& FrameLoop::settings() const
 {
     return m_impl->settings;

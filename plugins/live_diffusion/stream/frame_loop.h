@@ -99,6 +99,12 @@ public:
     /// with that output; a stream batch fills anew.
     void adopt(const FrameLoop& other);
 
+    /// Takes `values` [3p², gridHeight, gridWidth] for the output of the last frame: what the next
+    /// one has for its history and is blended with. For measuring a stream that is fed the truth.
+    /// Memory already written stays. Not for stream batches, whose rows have histories of their
+    /// own.
+    void replaceLast(std::span<const float> values);
+
     const Image& output() const;             ///< RGB at the frame's size; black before the first
     std::span<const float> values() const;   ///< y_k [3p², gridHeight, gridWidth], in [−1, 1]
     std::span<const float> input() const;    ///< u_k, likewise
