@@ -2,7 +2,7 @@
 
 #include "core/artifact/digest.h"
 #include "core/compute/device.h"
-#include "plugins/live_diffusion/bench/replica_network.h"
+#include "plugins/live_diffusion/engine/replica_network.h"
 #include "plugins/live_diffusion/engine/unet_network.h"
 #include "plugins/live_diffusion/model/pixel_blocks.h"
 #include "plugins/live_diffusion/model/replicas.h"
@@ -13,6 +13,8 @@ namespace vergence::live {
 
 namespace {
 
+constexpr std::uint64_t kSeed = 1; // of bench weights
+
 BenchSubject replicaSubject(const std::shared_ptr<Device>& device, std::string name,
                             Program program)
 {
@@ -21,7 +23,7 @@ BenchSubject replicaSubject(const std::shared_ptr<Device>& device, std::string n
     subject.isStream = false;
     subject.program = std::move(program);
     subject.build = [device, program = subject.program](const Switches& switches, int rows) {
-        return std::make_shared<ReplicaNetwork>(device, program, switches, rows);
+        return makeReplicaNetwork(device, program, kSeed, switches, rows);
     };
     return subject;
 }

@@ -13,9 +13,9 @@
 #include "plugins/live_diffusion/bench/compare.h"
 #include "plugins/live_diffusion/bench/eval_task.h"
 #include "plugins/live_diffusion/bench/loop_task.h"
-#include "plugins/live_diffusion/bench/replica_network.h"
 #include "plugins/live_diffusion/bench/stream_target.h"
 #include "plugins/live_diffusion/bench/subjects.h"
+#include "plugins/live_diffusion/engine/replica_network.h"
 #include "plugins/live_diffusion/engine/unet_network.h"
 #include "plugins/live_diffusion/model/counts.h"
 #include "plugins/live_diffusion/model/replicas.h"
@@ -489,8 +489,7 @@ void TestLiveAb::replicaHasThePublishedSize()
 {
     Switches switches = baselineSwitches();
     switches.threads = 1;
-    const auto network =
-        std::make_shared<ReplicaNetwork>(makeCpuDevice(1), buildReplicaA(), switches);
+    const auto network = makeReplicaNetwork(makeCpuDevice(1), buildReplicaA(), 1, switches);
     QCOMPARE(network->cost().flopPerRow, std::int64_t{5'309'202'432});
     QCOMPARE(network->cost().weightBytes, std::size_t{34'032'012});
     EvalTask task(network, 1, 1);
