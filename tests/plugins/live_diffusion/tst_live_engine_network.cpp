@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "core/compute/ops/pointwise.h"
+#include "core/compute/cpu_threads.h"
 #include "plugins/live_diffusion/engine/executor.h"
 #include "plugins/live_diffusion/engine/unet_network.h"
 #include "plugins/live_diffusion/model/counts.h"
@@ -396,6 +396,35 @@ private Q_SLOTS:
             }
             QCOMPARE(deviceAllocations.load(), before);
         }
+    }
+
+    void moreStepsThanTheTableHoldsAreRight()
+    {
+        const UnetSettings unet = settingsOf(Size::Nano);
+        const Frames frames(unet.frameChannels() * unet.grid * unet.grid, 1);
+        UnetNetwork network = networkOf(unet, benchWeights(unet, 3), cpuSwitches());
+        std::vector<Result> first;
+        for (int timestep = 0; timestep < 70; ++timestep)
+            first.push_back(evaluated(network, {frames.row(timestep, timestep % 11)}));
+        QVERIFY(first[0].prediction != first[1].prediction);
+        for (const int timestep : {0, 69, 5, 66})
+            QVERIFY(evaluated(network, {frames.row(timestep, timestep % 11)}).prediction ==
+                    first[static_cast<std::size_t>(timestep)].prediction);
+        QVERIFY(evaluated(network, {frames.row(5, 6)}).prediction != first[5].prediction);
+    }
+
+    void threadsAreMeasuredUnlessSaid()
+    {
+        const UnetSettings unet = settingsOf(Size::Nano);
+        const int best = fastestThreads(unet);
+        QVERIFY(best >= 1 && best <= usableThreads());
+        Switches switches = cpuSwitches();
+        switches.threads = 0;
+        UnetNetwork network = networkOf(unet, benchWeights(unet, 3), switches);
+        QVERIFY(network.cost().threads >= 1 && network.cost().threads <= usableThreads());
+        switches.threads = 1;
+        network.setSwitches(switches);
+        QCOMPARE(network.cost().threads, 1);
     }
 
     void keysOfTheMemoryAreThoseOfTheSlots()
