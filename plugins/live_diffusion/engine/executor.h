@@ -57,7 +57,7 @@ public:
     /// Added to the scores of cross-attention: F32 [maxRows, keys]; filled from outside.
     const Tensor& keyBias() const { return m_keyBias; }
 
-    /// `observer` may be null. With `graph` steps are recorded and replayed where the device can.
+    /// `observer` may be null. Steps are recorded and replayed where switches and device allow it.
     void run(Stream& stream, int rows, OpObserver* observer = nullptr);
     double replay(Stream& stream, std::size_t step, int repeats);
 

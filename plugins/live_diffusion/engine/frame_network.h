@@ -70,7 +70,7 @@ struct OpRecord {
     std::string block;      ///< "d1.0", "mid", "head": what bars are grouped by
     std::string kind;       ///< "convolution", "linear", "group norm", "attention", …
     std::string shape;      ///< "64×64×64 → 128, 3×3"
-    std::string plan;       ///< algorithm in use: "direct", "winograd 4", "packed product"
+    std::string plan;       ///< algorithm in use: "library", "winograd 4", "packed product"
     std::int64_t flop = 0;  ///< useful work
     std::int64_t bytes = 0; ///< compulsory: inputs, weights, outputs, residuals
     std::int64_t liveBytes = 0;  ///< of the arena while it runs
@@ -97,8 +97,8 @@ public:
     virtual const FrameShape& shape() const = 0;
     virtual int maxRows() const = 0; ///< batch rows it was prepared for
 
-    /// One forward pass for each row. Allocates nothing. Throws ContractError where a span has
-    /// another length than said, NumericsError never: the caller judges what comes out.
+    /// One forward pass for each row. Takes no device memory but for new (timestep, bucket) pairs.
+    /// Throws ContractError where a span has another length; the caller judges what comes out.
     virtual void evaluate(const EvalInput& input, const EvalOutput& output) = 0;
 
     /// Computes what only depends on (timestep, bucket) ahead of the first frame; without it the
