@@ -1,6 +1,6 @@
-// The vision encoder with a coarse look that rides and a second look, and a whole micro-step of the
-// demo with its update, each beside what the computer could do at best: FLOPs by the fastest large
-// product, measured here. The same micro-step for a peer: torch_fvlm.py.
+// The vision encoder with a coarse look that rides and a second look, and whole micro-steps of the
+// demo and of a scaled-down seed-phase1 with their updates, each beside what the computer could do
+// at best: FLOPs by the fastest large product, measured here. The same for a peer: torch_fvlm.py.
 
 #include <chrono>
 #include <memory>
@@ -226,6 +226,81 @@ void demoMicroStep(benchmark::State& state)
     addBound(state, 3 * (tiny().flops() + language));
 }
 
+/// The micro-step of seed-phase1 with one clip of two frames in place of ten of eight: the same
+/// towers, frames of 256 px, latents 4 × 32 × 32, λ 1, AdamW over 158.6 M parameters.
+struct SeedBench {
+    static constexpr Index kFrames = 2, kLatentSide = 32;
+    Size size{*knownVit("dinov2-small", 256), 256, kFrames};
+    std::unique_ptr<Stream> stream = device()->createStream();
+    FoveatedModel model{device(), settings()};
+    std::unique_ptr<Adam> adam;
+    std::unique_ptr<SequenceTables> tables;
+    MicroBatch batch;
+    LossSettings loss;
+
+    SeedBench()
+    {
+        model.allocate(*stream);
+        model.initialise(*stream, 1);
+        model.prepare(*stream, size.grid(), size.grid());
+        AdamOptions options;
+        options.clipNorm = 1;
+        adam = std::make_unique<Adam>(model.parameters(), *stream, options);
+        adam->setRates(*stream, std::vector<double>(FoveatedModel::kGroups, 1e-4));
+        std::vector<SampleTokens> samples(1);
+        samples.front().frames = kFrames;
+        const Sequences sequences(samples, model.settings());
+        tables = std::make_unique<SequenceTables>(device(), sequences.shape());
+        tables->fill(*stream, sequences);
+        batch.tables = tables.get();
+        batch.patches = random({kFrames, size.grid() * size.grid(), size.patchNumbers()}, 1);
+        batch.latents = random({kFrames, 4, kLatentSide, kLatentSide}, 2);
+        loss.coarse = 1;
+        const std::vector<float> inverse{1.0f / kFrames};
+        loss.inverseSlots = Tensor::fromHost<float>(*stream, device(), {1}, inverse);
+    }
+    Tensor random(Shape shape, std::uint64_t purpose)
+    {
+        const Tensor tensor = Tensor::empty(device(), std::move(shape));
+        fillNormal(*stream, tensor, 0, 1, 7, purpose);
+        return tensor;
+    }
+    static ModelSettings settings()
+    {
+        ModelSettings settings;
+        settings.variant = Variant::Latents;
+        settings.vit = *knownVit("dinov2-small", 256);
+        settings.llm = *knownLlm("smollm2-135m");
+        settings.norm = VisualNorm::TokenRms;
+        return settings;
+    }
+    /// Forward: encoder and looks, two passes over 4 tokens, a latent encoder and two decoders.
+    double flops() const
+    {
+        const double tokens = 2 * (kFrames + 2);
+        const double language =
+            tokens * 30 * 2.0 * (576 * (2 * 576 + 2 * 192) + 3 * 576 * 1536 + 4 * 576);
+        const double convolutions = 9 * 2.0 * (4 * 64 + 64 * 128 + 128 * 256);
+        return size.flops() + language + kFrames * 3 * kLatentSide * kLatentSide * convolutions;
+    }
+};
+
+void seedMicroStep(benchmark::State& state)
+{
+    SeedBench bench;
+    Graph graph(*bench.stream, device(), {});
+    const ForwardPass pass{graph, bench.model.parameters(), nullptr, false, {}};
+    for (auto _ : state) {
+        graph.reset();
+        bench.model.parameters().zeroGradients(*bench.stream);
+        const StepValues values = trainingLoss(pass, bench.model, bench.batch, bench.loss);
+        graph.backward(values.loss);
+        bench.adam->step(*bench.stream);
+        bench.stream->synchronize();
+    }
+    addBound(state, 3 * bench.flops());
+}
+
 } // namespace
 
 #define ROW(function)                                                                              \
@@ -238,5 +313,6 @@ ROW(smallForward);
 ROW(smallForwardBackward);
 ROW(smallForwardBackwardWithoutSavings);
 ROW(demoMicroStep)->Arg(1)->Arg(0)->ArgName("savings");
+ROW(seedMicroStep);
 
 BENCHMARK_MAIN();

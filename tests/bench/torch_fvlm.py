@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The rows of bench_fvlm_encoder.cpp in PyTorch: the demo's micro-step (vision transformer with
 kept keys and values, coarse and fine look, two passes of the language model, cross-entropy of 8
-counted tokens per clip, clipping, fused AdamW) and encoding with two looks at the sizes of the
-demo and of DINOv2-small.
+counted tokens per clip, clipping, fused AdamW), that of a scaled-down seed-phase1 (one clip of two
+frames of 256 px, latents 4 x 32 x 32) and encoding with two looks at the sizes of the demo and of
+DINOv2-small.
 
 Not part of the build: run by hand where PyTorch is installed, for instance
     python3 torch_fvlm.py --threads 2 --seconds 3
@@ -163,6 +164,53 @@ class Model(nn.Module):
         return self.loss(fine, answer_ids) + 0.2 * self.loss(coarse, answer_ids)
 
 
+class LatentModel(nn.Module):
+    """Phase 1 of the seed: states modulate a convolutional head that predicts the next latent."""
+
+    def __init__(self, side):
+        super().__init__()
+        self.encoder = Encoder(384, 12, 6, 1536, 14, 18, 384)
+        self.language = Language(576, 30, 9, 3, 1536, 49152)
+        self.enter, self.leave = nn.Linear(384, 576), nn.Linear(576, 384)
+        self.static, self.first = nn.Parameter(torch.randn(1, 384)), nn.Parameter(torch.randn(1, 384))
+        self.text, self.coarse, self.fine = [nn.Parameter(torch.randn(1, 1, 576)) for _ in range(3)]
+        self.first_latent = nn.Parameter(torch.zeros(1, 1, 4, side, side))
+        self.film = nn.Sequential(nn.Linear(576, 512), nn.GELU(), nn.Linear(512, 512))
+        widths = [4, 64, 128, 256]
+        self.down = self.convolutions(widths)
+        self.up = self.convolutions(widths[::-1])
+
+    @staticmethod
+    def convolutions(widths):
+        layers = []
+        for before, after in zip(widths, widths[1:]):
+            layers += [nn.Conv2d(before, after, 3, padding=1), nn.GELU()]
+        return nn.Sequential(*layers[:-1])
+
+    def states(self, tokens, mode, clips):
+        visual = self.enter(tokens).view(clips, -1, 576)
+        visual = 0.14 * visual * torch.rsqrt(visual.square().mean(-1, keepdim=True) + 1e-6)
+        return self.language(torch.cat(
+            [self.text.expand(clips, 1, -1), mode.expand(clips, 1, -1), visual], 1))
+
+    def forward(self, patches, latents):
+        clips, frames = latents.shape[:2]
+        before = torch.cat([self.first_latent.expand(clips, -1, -1, -1, -1), latents[:, :-1]], 1)
+        features = self.down(before.flatten(0, 1))
+
+        def loss(states):
+            gain, shift = self.film(states[:, 1:1 + frames]).flatten(0, 1).chunk(2, -1)
+            return F.mse_loss(self.up(gain[..., None, None] * features + shift[..., None, None]),
+                              latents.flatten(0, 1))
+
+        kept = self.encoder.encode(patches)
+        coarse = self.states(self.encoder.look(kept, self.static.expand(len(patches), -1)),
+                             self.coarse, clips)
+        queries = torch.cat([self.first.expand(clips, 1, -1), self.leave(coarse[:, 2:1 + frames])], 1)
+        fine = self.states(self.encoder.look(kept, queries.flatten(0, 1)), self.fine, clips)
+        return loss(fine) + loss(coarse)
+
+
 def measure(name, step, seconds):
     for _ in range(3):
         step()
@@ -215,19 +263,22 @@ def main():
         run(name + "Forward", forward)
         run(name + "ForwardBackward", both)
 
-    model = Model()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3, weight_decay=0.01, fused=True)
-    patches = torch.randn(48, 64, 192)
-    prompt, answer = torch.randint(0, 512, (8, 12)), torch.randint(0, 512, (8, 8))
-    loss = torch.compile(model) if options.compile else model
+    def micro_steps(name, model, *inputs):
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01, fused=True)
+        loss = torch.compile(model) if options.compile else model
 
-    def micro_step():
-        optimizer.zero_grad(set_to_none=False)
-        loss(patches, prompt, answer).backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
+        def micro_step():
+            optimizer.zero_grad(set_to_none=False)
+            loss(*inputs).backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
 
-    run("demoMicroStep", micro_step)
+        run(name, micro_step)
+
+    micro_steps("demoMicroStep", Model(), torch.randn(48, 64, 192),
+                torch.randint(0, 512, (8, 12)), torch.randint(0, 512, (8, 8)))
+    micro_steps("seedMicroStep", LatentModel(32), torch.randn(2, 324, 588),
+                torch.randn(1, 2, 4, 32, 32))
 
 
 if __name__ == "__main__":
