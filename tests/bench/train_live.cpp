@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 
 #include <fmt/format.h>
@@ -191,11 +192,13 @@ void run(const Options& options)
         if (!state.empty() && (record.update % judgeEvery == 0 || isLast))
             saveState(*stream, trainer, state);
     }
-    const Trainer::AverageScope average(trainer, *stream);
+    std::optional<Trainer::AverageScope> average;
+    if (options.text("weights", "average") == "average")
+        average.emplace(trainer, *stream);
     ModelDescription description;
     description.settings = unet;
     description.notes = {{"scene", "orbits"},
-                         {"updates", std::to_string(settings.updates)},
+                         {"updates", std::to_string(trainer.updates())},
                          {"batch", std::to_string(settings.samples.batch)},
                          {"seed", std::to_string(settings.samples.seed)}};
     saveModel(*stream, network.parameters(), description, out, DType::F16);
