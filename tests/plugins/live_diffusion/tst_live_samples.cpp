@@ -1,16 +1,25 @@
 #include <cmath>
+#include <filesystem>
 
 #include <QTest>
 
+#include "core/artifact/artifact_store.h"
 #include "core/base/error.h"
+#include "plugins/live_diffusion/model/weight_file.h"
 #include "plugins/live_diffusion/train/pair_source.h"
 #include "plugins/live_diffusion/train/sample_maker.h"
+#include "plugins/live_diffusion/train/tape_stream.h"
 #include "tests/plugins/live_diffusion/train_cases.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::live;
 using namespace vergence::test;
+
+namespace {
+const std::filesystem::path kShipped =
+    std::filesystem::path(VERGENCE_SOURCE_DIR) / "resources/live_diffusion/pico.safetensors";
+}
 
 class TestLiveSamples : public QObject {
     Q_OBJECT
@@ -25,6 +34,8 @@ private Q_SLOTS:
     void restoreSpoilsTheInputAlone();
     void coursesOfRateAndRollout();
     void badSettingsAreRefused();
+    void shippedWeightsArePinned();
+    void shippedWeightsRestyle();
 
 private:
     std::shared_ptr<Device> m_device = makeCpuDevice(1);
@@ -257,6 +268,31 @@ void TestLiveSamples::badSettingsAreRefused()
     QVERIFY(refused([](TrainSettings& s) { s.gamma = 0; }).contains("gamma"));
     const ScenePairs wide({.height = 16, .width = 32, .seed = 3}, 1);
     VERGENCE_THROWS(ContractError, "32×16", SampleMaker(wide, {}, nano().grid, nano().patch));
+}
+
+void TestLiveSamples::shippedWeightsArePinned()
+{
+    QCOMPARE(QString::fromStdString(sha256OfFile(kShipped)),
+             QString("94a1391cc1c02826843f1b6fbc521eebb29529bf3a922d42e65b0344aa881bf5"));
+}
+
+void TestLiveSamples::shippedWeightsRestyle()
+{
+    // Two films that they have not seen; measured: 3.5 dB above the input, 9 above no training.
+    const ModelDescription description = readModelDescription(kShipped);
+    const UnetSettings& unet = description.settings;
+    TapeNetwork network(*m_stream, m_device, unet, {});
+    loadModel(*m_stream, network.parameters(), kShipped);
+    const ScenePairs source({.height = 64, .width = 64, .seed = 100}, 2);
+    SampleMaker maker(source, {}, unet.grid, unet.patch);
+    for (const int steps : {1, 2}) {
+        ScoreSettings settings;
+        settings.sampler.steps = steps;
+        settings.frames = 6;
+        const StreamScore score = scoreStream(*m_stream, network, maker, settings);
+        QVERIFY2(score.meanPsnr > score.meanInputPsnr + 2,
+                 qPrintable(QString("%1 %2").arg(score.meanPsnr).arg(score.meanInputPsnr)));
+    }
 }
 
 QTEST_GUILESS_MAIN(TestLiveSamples)
