@@ -171,8 +171,13 @@ double bestCumulative(const std::vector<AbEntry>& entries)
 
 } // namespace
 
-void AbRunPart::begin(RunContext&)
+void AbRunPart::begin(RunContext& context)
 {
+    m_run.reset();
+    if (m_networks.config().network == "oracle") {
+        context.warn("W-AB", "The Oracle has no operations that switches could change.");
+        return;
+    }
     const LiveDiffusionConfig& config = m_networks.config();
     m_plan = abPlan(abTechniques(*m_networks.device()), std::max(1, m_networks.loop().steps));
     const bool isHasty = config.abSeconds > 0;
