@@ -216,8 +216,11 @@ bool AbRunPart::step(RunContext& context)
         throw;
     }
     m_context = nullptr;
-    if (m_wasInterrupted)
+    if (m_wasInterrupted) {
+        if (m_run->done() == 0)
+            begin(context); // half a baseline is none
         return true;
+    }
     m_seconds += steadySeconds() - start;
     context.record("ab_rows", static_cast<double>(measuredRows(m_run->entries())));
     context.record("ab_speedup", bestCumulative(m_run->entries()));
