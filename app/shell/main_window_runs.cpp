@@ -63,7 +63,8 @@ void MainWindow::startDemo(const QString& plugin)
     // Laying out docks, opening the view and freezing the form are an event each: together they
     // stop a window without a GPU for a tenth of a second.
     QTimer::singleShot(0, this, [this, chosen] {
-        m_setup->choose(chosen, "demo");
+        const PluginInfo* info = m_catalog.find(chosen);
+        m_setup->choose(chosen, info ? QString::fromStdString(info->descriptor.demo) : "demo");
         startDraft();
     });
 }

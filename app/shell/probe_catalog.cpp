@@ -116,7 +116,7 @@ std::vector<const PluginInfo*> ProbeCatalog::demoPlugins() const
     std::vector<const PluginInfo*> demos;
     for (const PluginInfo& plugin : m_plugins)
         if (plugin.isUsable() && plugin.descriptor.state == PluginState::Ready &&
-            plugin.preset("demo") != nullptr)
+            plugin.preset(QString::fromStdString(plugin.descriptor.demo)) != nullptr)
             demos.push_back(&plugin);
     std::ranges::stable_sort(demos, {}, [this](const PluginInfo* plugin) {
         return std::pair(isFromFurtherFolder(*plugin), plugin->id());

@@ -30,7 +30,7 @@ public:
     find(const QString& id) const; ///< the usable one; null where unknown or refused
     /// The first usable plugin that opens files of this name; null where none does.
     const PluginInfo* opening(const QString& fileName) const;
-    /// Plugins that are ready and have a preset "demo": those that come with the program, then
+    /// Plugins that are ready and name a preset for a first try: those that come with the program, then
     /// those of further folders.
     std::vector<const PluginInfo*> demoPlugins() const;
     const PluginSearch& search() const { return m_search; }

@@ -188,7 +188,10 @@ void StartPage::showDemos()
     const bool isAlone = demos.size() < 2;
     m_demo->setText(isAlone ? tr("Run the demo – 30 s, works on this computer's CPU")
                             : tr("Run the demo: %1").arg(demos.front()->title()));
+    const bool isNewlyReady = !m_demo->isEnabled() && !demos.empty();
     m_demo->setEnabled(!demos.empty());
+    if (isNewlyReady)
+        m_demo->setFocus(); // Enter starts it
     const QString hint = tr("Each demo needs no GPU and ends within about a minute.");
     m_demoNote->setVisible(demos.empty() || !isAlone);
     m_demoNote->setText(!demos.empty() ? hint

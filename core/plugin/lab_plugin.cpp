@@ -78,7 +78,7 @@ std::vector<Preset> LabPlugin::presets() const
     for (const QFileInfo& file : folder.entryInfoList({"*.toml"}, QDir::Files, QDir::Name))
         presets.push_back(makePreset(file));
     std::stable_partition(presets.begin(), presets.end(),
-                          [](const Preset& preset) { return preset.name == "demo"; });
+                          [](const Preset& preset) { return preset.name.starts_with("demo"); });
     return presets;
 }
 
@@ -98,8 +98,11 @@ nlohmann::json describePlugin(const PluginDescriptor& descriptor, const LabPlugi
                            {"better", nameOf(metric.better)},
                            {"headline", metric.isHeadline}});
     PluginDescriptor described = descriptor;
-    described.demo = std::any_of(presets.begin(), presets.end(),
-                                 [](const auto& preset) { return preset["name"] == "demo"; });
+    if (described.demo.empty())
+        described.demo = "demo";
+    if (std::none_of(presets.begin(), presets.end(),
+                     [&](const auto& preset) { return preset["name"] == described.demo; }))
+        described.demo.clear();
     return {{"descriptor", toJson(described)},
             {"schema", plugin.schema().toJson()},
             {"presets", presets},

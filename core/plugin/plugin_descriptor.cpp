@@ -199,7 +199,10 @@ void readDescriptor(PluginDescriptor& descriptor, const json& metaData, const js
     descriptor.opens = readOpened(object);
     readRequirements(descriptor, object);
     const auto demo = object.find("demo");
-    descriptor.demo = demo != object.end() && (demo->is_string() || *demo == true);
+    if (demo != object.end())
+        descriptor.demo = demo->is_string() ? demo->get<std::string>()
+                          : *demo == true   ? "demo"
+                                            : "";
     const auto disabled = object.find("disabled_by_default");
     descriptor.disabledByDefault = disabled != object.end() && *disabled == true;
 }

@@ -31,7 +31,7 @@ struct PluginDescriptor {
     std::string qt, abi, build;
     std::vector<std::string> capabilities, requirements, literature;
     std::vector<OpenedFile> opens;
-    bool demo = false;              ///< has a preset "demo"
+    std::string demo;               ///< its preset for a first try; empty: none
     bool needsCuda = false;         ///< a CUDA device is required, not optional
     bool disabledByDefault = false; ///< until a user enables it
 };
