@@ -1,0 +1,28 @@
+#include "plugins/live_diffusion/live_diffusion_plugin.h"
+
+#include "plugins/live_diffusion/live_diffusion_run.h"
+#include "plugins/live_diffusion/session/streams.h"
+
+namespace vergence::live {
+
+ConfigSchema LiveDiffusionPlugin::schema() const
+{
+    return liveDiffusionSchema();
+}
+
+std::vector<MetricDecl> LiveDiffusionPlugin::metrics() const
+{
+    return metricDecls();
+}
+
+std::vector<StreamDecl> LiveDiffusionPlugin::streams() const
+{
+    return streamDecls();
+}
+
+std::unique_ptr<Run> LiveDiffusionPlugin::createRun(const Config& config) const
+{
+    return std::make_unique<LiveDiffusionRun>(readLiveDiffusionConfig(config));
+}
+
+} // namespace vergence::live

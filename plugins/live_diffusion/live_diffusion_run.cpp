@@ -1,0 +1,139 @@
+#include "plugins/live_diffusion/live_diffusion_run.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "plugins/live_diffusion/session/part.h"
+
+namespace vergence::live {
+
+/// Parts in order; at most one is under way.
+class LiveDiffusionRun::Work {
+public:
+    Work(RunContext& context, const LiveDiffusionConfig& config)
+        : m_networks(context.device(), context.stream(), config,
+                     [&context](const std::string& id, const std::string& sentence) {
+                         context.warn(id, sentence);
+                     })
+    {
+        for (const std::string& name : config.parts)
+            m_parts.push_back(makePart(name, m_networks));
+        context.note("network", m_networks.name());
+    }
+
+    StepOutcome step(RunContext& context)
+    {
+        const auto count = static_cast<int>(m_parts.size());
+        if (!m_hasBegun) {
+            context.phase(m_current + 1, count, m_networks.config().parts[at()]);
+            part().begin(context);
+            m_hasBegun = true;
+        }
+        const bool goesOn = part().step(context);
+        if (part().wasInterrupted())
+            return StepOutcome::Interrupted;
+        ++m_done;
+        if (goesOn)
+            return StepOutcome::Continue;
+        part().finish(context);
+        m_hasBegun = false;
+        return ++m_current == count ? StepOutcome::Done : StepOutcome::Continue;
+    }
+
+    std::int64_t totalSteps() const
+    {
+        std::int64_t total = m_done;
+        for (std::size_t i = at(); i < m_parts.size(); ++i)
+            total += m_parts[i]->stepsLeft();
+        return total;
+    }
+
+    void save(RunContext& context, Checkpoint& checkpoint)
+    {
+        checkpoint.state["part"] = m_current;
+        checkpoint.state["done"] = m_done;
+        checkpoint.state["begun"] = m_hasBegun;
+        if (m_hasBegun)
+            part().save(context, checkpoint);
+    }
+
+    void load(RunContext& context, const Checkpoint& checkpoint)
+    {
+        try {
+            m_current = checkpoint.state.at("part").get<int>();
+            m_done = checkpoint.state.at("done").get<std::int64_t>();
+            if (m_current < 0 || at() > m_parts.size())
+                throw InputError("The checkpoint is damaged: it names a part that is not there.");
+            if (!checkpoint.state.at("begun").get<bool>() || at() == m_parts.size())
+                return;
+        } catch (const nlohmann::json::exception& failure) {
+            throw InputError(std::string("The checkpoint is damaged: ") + failure.what());
+        }
+        part().begin(context);
+        m_hasBegun = true;
+        part().load(context, checkpoint);
+    }
+
+    void finish(RunContext& context)
+    {
+        if (m_hasBegun)
+            part().finish(context);
+        m_hasBegun = false;
+    }
+
+    void view(RunContext& context, const ViewInput& input)
+    {
+        for (std::size_t i = 0; i < m_parts.size() && i <= at(); ++i)
+            m_parts[i]->view(context, input);
+    }
+
+private:
+    std::size_t at() const { return static_cast<std::size_t>(m_current); }
+    Part& part() { return *m_parts.at(at()); }
+
+    Networks m_networks;
+    std::vector<std::unique_ptr<Part>> m_parts;
+    int m_current = 0;
+    std::int64_t m_done = 0;
+    bool m_hasBegun = false;
+};
+
+LiveDiffusionRun::LiveDiffusionRun(LiveDiffusionConfig config) : m_config(std::move(config)) {}
+LiveDiffusionRun::~LiveDiffusionRun() = default;
+
+void LiveDiffusionRun::prepare(RunContext& context)
+{
+    m_work = std::make_unique<Work>(context, m_config);
+}
+
+StepOutcome LiveDiffusionRun::step(RunContext& context)
+{
+    return m_work->step(context);
+}
+
+std::int64_t LiveDiffusionRun::totalSteps() const
+{
+    return m_work->totalSteps();
+}
+
+void LiveDiffusionRun::save(RunContext& context, Checkpoint& checkpoint)
+{
+    m_work->save(context, checkpoint);
+}
+
+void LiveDiffusionRun::load(RunContext& context, const Checkpoint& checkpoint)
+{
+    m_work->load(context, checkpoint);
+}
+
+void LiveDiffusionRun::finish(RunContext& context)
+{
+    m_work->finish(context);
+}
+
+void LiveDiffusionRun::view(RunContext& context, const ViewInput& input)
+{
+    m_work->view(context, input);
+}
+
+} // namespace vergence::live

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "plugins/live_diffusion/engine/frame_network.h"
+#include "plugins/live_diffusion/stream/frame_loop.h"
+#include "plugins/live_diffusion/view/latency_charts.h"
+#include "plugins/live_diffusion/view/numbers_card.h"
+
+namespace vergence::live {
+
+/// What is remembered of a stream's frames: times, rates, switches that were moved.
+class StreamLog {
+public:
+    /// A finished frame; `latency`: from its arrival in memory to its output, s; `now`: clock.
+    void add(const FrameRecord& record, double latency, double now, int dropped);
+    /// Frames from here on run with other switches.
+    void mark(const std::string& change);
+
+    const std::vector<FrameTiming>& timings() const { return m_timings; }
+    const std::vector<double>& milliseconds() const { return m_milliseconds; }
+    double framesPerSecond() const;   ///< generated frames over the last second or so
+    double networkMs(double q) const; ///< quantile of the last 600 frames
+    std::int64_t generated() const { return m_generated; }
+    std::int64_t missed(double budgetMs) const; ///< frames over a budget
+    double seconds() const { return m_last - m_first; }
+    double meanRate() const; ///< generated frames over all the time
+
+    /// Moved switches with the median time before and after: {"id", "title", "columns", "rows"}.
+    nlohmann::json switchTable() const;
+    std::string csv() const;
+
+private:
+    struct Change {
+        std::string text;
+        std::size_t at = 0; ///< index into m_milliseconds
+    };
+    double medianFrom(std::size_t first, std::size_t last) const;
+
+    std::vector<FrameTiming> m_timings;
+    std::vector<double> m_milliseconds; ///< of generated frames
+    std::vector<double> m_clock;        ///< when they were done
+    std::vector<Change> m_changes;
+    std::int64_t m_generated = 0;
+    double m_first = 0, m_last = 0;
+};
+
+/// The large numbers beside the live picture, each with what it counts.
+std::vector<BigNumber> bigNumbers(const StreamLog& log, const FrameCost& cost, int steps,
+                                  double budgetMs);
+
+/// "precision fp32 to bf16, fusion on to off"; empty where nothing differs.
+std::string differences(const Switches& before, const Switches& after);
+
+} // namespace vergence::live
