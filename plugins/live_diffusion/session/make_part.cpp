@@ -19,7 +19,7 @@ std::unique_ptr<Part> makePart(const std::string& name, Networks& networks)
     if (name == "stream")
         return std::make_unique<StreamPart>(networks);
     if (name == "ab")
-        return std::make_unique<AbPart>(networks);
+        return std::make_unique<AbRunPart>(networks);
     if (name == "profile")
         return std::make_unique<ProfilePart>(networks);
     if (name == "drift")
