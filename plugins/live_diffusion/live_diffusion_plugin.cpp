@@ -1,6 +1,7 @@
 #include "plugins/live_diffusion/live_diffusion_plugin.h"
 
 #include "plugins/live_diffusion/live_diffusion_run.h"
+#include "plugins/live_diffusion/session/bench_session.h"
 #include "plugins/live_diffusion/session/streams.h"
 
 namespace vergence::live {
@@ -23,6 +24,16 @@ std::vector<StreamDecl> LiveDiffusionPlugin::streams() const
 std::unique_ptr<Run> LiveDiffusionPlugin::createRun(const Config& config) const
 {
     return std::make_unique<LiveDiffusionRun>(readLiveDiffusionConfig(config));
+}
+
+std::vector<BenchMode> LiveDiffusionPlugin::benchModes() const
+{
+    return liveBenchModes();
+}
+
+BenchAnswer LiveDiffusionPlugin::bench(const BenchRequest& request) const
+{
+    return benchSession(request);
 }
 
 } // namespace vergence::live

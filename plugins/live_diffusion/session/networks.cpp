@@ -6,6 +6,7 @@
 #include <QFile>
 
 #include "core/base/error.h"
+#include "plugins/live_diffusion/bench/subjects.h"
 #include "plugins/live_diffusion/engine/replica_network.h"
 #include "plugins/live_diffusion/engine/unet_network.h"
 #include "plugins/live_diffusion/model/pixel_blocks.h"
@@ -150,6 +151,11 @@ bool Networks::isTrained() const
 std::string Networks::note() const
 {
     return isTrained() ? "" : "random weights";
+}
+
+std::string Networks::weightsHash() const
+{
+    return m_weights == nullptr ? std::string() : live::weightsHash(*m_weights);
 }
 
 std::shared_ptr<FrameNetwork> Networks::build(const Switches& switches, int rows) const

@@ -41,6 +41,7 @@ public:
     bool isTrained() const;   ///< false: random weights, speed only
     std::string note() const; ///< what a viewer should know: "random weights"; may be empty
     bool hasWeights() const { return m_weights != nullptr; }
+    std::string weightsHash() const; ///< SHA-256; empty without weights
 
     /// Of the denoiser, on the tape: to be distilled or exported.
     std::unique_ptr<TapeNetwork> tape(Stream& stream, bool trains) const;

@@ -1,0 +1,45 @@
+#include "plugins/live_diffusion/session/bench_session.h"
+
+#include "core/compute/device.h"
+#include "plugins/live_diffusion/bench/subjects.h"
+#include "plugins/live_diffusion/session/networks.h"
+
+namespace vergence::live {
+
+namespace {
+constexpr int kInputFrames = 32;
+} // namespace
+
+BenchAnswer benchSession(const BenchRequest& request)
+{
+    const LiveDiffusionConfig config = readLiveDiffusionConfig(request.config);
+    const auto stream = request.device->createStream();
+    const Networks networks(request.device, *stream, config,
+                            [&](const std::string&, const std::string& sentence) {
+                                if (request.progress)
+                                    request.progress(sentence);
+                            });
+    BenchSetup setup;
+    setup.subject = networks.subject();
+    setup.replicas = {replicaA(request.device)};
+    setup.switches = networks.switches();
+    setup.loop = networks.loop();
+    if (setup.subject.isStream)
+        setup.frames = networks.frames(kInputFrames);
+    setup.config = {{"network", config.network},
+                    {"model_size", config.modelSize},
+                    {"frame_size", config.frameSize},
+                    {"high_quality", config.highQuality},
+                    {"source", config.source},
+                    {"mode", config.mode},
+                    {"sampler", config.sampler},
+                    {"steps", setup.loop.steps},
+                    {"strength", config.strength},
+                    {"guidance", config.guidance},
+                    {"stream_batch", config.streamBatch},
+                    {"seed", config.seed},
+                    {"weights_sha256", networks.weightsHash()}};
+    return runLiveBench(request, setup);
+}
+
+} // namespace vergence::live
