@@ -1,5 +1,7 @@
 #include "plugins/live_diffusion/live_diffusion_run.h"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
@@ -43,8 +45,11 @@ public:
     std::int64_t totalSteps() const
     {
         std::int64_t total = m_done;
-        for (std::size_t i = at(); i < m_parts.size(); ++i)
-            total += m_parts[i]->stepsLeft();
+        for (std::size_t i = at(); i < m_parts.size(); ++i) {
+            const bool isBegun = i == at() && m_hasBegun;
+            // Only once it is begun does a part know that nothing is left for it.
+            total += std::max<std::int64_t>(isBegun ? 0 : 1, m_parts[i]->stepsLeft());
+        }
         return total;
     }
 

@@ -1,6 +1,7 @@
 #include "plugins/live_diffusion/session/bench_session.h"
 
 #include "core/compute/device.h"
+#include "core/config/config.h"
 #include "plugins/live_diffusion/bench/subjects.h"
 #include "plugins/live_diffusion/session/networks.h"
 
@@ -26,19 +27,12 @@ BenchAnswer benchSession(const BenchRequest& request)
     setup.loop = networks.loop();
     if (setup.subject.isStream)
         setup.frames = networks.frames(kInputFrames);
-    setup.config = {{"network", config.network},
-                    {"model_size", config.modelSize},
-                    {"frame_size", config.frameSize},
-                    {"high_quality", config.highQuality},
-                    {"source", config.source},
-                    {"mode", config.mode},
-                    {"sampler", config.sampler},
-                    {"steps", setup.loop.steps},
-                    {"strength", config.strength},
-                    {"guidance", config.guidance},
-                    {"stream_batch", config.streamBatch},
-                    {"seed", config.seed},
-                    {"weights_sha256", networks.weightsHash()}};
+    for (const char* group : {"network", "source", "sampler", "loop"})
+        for (const Field& field : request.config.schema().fields())
+            if (field.group == group)
+                setup.config[field.key] = toJson(request.config.value(field.key));
+    setup.config["seed"] = config.seed;
+    setup.config["weights_sha256"] = networks.weightsHash();
     return runLiveBench(request, setup);
 }
 
