@@ -30,7 +30,7 @@ BenchAnswer benchSession(const BenchRequest& request)
     for (const char* group : {"network", "source", "sampler", "loop"})
         for (const Field& field : request.config.schema().fields())
             if (field.group == group)
-                setup.config[field.key] = toJson(request.config.value(field.key));
+                setup.config[field.key] = vergence::toJson(request.config.value(field.key));
     setup.config["seed"] = config.seed;
     setup.config["weights_sha256"] = networks.weightsHash();
     return runLiveBench(request, setup);
