@@ -275,12 +275,22 @@ std::vector<Badge> StreamPart::badges() const
     return badges;
 }
 
+LatencyLook StreamPart::latencyLook() const
+{
+    LatencyLook look;
+    const double budget = m_networks.config().budget;
+    if (budget != 40 && budget != 16) // these have lines of their own
+        look.budgetMs = budget;
+    return look;
+}
+
 void StreamPart::publish(RunContext& context)
 {
     if (m_shown.output.pixels.empty())
         return;
     m_publishedAt = steadySeconds();
     const double budget = m_networks.config().budget;
+    const LatencyLook look = latencyLook();
     const Image& output = m_shown.output;
     Image input = output;
     if (m_shown.input.width == output.width && m_shown.input.height == output.height)
@@ -288,7 +298,6 @@ void StreamPart::publish(RunContext& context)
     else
         input = resized(m_shown.input, output.width, output.height);
     publishImage(context, "live", livePicture(input, output, badges(), m_look));
-    const LatencyLook look{.budgetMs = budget};
     publishDrawing(context, "timeline", latencyTimeline(m_log.timings(), look));
     publishDrawing(context, "histogram", latencyHistogram(m_log.milliseconds(), look));
     publishDrawing(context, "numbers",
@@ -328,7 +337,7 @@ void StreamPart::finish(RunContext& context)
             artifacts.add(m_clipName, "clip", "Streamed frames");
         m_clip = nullptr;
     }
-    const LatencyLook look{.budgetMs = m_networks.config().budget};
+    const LatencyLook look = latencyLook();
     exportDrawing(artifacts, "stream/timeline", latencyTimeline(m_log.timings(), look), "chart",
                   "Time of the last frames");
     exportDrawing(artifacts, "stream/histogram", latencyHistogram(m_log.milliseconds(), look),

@@ -37,6 +37,7 @@ private:
     void openExport(RunContext& context);
     void publish(RunContext& context);
     std::vector<Badge> badges() const;
+    LatencyLook latencyLook() const;
     bool isThreaded() const;
 
     Networks& m_networks;

@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <filesystem>
+
+#include <QTest>
+
+#include "core/base/file.h"
+#include "core/config/config.h"
+#include "plugins/live_diffusion/live_diffusion_config.h"
+
+using namespace vergence;
+using namespace vergence::live;
+
+namespace {
+
+ConfigBuilder::Result built(const QStringList& assignments)
+{
+    ConfigBuilder builder(liveDiffusionSchema());
+    for (const QString& assignment : assignments)
+        builder.addAssignment(assignment.toStdString());
+    return builder.build();
+}
+
+bool hasError(const ConfigBuilder::Result& result, const std::string& key)
+{
+    return std::ranges::any_of(result.issues, [&](const ConfigIssue& issue) {
+        return issue.severity == IssueSeverity::Error && issue.key == key;
+    });
+}
+
+} // namespace
+
+/// Schema, rules and presets of the live-stream diffusion lab.
+class TestLiveConfig : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void defaultsAreValid()
+    {
+        const auto result = built({});
+        for (const ConfigIssue& issue : result.issues)
+            QVERIFY2(issue.severity != IssueSeverity::Error, issue.sentence.c_str());
+    }
+
+    void presetsAreValid()
+    {
+        const std::filesystem::path folder =
+            std::filesystem::path(VERGENCE_SOURCE_DIR) / "resources/presets/live_diffusion";
+        int count = 0;
+        for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+            ConfigBuilder builder(liveDiffusionSchema());
+            builder.addToml(readFile(entry.path()), entry.path().filename().string());
+            const auto result = builder.build();
+            for (const ConfigIssue& issue : result.issues)
+                QVERIFY2(issue.severity != IssueSeverity::Error,
+                         (entry.path().filename().string() + ": " + issue.sentence).c_str());
+            ++count;
+        }
+        QCOMPARE(count, 19);
+    }
+
+    void whatCannotBeIsNamed_data()
+    {
+        QTest::addColumn<QStringList>("assignments");
+        QTest::addColumn<QString>("key");
+        const auto row = [](const char* name, const QStringList& assignments, const char* key) {
+            QTest::newRow(name) << assignments << QString(key);
+        };
+        row("part that is not there", {"parts=[\"dance\"]"}, "parts");
+        row("part twice", {"parts=[\"stream\", \"stream\"]"}, "parts");
+        row("replica that streams", {"network=replica_a"}, "parts");
+        row("oracle with weights", {"network=oracle", "parts=[\"onnx\"]"}, "parts");
+        row("drift of random weights", {"weights=bench", "model_size=s", "parts=[\"drift\"]"},
+            "parts");
+        row("frame beside the grid", {"frame_size=100"}, "frame_size");
+        row("frame below the grid", {"model_size=s", "frame_size=32", "weights=bench"},
+            "frame_size");
+        row("weights of another size", {"model_size=s"}, "weights");
+        row("nothing trained", {"weights=trained"}, "weights");
+        row("file that is not there", {"weights=file", "weights_file=/nowhere.safetensors"},
+            "weights_file");
+        row("shipped weights predict v", {"prediction=epsilon"}, "prediction");
+        row("twin of Pico", {"misaligned=true", "weights=bench"}, "model_size");
+        row("no steps", {"steps=0"}, "steps");
+    }
+    void whatCannotBeIsNamed()
+    {
+        QFETCH(QStringList, assignments);
+        QFETCH(QString, key);
+        QVERIFY(hasError(built(assignments), key.toStdString()));
+    }
+
+    void missingVideoFallsBackWithAWarning()
+    {
+        const auto result = built({"source=video", "path=/nowhere.mp4"});
+        QVERIFY(!hasError(result, "path"));
+        QVERIFY(std::ranges::any_of(result.issues,
+                                    [](const ConfigIssue& i) { return i.key == "path"; }));
+    }
+};
+
+QTEST_GUILESS_MAIN(TestLiveConfig)
+#include "tst_live_config.moc"
