@@ -1,6 +1,7 @@
 #include "app/shell/probe_catalog.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
@@ -119,7 +120,9 @@ std::vector<const PluginInfo*> ProbeCatalog::demoPlugins() const
             plugin.preset(QString::fromStdString(plugin.descriptor.demo)) != nullptr)
             demos.push_back(&plugin);
     std::ranges::stable_sort(demos, {}, [this](const PluginInfo* plugin) {
-        return std::pair(isFromFurtherFolder(*plugin), plugin->id());
+        // Labs with several demos have names for them and stand behind those with one.
+        return std::tuple(isFromFurtherFolder(*plugin), plugin->descriptor.demo != "demo",
+                          plugin->id());
     });
     return demos;
 }
