@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "plugins/live_diffusion/session/part.h"
+#include "plugins/live_diffusion/session/shown.h"
 
 namespace vergence::live {
 
@@ -58,17 +59,21 @@ public:
         checkpoint.state["part"] = m_current;
         checkpoint.state["done"] = m_done;
         checkpoint.state["begun"] = m_hasBegun;
+        Shown::save(context, checkpoint);
         if (m_hasBegun)
             part().save(context, checkpoint);
     }
 
     void load(RunContext& context, const Checkpoint& checkpoint)
     {
+        m_shown.load(checkpoint);
         try {
             m_current = checkpoint.state.at("part").get<int>();
             m_done = checkpoint.state.at("done").get<std::int64_t>();
             if (m_current < 0 || at() > m_parts.size())
                 throw InputError("The checkpoint is damaged: it names a part that is not there.");
+            if (at() == m_parts.size())
+                context.declareControls({}); // nothing is left that they would move
             if (!checkpoint.state.at("begun").get<bool>() || at() == m_parts.size())
                 return;
         } catch (const nlohmann::json::exception& failure) {
@@ -88,6 +93,7 @@ public:
 
     void view(RunContext& context, const ViewInput& input)
     {
+        m_shown.publish(context);
         for (std::size_t i = 0; i < m_parts.size() && i <= at(); ++i)
             m_parts[i]->view(context, input);
     }
@@ -97,6 +103,7 @@ private:
     Part& part() { return *m_parts.at(at()); }
 
     Networks m_networks;
+    Shown m_shown;
     std::vector<std::unique_ptr<Part>> m_parts;
     int m_current = 0;
     std::int64_t m_done = 0;

@@ -364,8 +364,7 @@ void StreamPart::finish(RunContext& context)
     artifacts.writeText("stream/stream.json", summary.dump(2), "report", "The stream in numbers");
     context.record("fps_mean", m_log.meanRate());
     context.note("frames_per_second", m_log.meanRate());
-    if (context.frames().isWatched())
-        publish(context);
+    publish(context);
 }
 
 } // namespace vergence::live

@@ -12,6 +12,7 @@
 #include "plugins/live_diffusion/model/pixel_blocks.h"
 #include "plugins/live_diffusion/quality/frame_quality.h"
 #include "plugins/live_diffusion/session/exports.h"
+#include "plugins/live_diffusion/session/shown.h"
 #include "plugins/live_diffusion/stream/frame_grid.h"
 
 namespace vergence::live {
@@ -152,8 +153,7 @@ void TrainPart::sample(RunContext& context)
     m_strip.moments.push_back(std::move(moment));
     m_strip.note = fmt::format("loss {:.3g} to {:.3g}", m_firstLoss, m_meanLoss);
     context.record("held_out_psnr", sum / static_cast<double>(last + 1));
-    if (context.frames().isWatched())
-        publishImage(context, "training", trainingStrip(m_strip));
+    publishImage(context, "training", trainingStrip(m_strip));
 }
 
 void TrainPart::view(RunContext& context, const ViewInput&)
@@ -177,10 +177,11 @@ void TrainPart::load(RunContext& context, const Checkpoint& checkpoint)
     try {
         NamedTensors saved;
         for (const HostTensor& tensor : checkpoint.tensors)
-            saved.emplace_back(tensor.name,
-                               Tensor::wrap(makeCpuDevice(1),
-                                            const_cast<std::byte*>(tensor.bytes.data()),
-                                            tensor.shape, tensor.dtype));
+            if (!Shown::isTensor(tensor.name))
+                saved.emplace_back(tensor.name,
+                                   Tensor::wrap(makeCpuDevice(1),
+                                                const_cast<std::byte*>(tensor.bytes.data()),
+                                                tensor.shape, tensor.dtype));
         m_trainer->restore(context.stream(), checkpoint.state.at("trainer"), saved);
         context.stream().synchronize();
         m_seconds = checkpoint.state.at("train_seconds").get<double>();
