@@ -176,7 +176,7 @@ void TestMcPrediction::bootstrapOfAMeanIsItsStandardError()
             sum += x[i];
         return sum / static_cast<double>(indices.size());
     };
-    const Interval interval = bootstrap(x.size(), mean, 2000, 0.05, 42);
+    const auto interval = bootstrap(x.size(), mean, 2000, 0.05, 42);
     double centre = 0, squares = 0;
     for (double v : x)
         centre += v / 400;
