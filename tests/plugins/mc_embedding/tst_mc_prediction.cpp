@@ -185,7 +185,7 @@ void TestMcPrediction::bootstrapOfAMeanIsItsStandardError()
     const double half = 1.959964 * std::sqrt(squares / 400);
     QVERIFY(isNear(interval.low.value, centre - half, 0.08 * half));
     QVERIFY(isNear(interval.high.value, centre + half, 0.08 * half));
-    const Interval again = bootstrap(x.size(), mean, 2000, 0.05, 42);
+    const auto again = bootstrap(x.size(), mean, 2000, 0.05, 42);
     QCOMPARE(again.low.value, interval.low.value);
     QVERIFY(bootstrap(x.size(), mean, 2000, 0.05, 43).low.value != interval.low.value);
 
