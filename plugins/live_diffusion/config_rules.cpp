@@ -103,6 +103,10 @@ Issues checkSource(const C& c)
     if (c.sampler == "lcm" && c.weights == "shipped" && c.network == "unet")
         issues.push_back(ruleWarning("sampler", "These weights were not distilled: lcm steps will "
                                                 "look rough."));
+    if (c.has("train") && c.warmup >= c.trainUpdates)
+        issues.push_back(ruleError("warmup", fmt::format("A warm-up of {:g} updates leaves nothing "
+                                                         "of {}; shorten it.",
+                                                         c.warmup, c.trainUpdates)));
     if (c.mode == "dream" && c.start == "input")
         issues.push_back(ruleWarning("start", "A dream has no input after its first frame and "
                                               "starts from the previous output."));

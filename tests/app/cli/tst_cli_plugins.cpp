@@ -41,7 +41,7 @@ void CliPluginsTest::describeIsJson()
 {
     const json described = vergence({"plugins", "describe", "heat", "--json"}).parsed();
     QCOMPARE(described["descriptor"]["id"].get<std::string>(), std::string("heat"));
-    QVERIFY(described["descriptor"]["demo"].get<bool>());
+    QCOMPARE(described["descriptor"]["demo"].get<std::string>(), std::string("demo"));
     QCOMPARE(described["presets"].size(), std::size_t{2});
 
     const Outcome refused = vergence(

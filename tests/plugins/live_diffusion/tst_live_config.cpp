@@ -80,6 +80,7 @@ private Q_SLOTS:
             "weights_file");
         row("shipped weights predict v", {"prediction=epsilon"}, "prediction");
         row("twin of Pico", {"misaligned=true", "weights=bench"}, "model_size");
+        row("warm-up without end", {"parts=[\"train\"]", "train_updates=60"}, "warmup");
         row("no steps", {"steps=0"}, "steps");
     }
     void whatCannotBeIsNamed()
