@@ -72,6 +72,14 @@ public:
             m_done = checkpoint.state.at("done").get<std::int64_t>();
             if (m_current < 0 || at() > m_parts.size())
                 throw InputError("The checkpoint is damaged: it names a part that is not there.");
+            const auto& parts = m_networks.config().parts;
+            for (std::size_t i = 0; i < at(); ++i)
+                if (parts[i] == "distill" ||
+                    (parts[i] == "train" && m_networks.config().weights == "trained"))
+                    m_networks.takeWeights(
+                        context.stream(),
+                        context.artifacts().folder().artifacts() /
+                            (parts[i] == "train" ? kTrainedWeights : kDistilledWeights));
             if (at() == m_parts.size())
                 context.declareControls({}); // nothing is left that they would move
             if (!checkpoint.state.at("begun").get<bool>() || at() == m_parts.size())

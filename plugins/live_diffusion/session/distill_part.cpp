@@ -6,10 +6,6 @@
 
 namespace vergence::live {
 
-namespace {
-constexpr const char* kFile = "weights/distilled.safetensors";
-} // namespace
-
 DistillPart::DistillPart(Networks& networks) : m_networks(networks) {}
 DistillPart::~DistillPart() = default;
 
@@ -54,8 +50,8 @@ void DistillPart::finish(RunContext& context)
     ModelDescription description = m_networks.description();
     description.isConsistencyModel = true;
     saveModel(context.stream(), m_student->parameters(), description,
-              context.artifacts().pathFor(kFile));
-    context.artifacts().add(kFile, "weights", "Answers in few steps");
+              context.artifacts().pathFor(kDistilledWeights));
+    context.artifacts().add(kDistilledWeights, "weights", "Answers in few steps");
     context.artifacts().add("weights/distilled.json", "weights", "What the weights are of");
     auto weights = hostWeights(context.stream(), m_student->parameters());
     context.stream().synchronize();

@@ -232,6 +232,15 @@ void Networks::setWeights(std::shared_ptr<const HostWeights> weights, const Unet
     m_isTrained = true;
 }
 
+void Networks::takeWeights(Stream& stream, const std::filesystem::path& file)
+{
+    m_description = readModelDescription(file);
+    TapeNetwork tape(stream, m_device, m_description.settings);
+    loadModel(stream, tape.parameters(), file);
+    setWeights(hostWeights(stream, tape.parameters()), m_description.settings,
+               m_description.isConsistencyModel);
+}
+
 std::vector<std::vector<float>> Networks::frames(int count) const
 {
     const OpenedSource opened = openSourceOrOrbits(sourceSettings(m_config));

@@ -50,6 +50,9 @@ public:
     void setWeights(std::shared_ptr<const HostWeights> weights, const UnetSettings& unet,
                     bool isConsistencyModel);
 
+    /// The same from a file that an earlier process of this run wrote.
+    void takeWeights(Stream& stream, const std::filesystem::path& file);
+
     /// The first frames of the drawn film, planes of the network's shape.
     std::vector<std::vector<float>> frames(int count) const;
 

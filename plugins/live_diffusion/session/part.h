@@ -39,6 +39,10 @@ protected:
     bool m_wasInterrupted = false;
 };
 
+/// Files of weights among the results, for those who go on later.
+inline constexpr const char* kTrainedWeights = "weights/model.safetensors";
+inline constexpr const char* kDistilledWeights = "weights/distilled.safetensors";
+
 /// `name` is one of partNames(). `networks` outlives it.
 std::unique_ptr<Part> makePart(const std::string& name, Networks& networks);
 

@@ -23,7 +23,6 @@ constexpr Index kSampledFrames = 3;        ///< pictures of the strip
 constexpr Index kSampleGap = 8;            ///< frames from one to the next
 constexpr std::uint32_t kHeldOut = 100000; ///< seeds of films that are not learnt from
 constexpr double kLossDecay = 0.98;
-constexpr const char* kFile = "weights/model.safetensors";
 
 Image pictureOf(std::span<const float> planes, int side)
 {
@@ -68,11 +67,12 @@ void TrainPart::begin(RunContext& context)
     m_network->initialise(context.stream(), Start::Training, config.seed);
     m_trainer =
         std::make_unique<Trainer>(context.stream(), *m_network, *m_pairs, trainSettings(config));
-    sample(context);
 }
 
 bool TrainPart::step(RunContext& context)
 {
+    if (m_sampledAt < 0)
+        sample(context); // before anything is learnt
     const LiveDiffusionConfig& config = m_networks.config();
     const double started = steadySeconds();
     const TrainRecord record = m_trainer->step(context.stream());
@@ -187,6 +187,7 @@ void TrainPart::load(RunContext& context, const Checkpoint& checkpoint)
         m_seconds = checkpoint.state.at("train_seconds").get<double>();
         m_firstLoss = checkpoint.state.at("train_losses").at(0).get<double>();
         m_meanLoss = checkpoint.state.at("train_losses").at(1).get<double>();
+        m_sampledAt = m_trainer->updates();
     } catch (const nlohmann::json::exception& failure) {
         throw InputError(std::string("The checkpoint is damaged: ") + failure.what());
     }
@@ -203,9 +204,10 @@ void TrainPart::finish(RunContext& context)
         description.settings = m_unet;
         description.notes["updates"] = std::to_string(m_trainer->updates());
         description.notes["seed"] = std::to_string(m_networks.config().seed);
-        saveModel(context.stream(), m_network->parameters(), description, artifacts.pathFor(kFile));
+        saveModel(context.stream(), m_network->parameters(), description,
+                  artifacts.pathFor(kTrainedWeights));
     }
-    artifacts.add(kFile, "weights", "Average of the weights");
+    artifacts.add(kTrainedWeights, "weights", "Average of the weights");
     artifacts.add("weights/model.json", "weights", "What the weights are of");
     if (!m_strip.moments.empty())
         artifacts.writePng("training/strip.png", trainingStrip(m_strip), "picture",
