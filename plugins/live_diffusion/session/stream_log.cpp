@@ -147,14 +147,13 @@ std::vector<BigNumber> bigNumbers(const StreamLog& log, const FrameCost& cost, i
     numbers.push_back({"memory, steady", byteText(static_cast<double>(cost.steadyBytes())),
                        fmt::format("weights {}", byteText(static_cast<double>(cost.weightBytes))),
                        "Weights, activations, workspaces and caches after warm-up.", false});
-    numbers.push_back(
-        {"work",
-         median > 0 && cost.flopPerRow > 0
-             ? fmt::format("{:.1f} GFLOP/s",
-                           static_cast<double>(cost.flopPerRow) * steps / (median * 1e6))
-             : "",
-         fmt::format("{:.2f} GFLOP an evaluation", static_cast<double>(cost.flopPerRow) / 1e9),
-         "Useful work over the time of a frame.", false});
+    numbers.push_back({"work",
+                       median > 0 && cost.flopPerRow > 0
+                           ? fmt::format("{:.0f} GFLOP/s", static_cast<double>(cost.flopPerRow) *
+                                                               steps / (median * 1e6))
+                           : "",
+                       fmt::format("{:.2f} GFLOP each", static_cast<double>(cost.flopPerRow) / 1e9),
+                       "Useful work over the time of a frame.", false});
     return numbers;
 }
 
