@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kSmoothlyDrawn = 3000;   // points up to which lines are antialiased
 constexpr std::size_t kManyCurves = 4; // above, a column is two pixels wide
-constexpr int kHeaderSpacing = 6, kTitleMinimumWidth = 40;
+constexpr int kHeaderSpacing = 6, kTitleMinimumWidth = 40, kNameMinimumWidth = 24;
 
 /// The declared group, or the part of a name before "/", as a heading; empty where the title says
 /// it already.
@@ -248,6 +248,7 @@ void ChartCard::setDark(bool dark)
 
 void ChartCard::redraw(const ChartSettings& settings, Range x, std::optional<Range> y)
 {
+    m_view->fit();
     m_settings = settings;
     m_isDirty = false;
     x = widened(x);
@@ -307,13 +308,20 @@ QString ChartCard::legendHtml() const
     const QFontMetrics metrics = m_legend->fontMetrics();
     int room = width() - 16;
     for (const auto& source : m_sources) {
-        const auto last = source->last();
-        const QString text = source->name + (last ? u' ' + valueText(*last) : QString());
-        room -= metrics.horizontalAdvance(text) + metrics.horizontalAdvance(QStringLiteral("■   "));
         const bool isLast = parts.size() + 1 == static_cast<qsizetype>(m_sources.size());
-        if (room < (isLast ? 0 : metrics.horizontalAdvance(tr("+%1 more").arg(99))) &&
-            !parts.isEmpty())
+        const int kept = metrics.horizontalAdvance(QStringLiteral("■   ")) +
+                         (isLast ? 0 : metrics.horizontalAdvance(tr("+%1 more").arg(99)));
+        const auto last = source->last();
+        const QString value = last ? u' ' + valueText(*last) : QString();
+        QString name = source->name;
+        if (parts.isEmpty()) // the first is there in any case
+            name = metrics.elidedText(
+                name, Qt::ElideMiddle,
+                std::max(kNameMinimumWidth, room - kept - metrics.horizontalAdvance(value)));
+        const QString text = name + value;
+        if (metrics.horizontalAdvance(text) + kept > room && !parts.isEmpty())
             break;
+        room -= metrics.horizontalAdvance(text) + metrics.horizontalAdvance(QStringLiteral("■   "));
         const QColor colour = readableColour(source->colour, palette().color(QPalette::Base));
         parts.append(
             QStringLiteral("<span style='color:%1'>■</span>&nbsp;%2")

@@ -1,11 +1,13 @@
 #include "app/charts/chart_view.h"
 
 #include <cmath>
+#include <utility>
 
 #include <QChart>
 #include <QGraphicsRectItem>
 #include <QMouseEvent>
 #include <QPen>
+#include <QResizeEvent>
 #include <QWheelEvent>
 
 namespace vergence {
@@ -100,6 +102,26 @@ void ChartView::leaveEvent(QEvent* event)
 {
     Q_EMIT left();
     QChartView::leaveEvent(event);
+}
+
+void ChartView::resizeEvent(QResizeEvent* event)
+{
+    QGraphicsView::resizeEvent(event);
+    m_isFitted = false;
+}
+
+void ChartView::paintEvent(QPaintEvent* event)
+{
+    fit();
+    QChartView::paintEvent(event);
+}
+
+void ChartView::fit()
+{
+    if (std::exchange(m_isFitted, true))
+        return;
+    QResizeEvent same(size(), size());
+    QChartView::resizeEvent(&same);
 }
 
 } // namespace vergence

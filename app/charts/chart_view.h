@@ -14,6 +14,9 @@ public:
     explicit ChartView(QChart* chart, QWidget* parent);
 
     void setBoxColour(const QColor& colour);
+    /// Lays the chart out for the present size. A new size waits for this, or for being painted:
+    /// docks that move give several sizes in a row, and laying out a chart takes a millisecond.
+    void fit();
 
 Q_SIGNALS:
     void hovered(const QPointF& position);
@@ -32,12 +35,15 @@ protected:
     void mouseDoubleClickEvent(QMouseEvent* event) override;
     void wheelEvent(QWheelEvent* event) override;
     void leaveEvent(QEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+    void paintEvent(QPaintEvent* event) override;
 
 private:
     QGraphicsRectItem* m_box;
     QPointF m_pressed;
     QPointF m_panned;
     bool m_isDrawing = false, m_isPanning = false, m_hasPanned = false;
+    bool m_isFitted = true;
 };
 
 } // namespace vergence

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
+#include <map>
 
 #include <QKeyEvent>
 #include <QLabel>
@@ -50,6 +50,8 @@ QString titleOf(const MetricDecl* declared)
     return declared == nullptr ? QString() : QString::fromStdString(declared->title);
 }
 
+constexpr int kNewCards = 8; ///< in one event; each takes a millisecond or two to make
+
 QString tableCardId(const ChartTable& table)
 {
     return QStringLiteral("table/") + table.id;
@@ -77,14 +79,15 @@ ChartCard* ChartsPanel::Impl::cardFor(const QString& id)
     return card;
 }
 
+/// Of many new cards, the rest follows with the next redraws.
 void ChartsPanel::Impl::syncSeries()
 {
-    std::set<QString> wanted;
+    std::map<QString, const ChartTable*> wanted; // null: a series
     for (const ChartedRun& run : runs)
         for (const std::string& name : run.store->names())
-            wanted.insert(QString::fromStdString(name));
+            wanted[QString::fromStdString(name)] = nullptr;
     for (const ChartTable& table : tables)
-        wanted.insert(tableCardId(table));
+        wanted[tableCardId(table)] = &table;
 
     bool isChanged = false;
     for (auto at = cards.begin(); at != cards.end();) {
@@ -103,11 +106,21 @@ void ChartsPanel::Impl::syncSeries()
         at = cards.erase(at);
         isChanged = true;
     }
-    for (const QString& series : wanted) {
-        isChanged = isChanged || !cards.contains(series);
-        ChartCard* card = cardFor(series);
-        if (!series.startsWith(QLatin1String("table/")))
-            fillCard(card, series);
+    int made = 0;
+    for (const auto& [id, table] : wanted) {
+        const bool isNew = !cards.contains(id);
+        if (isNew && ++made > kNewCards)
+            continue;
+        isChanged = isChanged || isNew;
+        ChartCard* card = cardFor(id);
+        if (table == nullptr)
+            fillCard(card, id);
+        else if (isNew)
+            fillTable(card, *table);
+    }
+    if (made > kNewCards) {
+        hasNewPoints = true;
+        schedule();
     }
     if (isChanged)
         arrange();
@@ -190,23 +203,27 @@ void ChartsPanel::Impl::applyReference(ChartCard& card)
     }
 }
 
+void ChartsPanel::Impl::fillTable(ChartCard* card, const ChartTable& table)
+{
+    ChartCard::Sources sources;
+    for (qsizetype column = 1; column < table.columns.size(); ++column) {
+        if (!hasCurve(table, static_cast<std::size_t>(column)))
+            continue;
+        auto source = std::make_unique<TableSource>(table, static_cast<std::size_t>(column));
+        source->colour = columnColour(static_cast<int>(sources.size()));
+        sources.push_back(std::move(source));
+    }
+    card->setTitle(tr("%1 over %2").arg(table.title, table.columns.value(0)), {});
+    card->setSources(std::move(sources));
+    if (card == tableCard)
+        showTable(card);
+}
+
 void ChartsPanel::Impl::syncTables()
 {
-    for (const ChartTable& table : tables) {
-        ChartCard* card = cardFor(tableCardId(table));
-        ChartCard::Sources sources;
-        for (qsizetype column = 1; column < table.columns.size(); ++column) {
-            if (!hasCurve(table, static_cast<std::size_t>(column)))
-                continue;
-            auto source = std::make_unique<TableSource>(table, static_cast<std::size_t>(column));
-            source->colour = columnColour(static_cast<int>(sources.size()));
-            sources.push_back(std::move(source));
-        }
-        card->setTitle(tr("%1 over %2").arg(table.title, table.columns.value(0)), {});
-        card->setSources(std::move(sources));
-        if (card == tableCard)
-            showTable(card);
-    }
+    for (const ChartTable& table : tables)
+        if (const auto card = cards.find(tableCardId(table)); card != cards.end())
+            fillTable(card->second, table);
 }
 
 void ChartsPanel::Impl::arrange()

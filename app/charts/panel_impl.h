@@ -47,6 +47,7 @@ struct ChartsPanel::Impl {
                                   const std::vector<const ChartedRun*>& having) const;
     void fillCard(ChartCard* card, const QString& series);
     void applyReference(ChartCard& card);
+    void fillTable(ChartCard* card, const ChartTable& table);
     void syncTables();
     ChartCard* cardFor(const QString& id);
     void arrange();

@@ -1,14 +1,15 @@
 #include "app/shell/inspector_panel.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <QDesktopServices>
 #include <QHeaderView>
 #include <QImageReader>
 #include <QLabel>
 #include <QLocale>
-#include <QScrollArea>
 #include <QScrollBar>
+#include <QTextEdit>
 #include <QTreeWidget>
 #include <QUrl>
 #include <QVBoxLayout>
@@ -21,7 +22,7 @@ namespace {
 
 constexpr int kPathRole = Qt::UserRole;
 constexpr QSize kPreviewSize(260, 180);
-constexpr int kRefreshMs = 150; ///< a run may report hundreds of results at once
+constexpr int kRefreshMs = 500; ///< a run may report hundreds of results at once
 
 QString htmlRow(const QString& name, const QString& value)
 {
@@ -99,16 +100,20 @@ InspectorPanel::InspectorPanel(RunListModel& runs, QWidget* parent) : QWidget(pa
     m_empty = new QLabel(tr("Select a run to see its facts and results."), this);
     m_empty->setAlignment(Qt::AlignCenter);
     m_empty->setWordWrap(true);
-    m_facts = new QLabel(this);
+    m_facts = new QTextEdit(this); // a QLabel lays its tables out five times
     m_facts->setObjectName("inspectorFacts");
-    m_facts->setTextFormat(Qt::RichText);
-    m_facts->setWordWrap(true);
-    m_facts->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    m_factsArea = new QScrollArea(this); // a wide table must not widen the dock
-    m_factsArea->setFrameShape(QFrame::NoFrame);
-    m_factsArea->setWidgetResizable(true);
-    m_factsArea->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
-    m_factsArea->setWidget(m_facts);
+    m_facts->setAccessibleName(tr("Facts of the run"));
+    m_facts->setReadOnly(true);
+    m_facts->setUndoRedoEnabled(false);
+    m_facts->setLineWrapMode(QTextEdit::NoWrap);
+    m_facts->setFrameShape(QFrame::NoFrame);
+    m_facts->viewport()->setAutoFillBackground(false);
+    m_facts->document()->setDocumentMargin(0);
+    m_facts->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
+    m_problem = new QLabel(this);
+    m_problem->setTextFormat(Qt::PlainText);
+    m_problem->setWordWrap(true);
+    m_problem->setTextInteractionFlags(Qt::TextSelectableByMouse);
     m_artifacts = new QTreeWidget(this);
     m_artifacts->setObjectName("artifactsView");
     m_artifacts->setAccessibleName(tr("Results of the run"));
@@ -121,19 +126,23 @@ InspectorPanel::InspectorPanel(RunListModel& runs, QWidget* parent) : QWidget(pa
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(6, 6, 6, 6);
     column->addWidget(m_empty, 1);
-    column->addWidget(m_factsArea, 1);
+    column->addWidget(m_facts, 1);
+    column->addWidget(m_problem);
     column->addWidget(m_artifacts, 1);
     column->addWidget(m_preview);
+    column->addStretch(); // a run without results has its facts at the top
     connect(m_artifacts, &QTreeWidget::currentItemChanged, this,
             [this](QTreeWidgetItem* item) { showPreview(item); });
     connect(m_artifacts, &QTreeWidget::itemActivated, this, [](QTreeWidgetItem* item) {
         const QFileInfo file(item->data(0, kPathRole).toString());
         QDesktopServices::openUrl(QUrl::fromLocalFile(file.absolutePath()));
     });
-    connect(&m_runs, &RunListModel::runStateChanged, this, [this](const QString& id) {
+    const auto follow = [this](const QString& id) {
         if (id == m_id)
             refreshSoon();
-    });
+    };
+    connect(&m_runs, &RunListModel::runStateChanged, this, follow);
+    connect(&m_runs, &RunListModel::runProgressed, this, follow);
     m_refresh.setSingleShot(true);
     connect(&m_refresh, &QTimer::timeout, this, &InspectorPanel::refresh);
     refresh();
@@ -145,6 +154,8 @@ void InspectorPanel::setRun(const QString& id)
         m_session->client().disconnect(this);
     m_id = id;
     m_artifacts->clear();
+    m_shownArtifacts.clear();
+    showPreview(nullptr);
     const RunEntry* run = m_runs.find(id);
     m_session = run == nullptr ? nullptr : run->session;
     if (m_session != nullptr) {
@@ -175,10 +186,14 @@ void InspectorPanel::refresh()
         return;
     const RunEntry* run = m_runs.find(m_id);
     m_empty->setVisible(run == nullptr);
-    for (QWidget* part : std::initializer_list<QWidget*>{m_factsArea, m_artifacts, m_preview})
-        part->setVisible(run != nullptr);
-    if (run == nullptr)
+    m_facts->setVisible(run != nullptr);
+    m_problem->setVisible(run != nullptr && !run->problem.isEmpty());
+    if (run == nullptr) {
+        m_artifacts->hide();
+        m_preview->hide();
         return;
+    }
+    m_problem->setText(run->problem);
     showFacts(*run);
     showArtifacts(*run);
 }
@@ -202,17 +217,22 @@ void InspectorPanel::showFacts(const RunEntry& run)
                     run.best ? figureText(*run.best) : QString());
     rows += htmlRow(tr("Exit code"), run.exitCode ? QString::number(*run.exitCode) : QString());
     rows += htmlRow(tr("Continues"), textAt(manifest, "/run/parent"));
-    m_facts->setText("<b>" + run.name.toHtmlEscaped() + "</b><table>" + rows + "</table>" +
-                     run.problem.toHtmlEscaped() +
-                     (m_session == nullptr ? QString() : wordTables(m_session->client().tables())));
+    const QString facts =
+        "<b>" + run.name.toHtmlEscaped() + "</b><table>" + rows + "</table>" +
+        (m_session == nullptr ? QString() : wordTables(m_session->client().tables()));
+    if (facts == m_shownFacts)
+        return;
+    m_shownFacts = facts;
+    const int seenFrom = m_facts->verticalScrollBar()->value();
+    m_facts->setHtml(facts);
     // Short facts leave their room to the results.
-    m_factsArea->setMaximumHeight(m_facts->sizeHint().height() +
-                                  m_factsArea->horizontalScrollBar()->sizeHint().height());
+    m_facts->setMaximumHeight(static_cast<int>(std::ceil(m_facts->document()->size().height())) +
+                              m_facts->horizontalScrollBar()->sizeHint().height());
+    m_facts->verticalScrollBar()->setValue(seenFrom);
 }
 
 void InspectorPanel::showArtifacts(const RunEntry& run)
 {
-    m_artifacts->clear();
     std::vector<nlohmann::json> artifacts;
     if (m_session != nullptr)
         artifacts = m_session->client().artifacts();
@@ -224,6 +244,12 @@ void InspectorPanel::showArtifacts(const RunEntry& run)
     std::stable_partition(artifacts.begin(), artifacts.end(), [](const nlohmann::json& artifact) {
         return artifact.value("role", std::string()) == "report";
     });
+    m_artifacts->setVisible(!artifacts.empty());
+    std::string shown = nlohmann::json(artifacts).dump();
+    if (shown == m_shownArtifacts) // what is chosen stays
+        return;
+    m_shownArtifacts = std::move(shown);
+    m_artifacts->clear();
     for (const nlohmann::json& artifact : artifacts) {
         const QString path = textAt(artifact, "/path");
         const QString title = textAt(artifact, "/title");
@@ -235,7 +261,6 @@ void InspectorPanel::showArtifacts(const RunEntry& run)
                       QString::fromStdString((run.folder.root / path.toStdString()).string()));
         item->setToolTip(0, tr("%1\nDouble click opens the folder.").arg(path));
     }
-    m_artifacts->setVisible(!artifacts.empty());
     showPreview(nullptr);
 }
 

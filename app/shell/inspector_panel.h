@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include <QPointer>
@@ -9,7 +10,7 @@
 #include "app/shell/run_list_model.h"
 
 class QLabel;
-class QScrollArea;
+class QTextEdit;
 class QTreeWidget;
 class QTreeWidgetItem;
 
@@ -34,9 +35,11 @@ private:
 
     RunListModel& m_runs;
     QString m_id;
-    QLabel *m_empty, *m_facts, *m_preview;
-    QScrollArea* m_factsArea;
+    QLabel *m_empty, *m_problem, *m_preview;
+    QTextEdit* m_facts;
+    QString m_shownFacts;
     QTreeWidget* m_artifacts;
+    std::string m_shownArtifacts; ///< as JSON
     QPointer<RunSession> m_session;
     QTimer m_refresh;
     bool m_isStale = true; ///< something has changed while nobody looked

@@ -98,6 +98,7 @@ private:
     QString launch(const std::function<QString()>& start);
     void followNew(const QString& id, bool fromForm);
     void freezeForm(const QString& id);
+    void followInForm();
     void releaseForm();
     void act(const QString& id, const QString& action);
     void useConfig(const QString& id);

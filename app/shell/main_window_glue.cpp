@@ -149,7 +149,12 @@ void MainWindow::connectRuns()
             if (!view->panel().sharedDevice().empty())
                 view->panel().setUploader(nullptr);
     });
+    connect(&m_previewPath, &PreviewPath::shadersWarm, this, [this] {
+        for (ViewPanel* panel : m_tabs->findChildren<ViewPanel*>())
+            panel->setHeldBack(false);
+    });
     connect(m_tabs, &ViewTabs::viewOpened, this, [this](RunView* view) {
+        view->panel().setHeldBack(m_previewPath.isWarming());
         connect(view, &RunView::actionRequested, this, &MainWindow::act);
         connect(&view->panel(), &ViewPanel::parameterDragged, this,
                 [this](const QString& key, double value) {
@@ -166,6 +171,7 @@ void MainWindow::connectRuns()
         describeView(*view);
     });
     connect(m_tabs, &ViewTabs::meshOpened, this, [this](MeshView* view) {
+        view->panel().setHeldBack(m_previewPath.isWarming());
         connect(&view->panel(), &ViewPanel::problemFound, this,
                 [this](const QString& sentence) { noteMesh(sentence, {}); });
     });
@@ -209,6 +215,7 @@ void MainWindow::takeCatalog()
     for (const QString& file : std::exchange(m_options.files, {}))
         if (!QFileInfo(file).isDir())
             openPath(file);
+    followInForm();
     updateActions();
 }
 
@@ -286,6 +293,7 @@ void MainWindow::setCurrent(const QString& id)
     m_runsPanel->select(m_current);
     syncCharts();
     showCurrent();
+    followInForm();
 }
 
 void MainWindow::showCurrent()

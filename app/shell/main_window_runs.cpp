@@ -60,12 +60,12 @@ void MainWindow::startDemo(const QString& plugin)
     releaseForm();
     m_docks->apply("Train");
     const QString chosen = plugin.isEmpty() ? demos.front()->id() : plugin;
-    // Laying out docks, opening the view and freezing the form are an event each: together they
-    // stop a window without a GPU for a tenth of a second.
+    // Laying out docks, building the form, opening the view and freezing the form are an event
+    // each: together they stop a window without a GPU for a tenth of a second.
     QTimer::singleShot(0, this, [this, chosen] {
         const PluginInfo* info = m_catalog.find(chosen);
         m_setup->choose(chosen, info ? QString::fromStdString(info->descriptor.demo) : "demo");
-        startDraft();
+        QTimer::singleShot(0, this, &MainWindow::startDraft);
     });
 }
 
@@ -90,9 +90,29 @@ void MainWindow::followNew(const QString& id, bool fromForm)
     m_runs.setCharted(id, true);
     m_tabs->open(id);
     showCentre();
+    if (fromForm)
+        m_formRun = id; // its settings are there
     setCurrent(id);
     if (fromForm)
         freezeForm(id);
+}
+
+/// A run that goes on but was started elsewhere: its settings, so that live ones can be moved. Not
+/// where somebody drafts another run.
+void MainWindow::followInForm()
+{
+    const RunEntry* run = m_runs.find(m_current);
+    const bool isFree = m_formRun.isEmpty() && !m_setup->form().isPresetModified();
+    if (!isFree || run == nullptr || !isLive(run->state) ||
+        m_catalog.find(run->plugin) == nullptr ||
+        !std::filesystem::exists(run->folder.config())) // as long as it starts
+        return;
+    const QString id = run->id, name = run->name, plugin = run->plugin;
+    launch([&]() -> QString {
+        m_problems.setDraftIssues(m_setup->loadToml(readFile(run->folder.config()), name, plugin));
+        return id;
+    });
+    freezeForm(id);
 }
 
 void MainWindow::freezeForm(const QString& id)

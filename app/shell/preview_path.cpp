@@ -1,6 +1,7 @@
 #include "app/shell/preview_path.h"
 
 #include <cstdio>
+#include <utility>
 
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <QLibrary>
 #include <QOffscreenSurface>
 #include <QOpenGLContext>
+#include <QTimer>
 
 #include "app/viewport/gl_warmup.h"
 #include "core/base/log.h"
@@ -20,6 +22,7 @@ namespace vergence {
 namespace {
 
 constexpr int kWarmupNice = 10; ///< a run that starts meanwhile goes first
+constexpr int kLongestWarmupMs = 10'000;
 
 QString modulePath()
 {
@@ -44,6 +47,10 @@ PreviewPath::PreviewPath(QObject* parent) : QObject(parent)
                                      : m_probe.readAllStandardError().trimmed().toStdString());
         use(m_isWanted && m_isUsable);
     });
+    connect(&m_warmup, &QProcess::stateChanged, this, [this](QProcess::ProcessState state) {
+        if (state == QProcess::NotRunning)
+            endWarming();
+    });
 }
 
 PreviewPath::~PreviewPath()
@@ -51,6 +58,7 @@ PreviewPath::~PreviewPath()
     m_probe.disconnect(this);
     m_probe.kill();
     m_probe.waitForFinished(1000);
+    m_warmup.disconnect(this);
     m_warmup.kill();
     m_warmup.waitForFinished(1000);
 }
@@ -63,7 +71,15 @@ void PreviewPath::warmShaders()
     m_warmup.setStandardOutputFile(QProcess::nullDevice());
     m_warmup.setStandardErrorFile(QProcess::nullDevice());
     m_warmup.setChildProcessModifier([] { nice(kWarmupNice); });
+    m_isWarming = true;
+    QTimer::singleShot(kLongestWarmupMs, this, &PreviewPath::endWarming);
     m_warmup.start(program, {"--warm-shaders"});
+}
+
+void PreviewPath::endWarming()
+{
+    if (std::exchange(m_isWarming, false))
+        Q_EMIT shadersWarm();
 }
 
 void PreviewPath::choose(const QString& choice)

@@ -23,8 +23,10 @@ public:
     void choose(const QString& choice);
     /// A picture could not be opened: shared memory for the rest of the session.
     void giveUp();
-    /// Compiles the shaders in another process, so that the first picture need not wait for it.
+    /// Compiles the shaders in another process: compiling them here would stop the window. Views
+    /// wait for it, ten seconds at most.
     void warmShaders();
+    bool isWarming() const { return m_isWarming; }
     bool usesInterop() const { return m_usesInterop; }
     /// An uploader of the interop module; null where it is not used.
     std::unique_ptr<FrameUploader> makeUploader() const;
@@ -32,13 +34,16 @@ public:
 Q_SIGNALS:
     void interopReady();
     void interopGone();
+    void shadersWarm();
 
 private:
     void use(bool interop);
+    void endWarming();
 
     QProcess m_probe, m_warmup;
     QByteArray m_device; ///< UUID of the GPU that draws, as the probe found it
     bool m_isWanted = false, m_wasProbed = false, m_isUsable = false, m_usesInterop = false;
+    bool m_isWarming = false;
 };
 
 /// The child's part (`vergence-studio --probe-interop`): 0 where interop works, with the UUID of

@@ -262,9 +262,11 @@ void RunListModel::updateBest(RunEntry& entry) const
             const Series::Summary summary = series->summary();
             entry.best = headline->second.isHigherBetter ? summary.maximum : summary.minimum;
             entry.bestName = QString::fromStdString(headline->second.name);
-            entry.seconds = std::max(entry.seconds.value_or(0), series->walls().back());
         }
     }
+    for (const std::string& name : metrics.names())
+        if (const Series* series = metrics.find(name); series && series->size() > 0)
+            entry.seconds = std::max(entry.seconds.value_or(0), series->walls().back());
     for (const char* name : {"system/vram_mib", "system/vram_process_mib"})
         if (const Series* series = metrics.find(name); series && series->size() > 0)
             entry.peakVramMiB = series->summary().maximum;

@@ -43,14 +43,21 @@ ControlSlider::ControlSlider(const ViewControl& control, QWidget* parent)
     connect(this, &QSlider::valueChanged, this, [this] { Q_EMIT realValueChanged(realValue()); });
 }
 
+int ControlSlider::stepOf(double value) const
+{
+    return static_cast<int>(std::lround((value - m_low) / (m_high - m_low) * kSteps));
+}
+
 double ControlSlider::realValue() const
 {
+    if (value() == stepOf(m_default))
+        return m_default; // which may lie between two steps
     return m_low + (m_high - m_low) * value() / kSteps;
 }
 
 void ControlSlider::setRealValue(double value)
 {
-    setValue(static_cast<int>(std::lround((value - m_low) / (m_high - m_low) * kSteps)));
+    setValue(stepOf(value));
 }
 
 void ControlSlider::reset()

@@ -15,7 +15,7 @@ class ControlSlider : public QSlider {
 public:
     explicit ControlSlider(const ViewControl& control, QWidget* parent = nullptr);
 
-    double realValue() const;
+    double realValue() const; ///< the default exactly where no other step is nearer to it
     void setRealValue(double value);
     void reset();
     bool isPlaying() const { return m_timer.isActive(); }
@@ -34,6 +34,7 @@ protected:
 
 private:
     void advance();
+    int stepOf(double value) const; ///< the nearest one
     double xOf(double value) const; ///< middle of the handle at `value`
 
     ViewControl m_control;

@@ -86,6 +86,7 @@ struct ViewPanel::Impl {
     ControlStrip* controls = nullptr;
     QToolButton* controlsToggle = nullptr;
     QString text; ///< of setMessage
+    bool isHeldBack = false;
     std::uint64_t shownDiagram = 0;
     int picks = 0, fits = 0, focuses = 0; ///< so that the same once more is news
     std::map<std::string, std::deque<qint64>> arrivals;
@@ -298,6 +299,8 @@ void ViewPanel::Impl::showPage()
                         .arg(QString::fromUtf8(error.what()));
         }
     }
+    if (words.isEmpty() && isHeldBack && viewport != nullptr && settings.mode != ViewMode::Diagram)
+        words = ViewPanel::tr("Preparing the pictures…");
     message->setText(words);
     QWidget* page = !words.isEmpty()                     ? static_cast<QWidget*>(message)
                     : settings.mode == ViewMode::Diagram ? static_cast<QWidget*>(diagram)
@@ -516,6 +519,12 @@ void ViewPanel::clear()
 std::vector<std::string> ViewPanel::visibleStreams() const
 {
     return m_impl->scene.visibleStreams();
+}
+
+void ViewPanel::setHeldBack(bool isHeldBack)
+{
+    m_impl->isHeldBack = isHeldBack;
+    m_impl->showPage();
 }
 
 void ViewPanel::setMessage(const QString& text)

@@ -36,6 +36,8 @@ public:
     void clear();
     std::vector<std::string> visibleStreams() const; ///< others need not be fetched
     void setMessage(const QString& text);            ///< shown while there is nothing to see
+    /// While held back nothing is drawn with OpenGL; a message says so.
+    void setHeldBack(bool isHeldBack);
     /// UUID of the GPU whose memory the view opens, to be told to the run (RunClient::setWatched);
     /// empty: host pixels. Frames of other devices are left out.
     std::string sharedDevice() const;

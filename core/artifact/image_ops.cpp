@@ -21,6 +21,24 @@ std::uint8_t areaMean(const Image& image, int x0, int x1, int y0, int y1, int ch
     return static_cast<std::uint8_t>((sum + count / 2) / count);
 }
 
+/// 3 or 4 channels: grey is repeated, a missing fourth one is opaque.
+Image withChannels(const Image& image, int channels)
+{
+    if (image.channels == channels)
+        return image;
+    Image result = makeImage(image.width, image.height, channels);
+    const auto count = static_cast<std::size_t>(image.width) * image.height;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::uint8_t* from = image.pixels.data() + i * image.channels;
+        std::uint8_t* to = result.pixels.data() + i * channels;
+        for (int c = 0; c < 3; ++c)
+            to[c] = from[image.channels >= 3 ? c : 0];
+        if (channels == 4)
+            to[3] = 255;
+    }
+    return result;
+}
+
 } // namespace
 
 Image scaled(const Image& image, double scale)
@@ -46,19 +64,14 @@ Image scaled(const Image& image, double scale)
     return result;
 }
 
+Image toRgba(const Image& image)
+{
+    return withChannels(image, 4);
+}
+
 Image toRgb(const Image& image)
 {
-    if (image.channels == 3)
-        return image;
-    Image result = makeImage(image.width, image.height, 3);
-    for (int y = 0; y < image.height; ++y) {
-        for (int x = 0; x < image.width; ++x) {
-            for (int c = 0; c < 3; ++c)
-                result.row(y)[x * 3 + c] =
-                    image.row(y)[x * image.channels + (image.channels >= 3 ? c : 0)];
-        }
-    }
-    return result;
+    return withChannels(image, 3);
 }
 
 Image centredOn(const Image& image, int width, int height)

@@ -9,6 +9,8 @@ namespace vergence {
 Image scaled(const Image& image, double scale);
 /// The first three channels; grey becomes RGB.
 Image toRgb(const Image& image);
+/// Grey and RGB get an opaque fourth channel.
+Image toRgba(const Image& image);
 /// A copy of the given size with the image in its middle on black; what does not fit is cut.
 Image centredOn(const Image& image, int width, int height);
 

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/artifact/host_tensors.h"
 #include "core/base/clock.h"
+#include "core/run/publish.h"
 #include "plugins/foveated_vlm/session/results.h"
 #include "plugins/foveated_vlm/session/session.h"
 #include "plugins/foveated_vlm/session/step_metrics.h"
@@ -26,14 +28,6 @@ Session::Hooks hooksOf(RunContext& context)
         context.warn(id, sentence);
     };
     return hooks;
-}
-
-HostTensor hostCopy(Stream& stream, const std::string& name, const Tensor& tensor)
-{
-    HostTensor copy{name, tensor.dtype(), tensor.shape(), {}};
-    copy.bytes.resize(tensor.bytes());
-    stream.copy(copy.bytes.data(), tensor.data(), tensor.bytes());
-    return copy;
 }
 
 } // namespace
@@ -90,8 +84,7 @@ public:
     {
         record(context, true);
         for (const auto& [name, tensor] : m_session.trainer().tensors())
-            checkpoint.tensors.push_back(hostCopy(context.stream(), name, tensor));
-        context.stream().synchronize();
+            checkpoint.tensors.push_back(toHostTensor(context.stream(), name, tensor));
         checkpoint.state["trainer"] = m_session.trainer().state();
         checkpoint.state["tested_at"] = m_testedAt;
         checkpoint.state["clips"] = m_session.sets().training->digest();
@@ -154,8 +147,7 @@ private:
     {
         m_shownAt = steadySeconds();
         m_viewer->publish(context);
-        context.frames().publishDiagram("losses", lossChart(m_metrics.store()).toJson(),
-                                        context.step());
+        publishDrawing(context, "losses", lossChart(m_metrics.store()));
     }
 
     void record(RunContext& context, bool now)

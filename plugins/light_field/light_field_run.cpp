@@ -5,12 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "core/artifact/host_tensors.h"
 #include "core/artifact/npy.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "plugins/light_field/compute/coarse.h"
 #include "plugins/light_field/health.h"
-#include "plugins/light_field/host_tensors.h"
 #include "plugins/light_field/run_log.h"
 
 namespace vergence::light_field {

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/run/publish.h"
 #include "plugins/light_field/pictures.h"
 #include "plugins/light_field/recorder.h"
 
@@ -402,8 +403,8 @@ void Viewer::publishContributions(RunContext& context, const ViewSource& source)
 
 void Viewer::publishOptics(RunContext& context, const ViewSource& source)
 {
-    const Diagram diagram = opticsDiagram(*source.item, *source.geometry, eyeFor(source), m_pixel);
-    context.frames().publishDiagram("optics", diagram.toJson(), context.step());
+    publishDrawing(context, "optics",
+                   opticsDiagram(*source.item, *source.geometry, eyeFor(source), m_pixel));
 }
 
 void Viewer::publish(RunContext& context, const ViewSource& source)

@@ -131,7 +131,8 @@ void addLoop(Builder& b)
         .visibleIf("filter_similar=true")
         .help("Cosine from which frames may be skipped.");
     b.add("deadline_keeper", &C::deadlineKeeper)
-        .help("Lower steps, grid and size where frames take longer than the budget.");
+        .help("Fewer steps where frames take longer than the budget, and more again where there is "
+              "room.");
     b.add("budget", &C::budget)
         .range(1, 10'000)
         .unit("ms")
@@ -139,8 +140,8 @@ void addLoop(Builder& b)
     b.add("waiting", &C::waiting)
         .choices({"every", "latest", "fifo"})
         .advanced()
-        .help("every: none is lost. latest: a newer frame replaces the one that waits. fifo: two "
-              "wait.");
+        .help("How frames of a paced source or camera wait. every: none is lost. latest: a newer "
+              "frame replaces the one that waits. fifo: two wait.");
 }
 
 void addSwitches(Builder& b)
@@ -253,7 +254,8 @@ void addMeasures(Builder& b)
         .range(10, 1'000'000)
         .help("Frames of each loop of the part drift.");
     b.add("drift_grid", &C::driftGrid)
-        .help("Also without history noise, memory and blend, one after the other. Off: one loop.");
+        .help("Also with every choice of history noise, memory and blend left out, and fed the "
+              "truth. Off: one loop.");
     b.add("onnx_opset", &C::onnxOpset)
         .title("ONNX opset")
         .range(17, 21)

@@ -27,6 +27,10 @@ Issues checkParts(const C& c)
         else if (!seen.insert(part).second)
             issues.push_back(ruleError("parts", fmt::format("{} is listed twice.", part)));
     }
+    if (c.network == "unet" && c.weights == "trained" && c.has("train") &&
+        c.parts.front() != "train")
+        issues.push_back(ruleError("parts", "With weights = trained the other parts use what train "
+                                            "has learnt: let train come first."));
     const bool isReplica = c.network.starts_with("replica");
     for (const char* part : {"stream", "drift", "train", "distill", "onnx"})
         if (isReplica && c.has(part))

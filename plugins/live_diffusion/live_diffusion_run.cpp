@@ -32,14 +32,16 @@ public:
             part().begin(context);
             m_hasBegun = true;
         }
-        const bool goesOn = part().step(context);
-        if (part().wasInterrupted())
-            return StepOutcome::Interrupted;
-        ++m_done;
-        if (goesOn)
+        if (!m_isOver) { // else only its results could not be written yet
+            m_isOver = !part().step(context);
+            if (part().wasInterrupted())
+                return StepOutcome::Interrupted;
+            ++m_done;
+        }
+        if (!m_isOver)
             return StepOutcome::Continue;
         part().finish(context);
-        m_hasBegun = false;
+        m_hasBegun = m_isOver = false;
         return ++m_current == count ? StepOutcome::Done : StepOutcome::Continue;
     }
 
@@ -96,7 +98,7 @@ public:
     {
         if (m_hasBegun)
             part().finish(context);
-        m_hasBegun = false;
+        m_hasBegun = m_isOver = false;
     }
 
     void view(RunContext& context, const ViewInput& input)
@@ -116,6 +118,7 @@ private:
     int m_current = 0;
     std::int64_t m_done = 0;
     bool m_hasBegun = false;
+    bool m_isOver = false; ///< the part's steps are done, its results are not written
 };
 
 LiveDiffusionRun::LiveDiffusionRun(LiveDiffusionConfig config) : m_config(std::move(config)) {}

@@ -91,6 +91,7 @@ void SugarRun::finish(RunContext& context)
     writeMeshTurntable(context, workspace);
     writeReport(context, workspace, m_pipeline->stagesJson());
     m_pipeline->reportLeftOut(context);
+    m_pipeline->reportMemory(context);
     offerExplorer(context);
     if (context.frames().isWatched())
         m_viewer.publish(context, shown);

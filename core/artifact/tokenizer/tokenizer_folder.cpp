@@ -8,7 +8,7 @@ namespace vergence {
 namespace {
 constexpr const char* kJson = "tokenizer.json";
 constexpr const char* kVocabulary = "vocab.json";
-constexpr const char* kMerges = "merges.txt";
+constexpr const char* kMergesFile = "merges.txt";
 constexpr const char* kClipLists[] = {"bpe_simple_vocab_16e6.txt.gz", "bpe_simple_vocab_16e6.txt"};
 } // namespace
 
@@ -17,8 +17,8 @@ std::vector<std::filesystem::path> tokenizerFiles(const std::filesystem::path& f
     const auto has = [&](const char* name) { return std::filesystem::exists(folder / name); };
     if (has(kJson))
         return {folder / kJson};
-    if (has(kVocabulary) && has(kMerges))
-        return {folder / kVocabulary, folder / kMerges};
+    if (has(kVocabulary) && has(kMergesFile))
+        return {folder / kVocabulary, folder / kMergesFile};
     for (const char* list : kClipLists) {
         if (has(list))
             return {folder / list};
@@ -40,7 +40,7 @@ std::unique_ptr<Tokenizer> readTokenizerFolder(const std::filesystem::path& fold
             "tokenizer.json of the same model beside it, or import text features made elsewhere.",
             folder.string()));
     throw InputError(fmt::format("{} holds no tokenizer: {}, or {} with {}, is needed.",
-                                 folder.string(), kJson, kVocabulary, kMerges));
+                                 folder.string(), kJson, kVocabulary, kMergesFile));
 }
 
 } // namespace vergence

@@ -55,6 +55,12 @@ private:
     }
 
     void chooseTiles();
+    /// First row of a window: whole strides, so that every window of a derivative sees some row.
+    Index rowOfWindow(Index index) const
+    {
+        const Index strides = ceilDiv(resultHeight(), m_p.stride);
+        return std::min(index * strides / m_windows * m_p.stride, resultHeight());
+    }
     ConvWindow windowOf(Index index) const;
     ConvShape shapeOf(const ConvWindow& window, Index channels) const;
     Index sliceChannels(Index slice) const
@@ -63,6 +69,7 @@ private:
     }
     bool chooseTarget(const Tensor& result);
     bool findPlans(const CpuPackedConv& packed);
+    bool findPlansOrFinish(const CpuPackedConv& packed);
     const Plan& planOf(Index window, Index slice) const
     {
         return *m_found[static_cast<std::size_t>(window * 2 + (slice == m_slices - 1 ? 1 : 0))];
@@ -79,7 +86,7 @@ private:
     const Conv2dOptions& m_options;
     bool m_isNarrow;
     ConvPlans m_plans;
-    Index m_windowRows = 0, m_windows = 0;
+    Index m_windowRows = 0, m_windows = 1; ///< most rows of a window; windows of an image
     Index m_sliceChannels = 0, m_slices = 0;
     ConvPlans::Extras m_extras;
     enum class Target { Result, ResultThenFinish, PreActivation, Slot } m_target = Target::Slot;
@@ -91,15 +98,17 @@ void WindowedConv::chooseTiles()
 {
     constexpr Index kLeastPixels = 64, kLeastChannels = 64;
     const Index wanted = ceilDiv(m_dense.piecesOf(m_p.flops()), m_p.images);
+    const Index pixels = resultHeight() * resultWidth();
     const Index mostWindows =
-        std::clamp<Index>(resultHeight() * resultWidth() / kLeastPixels, 1, resultHeight());
-    const Index windows = std::min(wanted, mostWindows);
-    // Whole strides, so that every window of a derivative sees some row.
-    m_windowRows = ceilDiv(ceilDiv(resultHeight(), windows), m_p.stride) * m_p.stride;
-    m_windowRows = std::min(m_windowRows, resultHeight());
-    m_windows = ceilDiv(resultHeight(), m_windowRows);
-    const Index slices = std::clamp<Index>(wanted / m_windows, 1,
-                                           std::max<Index>(1, resultChannels() / kLeastChannels));
+        std::clamp<Index>(pixels / kLeastPixels, 1, ceilDiv(resultHeight(), m_p.stride));
+    const Index mostSlices = std::max<Index>(1, resultChannels() / kLeastChannels);
+    // Every window reads its slice's weights, every slice the image: the heavier is cut first.
+    const bool isHeavy = m_p.weights() > operandHeight() * operandWidth() * operandChannels();
+    const Index first = std::min(wanted, isHeavy ? mostSlices : mostWindows);
+    const Index second = std::clamp<Index>(wanted / first, 1, isHeavy ? mostWindows : mostSlices);
+    m_windows = isHeavy ? second : first;
+    const Index slices = isHeavy ? first : second;
+    m_windowRows = ceilDiv(ceilDiv(resultHeight(), m_p.stride), m_windows) * m_p.stride;
     m_sliceChannels =
         slices > 1 ? ceilDiv(ceilDiv(resultChannels(), slices), 16) * 16 : resultChannels();
     m_slices = ceilDiv(resultChannels(), m_sliceChannels);
@@ -107,8 +116,7 @@ void WindowedConv::chooseTiles()
 
 ConvWindow WindowedConv::windowOf(Index index) const
 {
-    const Index first = index * m_windowRows;
-    const Index rows = std::min(m_windowRows, resultHeight() - first);
+    const Index first = rowOfWindow(index), rows = rowOfWindow(index + 1) - first;
     return isForward() ? forwardWindow(m_p, first, rows) : backwardWindow(m_p, first, rows);
 }
 
@@ -138,6 +146,8 @@ std::shared_ptr<CpuPackedConv> WindowedConv::pack(Stream& stream, const Tensor& 
         (last ? packed->lastLayout : packed->layout) = plan->layout(1);
         packed->sliceBytes = std::max(packed->sliceBytes, plan->layout(1).get_size());
     }
+    if (ownMemory && !findPlans(*packed)) // the plain weights may be gone once these are used
+        return nullptr;
     packed->sliceBytes = (packed->sliceBytes + 255) / 256 * 256;
     const std::size_t bytes = packed->sliceBytes * static_cast<std::size_t>(m_slices);
     if (ownMemory) {
@@ -213,6 +223,19 @@ bool WindowedConv::findPlans(const CpuPackedConv& packed)
     return true;
 }
 
+/// Not every processor has a convolution that takes these weights and adds what is to be added; it
+/// is then added afterwards.
+bool WindowedConv::findPlansOrFinish(const CpuPackedConv& packed)
+{
+    if (findPlans(packed))
+        return true;
+    if (!m_extras.bias && !m_extras.sum && !m_extras.addend)
+        return false;
+    m_target = m_extras.sum ? Target::Slot : Target::ResultThenFinish;
+    m_extras = {};
+    return findPlans(packed);
+}
+
 void WindowedConv::finish(Stream& stream, Index image, const ConvWindow& window, Index slice,
                           float* product, float* spare, const Tensor& result) const
 {
@@ -260,8 +283,9 @@ void WindowedConv::runPiece(Stream& stream, Index piece, int slot, const SlotMem
                             const std::byte* operand, const CpuPackedConv& packed,
                             const Tensor& result) const
 {
-    const Index slice = piece % m_slices, windowIndex = piece / m_slices % m_windows;
-    const Index image = piece / m_slices / m_windows;
+    // Slice by slice, so that its weights stay in cache.
+    const Index windowIndex = piece % m_windows, image = piece / m_windows % m_p.images;
+    const Index slice = piece / m_windows / m_p.images;
     const ConvWindow window = windowOf(windowIndex);
     const Index operandAt =
         (image * operandHeight() + window.firstIn) * operandWidth() * operandChannels();
@@ -299,7 +323,7 @@ bool WindowedConv::run(Stream& stream, const Tensor& operand, const Tensor& weig
             std::shared_ptr<const PackedWeight>(std::shared_ptr<void>(), m_options.packed));
     else
         packed = pack(stream, weight, false);
-    if (!packed || !findPlans(*packed))
+    if (!packed || !findPlansOrFinish(*packed))
         return false;
     std::shared_ptr<void> copy;
     const void* images =

@@ -4,7 +4,8 @@
 
 namespace vergence {
 
-/// Weights of a convolution in oneDNN's own order, one slice of channels after another.
+/// Weights of a convolution in oneDNN's own order, one slice of channels after another. With them
+/// a convolution asks the plain weights for their shape alone.
 class CpuPackedConv final : public PackedWeight {
 public:
     ConvProblem problem;   ///< that they were packed for

@@ -7,6 +7,7 @@
 
 #include "core/base/file.h"
 #include "core/base/log.h"
+#include "core/run/publish.h"
 #include "plugins/foveated_vlm/model/model_weights.h"
 #include "plugins/foveated_vlm/session/viewer.h"
 #include "plugins/foveated_vlm/view/exports.h"
@@ -132,12 +133,12 @@ void Results::addCaptions(RunContext& context, Session& session, ClipLooker& loo
 
 void Results::publish(RunContext& context, const Session& session) const
 {
-    if (!m_captions.isEmpty())
-        context.frames().publishDiagram(
-            "captions", captionDiagram(m_captions.pages().back()).toJson(), context.step());
+    if (session.text() != nullptr)
+        publishDrawing(
+            context, "captions",
+            captionDiagram(m_captions.isEmpty() ? CaptionPage{} : m_captions.pages().back()));
     if (m_record)
-        context.frames().publishDiagram("verdict", verdictCard(verdict(session)).toJson(),
-                                        context.step());
+        publishDrawing(context, "verdict", verdictCard(verdict(session)));
 }
 
 /// Throws InputError where the matched control has no record.

@@ -108,6 +108,10 @@ void StepMetrics::record(RunContext& context, const EvaluationReport& report)
         put(context, "exact_match", 100 * best->exactMatch, now);
         put(context, "nats_below_blind", report.natsBelowBlind(best), now);
     }
+    if (best && report.copyError && *report.copyError > 0) {
+        put(context, "val_copy", *report.copyError, now);
+        put(context, "below_copy", 100 * (1 - best->later / *report.copyError), now);
+    }
     if (report.ratio)
         put(context, "val_ratio", report.ratio->value, now);
     put(context, "entropy_c", report.coarseAttention.entropy, now);

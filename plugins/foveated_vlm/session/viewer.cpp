@@ -4,21 +4,14 @@
 
 #include <fmt/format.h>
 
+#include "core/run/publish.h"
+#include "plugins/foveated_vlm/view/picture_sheet.h"
+
 namespace vergence::fvlm {
 
 namespace {
 
 constexpr int kShownClips = 16;
-
-void publishImage(RunContext& context, const char* stream, const Image& image)
-{
-    FrameInfo info;
-    info.stream = stream;
-    info.step = context.step();
-    info.width = static_cast<std::uint32_t>(image.width);
-    info.height = static_cast<std::uint32_t>(image.height);
-    context.frames().publish(std::move(info), std::as_bytes(std::span(image.pixels)));
-}
 
 ViewControl chooser(const std::string& id, const std::string& title,
                     std::vector<std::string> labels, int chosen, const std::string& help)
@@ -43,9 +36,8 @@ std::vector<std::string> numbered(const std::string& first, const char* name, In
 
 std::string titleOf(const ClipLook& look)
 {
-    return look.info.text.prompt.empty()
-               ? fmt::format("Clip {}", look.info.id)
-               : fmt::format("Clip {}: {}", look.info.id, look.info.text.prompt);
+    const std::string name = "clip " + clipName(look.info.id);
+    return look.info.text.prompt.empty() ? name : name + ": " + look.info.text.prompt;
 }
 
 } // namespace
@@ -127,14 +119,14 @@ void Viewer::declare(RunContext& context) const
         return;
     std::vector<std::string> clips;
     for (const Index clip : m_clips)
-        clips.push_back(fmt::format("clip {}", m_session.sets().heldOut().info(clip).id));
+        clips.push_back("clip " + clipName(m_session.sets().heldOut().info(clip).id));
     std::vector<std::string> refinements;
     for (int k = 1; k <= 8; ++k)
         refinements.push_back(k == 1 ? "1 pass" : fmt::format("{} passes", k));
     context.declareControls(
         {chooser("clip", "Clip", clips, m_clip, "Held-out clip that is looked at."),
-         chooser("block", "Block", numbered("last four", "block", m_blocks), m_block,
-                 "Blocks of the encoder whose attention is averaged."),
+         chooser("block", "Block", numbered(m_blocks <= 4 ? "all" : "last four", "block", m_blocks),
+                 m_block, "Blocks of the encoder whose attention is averaged."),
          chooser("head", "Head", numbered("all", "head", m_heads), m_head,
                  "Heads whose attention is averaged."),
          chooser("refinement", "Fine passes", refinements, m_refinement - 1,
@@ -197,8 +189,7 @@ void Viewer::publish(RunContext& context)
                  gazePicture(gazeScene(m_session, look, choice(), choiceText()), style));
     publishImage(context, "strip", frameStrip(stripScene(m_session, look)));
     if (!look.queries.empty())
-        context.frames().publishDiagram("queries", queryPanel(queryScene(m_session, look)).toJson(),
-                                        context.step());
+        publishDrawing(context, "queries", queryPanel(queryScene(m_session, look)));
 }
 
 } // namespace vergence::fvlm

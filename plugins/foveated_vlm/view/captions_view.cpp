@@ -8,8 +8,8 @@
 
 #include "core/artifact/plot/plot.h"
 #include "core/artifact/plot/plot_sheet.h"
-#include "core/artifact/plot/stroke_face.h"
 #include "core/base/error.h"
+#include "plugins/foveated_vlm/view/picture_sheet.h"
 
 namespace vergence::fvlm {
 
@@ -51,26 +51,7 @@ std::string oneLine(std::string text)
 /// Lines of a column; what does not fit ends in "…".
 std::vector<std::string> linesOf(const std::string& text, double width)
 {
-    constexpr std::size_t kMostLines = 5;
-    std::vector<std::string> lines = plot::wrapped(oneLine(text), plot::kFace, width);
-    const bool isCut = lines.size() > kMostLines;
-    lines.resize(std::min(lines.size(), kMostLines));
-    if (isCut)
-        lines.back() += " …";
-    const auto length = [](const std::string& line) {
-        return std::max(plot::textLength(line, plot::kFace),
-                        plot::strokedText(line, plot::kFace).width);
-    };
-    for (std::string& line : lines) { // a word longer than the column is cut
-        const bool isLong = length(line) > width;
-        while (!line.empty() && length(line + "…") > width && isLong) {
-            while ((static_cast<unsigned char>(line.back()) & 0xC0) == 0x80)
-                line.pop_back(); // the rest of a letter
-            line.pop_back();
-        }
-        line += isLong ? "…" : "";
-    }
-    return lines;
+    return fittedLines(oneLine(text), plot::kFace, width, 5);
 }
 
 /// A column of a row: lines of text and a muted one below.
@@ -149,10 +130,7 @@ Diagram captionDiagram(const CaptionPage& page)
     std::vector<Row> rows;
     double height = kHead + (page.rows.empty() ? 30 : 0) + kEdge;
     for (const CaptionRow& row : page.rows) {
-        Row drawn{std::to_string(row.id), {}, 0};
-        constexpr std::uint64_t kHeldOut = std::uint64_t(1) << 32;
-        if (row.id >= kHeldOut) // drawn clips that are held out
-            drawn.id = fmt::format("v{}", row.id - kHeldOut);
+        Row drawn{clipName(row.id), {}, 0};
         Cell first{linesOf(row.prompt, kColumn - 12), {}, false};
         for (const std::string& line : linesOf("→ " + row.truth, kColumn - 12))
             first.lines.push_back(line);
@@ -183,7 +161,9 @@ Diagram captionDiagram(const CaptionPage& page)
         write(columnAt(column), y + 11, kTitles[column], kSmall, "muted", true);
     sheet.lines.push_back(plot::straight(kEdge, y, sheet.right - kEdge, y));
     if (rows.empty())
-        write(kEdge, y - 18, "Nothing is written yet.", kFace, "muted");
+        write(kEdge, y - 18,
+              "Nothing is written yet. Answers come with each test on held-out clips.", kFace,
+              "muted");
     for (const Row& row : rows) {
         write(kEdge, y - kAir / 2 - kLine / 2, row.id, kFace, "muted");
         for (std::size_t column = 0; column < row.cells.size(); ++column) {

@@ -11,7 +11,7 @@
 #include "core/artifact/npy.h"
 #include "core/artifact/output_file.h"
 #include "core/artifact/plot/diagram_image.h"
-#include "core/artifact/plot/diagram_svg.h"
+#include "core/artifact/plot/drawing_files.h"
 #include "core/base/error.h"
 #include "core/compute/half.h"
 #include "plugins/foveated_vlm/view/picture_sheet.h"
@@ -19,14 +19,6 @@
 namespace vergence::fvlm {
 
 namespace {
-
-/// A drawing as name.png and name.svg.
-void exportDrawing(ArtifactStore& artifacts, const std::string& name, const Diagram& drawing,
-                   const std::string& role, const std::string& title)
-{
-    artifacts.writePng(name + ".png", plot::toImage(drawing), role, title);
-    artifacts.writeText(name + ".svg", plot::svgFile(drawing), role, title);
-}
 
 void exportAttention(ArtifactStore& artifacts, const std::string& name, const std::string& title,
                      const std::vector<GazeExport>& clips, GazeWeights GazeExport::*weights)
@@ -123,16 +115,17 @@ void exportGaze(ArtifactStore& artifacts, const std::vector<GazeExport>& clips,
 
 void exportCharts(ArtifactStore& artifacts, const MetricStore& store, const ChartLook& look)
 {
-    exportDrawing(artifacts, "loss", lossChart(store, look), "chart", "Losses and their ratio");
-    exportDrawing(artifacts, "charts", chartPage(store, look), "chart", "All charts");
+    plot::writeDrawing(artifacts, "loss", lossChart(store, look), "chart",
+                       "Losses and their ratio");
+    plot::writeDrawing(artifacts, "charts", chartPage(store, look), "chart", "All charts");
     if (store.find("loss_frame_1"))
-        exportDrawing(artifacts, "frame_losses", frameLossChart(store, look), "chart",
-                      "Loss per frame");
+        plot::writeDrawing(artifacts, "frame_losses", frameLossChart(store, look), "chart",
+                           "Loss per frame");
 }
 
 void exportVerdict(ArtifactStore& artifacts, const Verdict& verdict, const EvaluationRecord& record)
 {
-    exportDrawing(artifacts, "verdict", verdictCard(verdict), "verdict", "Does looking help?");
+    plot::writeDrawing(artifacts, "verdict", verdictCard(verdict), "verdict", "Does looking help?");
     artifacts.writeText("verdict.json", prettyJson(verdictJson(verdict)), "verdict",
                         "Does looking help?");
     artifacts.writeText(kEvaluationFile, prettyJson(evaluationJson(record)), "evaluation",

@@ -135,7 +135,8 @@ Image frameStrip(const StripScene& scene, int cell, int mostFrames, bool isDark)
     std::string title = "Frames" + (scene.title.empty() ? "" : ", " + scene.title);
     if (shown.size() < count)
         title += fmt::format(", {} of {}", shown.size(), count);
-    sheet.text(kEdge, kEdge + 9, title, 16, "text", "left", true);
+    sheet.text(kEdge, kEdge + 9, fittedLines(title, 16, width - 2 * kEdge).front(), 16, "text",
+               "left", true);
     int top = head;
     for (const Row& row : rows) {
         const DecodedFrames& pictures = row.pictures;

@@ -182,15 +182,16 @@ Image gazePicture(const GazeScene& scene, const GazeLook& look)
     constexpr int kLeast = 460; // room for the title
     const int width = std::max(kLeast, columnsEnd + kBarRoom);
     PictureSheet sheet(width, head + 4 * rowHeight + kEdge - kGap, look.isDark);
-    sheet.text(kEdge, kEdge + 9, scene.title.empty() ? "Gaze" : "Gaze, " + scene.title, 16, "text",
+    const std::string title = scene.title.empty() ? "Gaze" : "Gaze, " + scene.title;
+    sheet.text(kEdge, kEdge + 9, fittedLines(title, 16, width - 2 * kEdge).front(), 16, "text",
                "left", true);
     std::string note = scene.note;
     if (shown.size() < count)
         note += fmt::format("{}{} of {} frames", note.empty() ? "" : "; ", shown.size(), count);
     sheet.text(kEdge, kEdge + 31, note, kFace, "muted");
     int top = head;
-    const auto name = [&](const std::string& title, const std::string& second) {
-        sheet.text(kEdge, top + tall / 2.0 - (second.empty() ? 0 : 8), title, 13, "text");
+    const auto name = [&](const std::string& first, const std::string& second) {
+        sheet.text(kEdge, top + tall / 2.0 - (second.empty() ? 0 : 8), first, 13, "text");
         sheet.text(kEdge, top + tall / 2.0 + 9, second, kFace, "muted");
     };
     name("original", "");
@@ -239,7 +240,8 @@ std::vector<Image> gazeFrames(const std::vector<GazeScene>& scenes, const GazeLo
         count = std::max(count, scene.coarse.removed.size());
         tall = std::max(tall, PictureSheet::heightFor(look.cell, scene.height, scene.width));
     }
-    const int rowHeight = tall + kGap, head = kEdge + 16;
+    constexpr int kTitleLine = 15, kTitleLines = 2;
+    const int rowHeight = tall + kGap, head = kEdge + kTitleLine * kTitleLines;
     std::vector<Image> frames;
     for (std::size_t t = 0; t < count; ++t) {
         PictureSheet sheet(kEdge + kNames + static_cast<int>(scenes.size()) * (look.cell + kGap) -
@@ -249,7 +251,12 @@ std::vector<Image> gazeFrames(const std::vector<GazeScene>& scenes, const GazeLo
             const GazeScene& scene = scenes[s];
             const std::size_t frame = std::min(t, scene.coarse.removed.size() - 1);
             const int left = kEdge + kNames + static_cast<int>(s) * (look.cell + kGap);
-            sheet.text(left + look.cell / 2.0, kEdge + 2, scene.title, kFace, "muted", "centre");
+            double middle = kEdge + 2;
+            for (const std::string& line :
+                 fittedLines(scene.title, kFace, look.cell - 6, kTitleLines)) {
+                sheet.text(left + look.cell / 2.0, middle, line, kFace, "muted", "centre");
+                middle += kTitleLine;
+            }
             sheet.frame(left, head, look.cell, frameOf(scene, frame), scene.height, scene.width);
             for (std::size_t r = 0; r < rows[s].size(); ++r)
                 sheet.frame(left, head + static_cast<int>(r + 1) * rowHeight, look.cell,

@@ -16,12 +16,14 @@ const std::vector<MetricDecl>& metricDecls();
 struct ChartGroup {
     struct Line {
         std::string series, label;
+        bool isDashed = false; ///< lies over another line
     };
     std::string id, title, yTitle;
     std::vector<Line> lines;
     std::optional<double> reference{}; ///< a level line, for instance a ratio of 1
     std::string referenceLabel{};
     bool isLog = false;
+    std::string note{}; ///< below the title
 };
 /// In the order of the page. Groups whose series a run does not have are left out by who draws.
 const std::vector<ChartGroup>& chartGroups();

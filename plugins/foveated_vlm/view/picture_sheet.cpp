@@ -7,7 +7,9 @@
 
 #include "core/artifact/plot/diagram_image.h"
 #include "core/artifact/plot/diagram_style.h"
+#include "core/artifact/plot/plot.h"
 #include "core/artifact/plot/plot_sheet.h"
+#include "core/artifact/plot/stroke_face.h"
 #include "core/base/error.h"
 
 namespace vergence::fvlm {
@@ -95,10 +97,40 @@ Image PictureSheet::take() &&
     return std::move(m_image);
 }
 
+std::string clipName(std::uint64_t id)
+{
+    constexpr std::uint64_t kHeldOut = std::uint64_t(1) << 32;
+    return id >= kHeldOut ? fmt::format("v{}", id - kHeldOut) : std::to_string(id);
+}
+
 std::string frameName(const std::vector<float>& timestamps, std::size_t frame)
 {
     return frame < timestamps.size() ? fmt::format("{:.2f} s", timestamps[frame])
                                      : fmt::format("frame {}", frame + 1);
+}
+
+std::vector<std::string> fittedLines(const std::string& text, double size, double width,
+                                     std::size_t most)
+{
+    expects(most > 0, "picture: at least one line");
+    const auto length = [size](const std::string& line) {
+        return std::max(plot::textLength(line, size), plot::strokedText(line, size).width);
+    };
+    std::vector<std::string> lines = plot::wrapped(text, size, width);
+    const bool isCut = lines.size() > most;
+    lines.resize(std::min(lines.size(), most));
+    if (isCut)
+        lines.back() += " …";
+    for (std::string& line : lines) { // a word longer than the line is cut
+        const bool isLong = length(line) > width;
+        while (!line.empty() && length(line + "…") > width && isLong) {
+            while ((static_cast<unsigned char>(line.back()) & 0xC0) == 0x80)
+                line.pop_back(); // the rest of a letter
+            line.pop_back();
+        }
+        line += isLong ? "…" : "";
+    }
+    return lines;
 }
 
 std::vector<std::size_t> shownFrames(std::size_t count, int most)

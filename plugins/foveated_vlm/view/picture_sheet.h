@@ -42,8 +42,14 @@ private:
     bool m_isDark;
 };
 
+/// "12"; "v3" of a drawn clip that is held out, whose ids begin at 2³².
+std::string clipName(std::uint64_t id);
 /// "0.25 s" where there are times, else "frame 3".
 std::string frameName(const std::vector<float>& timestamps, std::size_t frame);
+/// Lines of at most `width` px in letters of `size`, at most `most` of them; "…" where something is
+/// cut, between words or within one that is longer than a line.
+std::vector<std::string> fittedLines(const std::string& text, double size, double width,
+                                     std::size_t most = 1);
 /// At most `most` of `count` frames, the first and the last among them, evenly spread.
 std::vector<std::size_t> shownFrames(std::size_t count, int most);
 /// An opaque picture without its fourth channel.

@@ -64,7 +64,7 @@ void addLine(plot::Plot& chart, const Series& series, const ChartGroup::Line& li
 {
     const auto [first, last] = std::ranges::minmax(series.steps());
     const bool isNoisy = series.size() >= kNoisy;
-    plot::Plot::Curve curve{{}, {}, colour, line.label, 2, false};
+    plot::Plot::Curve curve{{}, {}, colour, line.label, 2, line.isDashed};
     plot::Plot::Band band{{}, {}, {}, colour, {}, 0.16};
     for (const Series::Bucket& bucket : series.decimate(XAxis::Step, static_cast<double>(first),
                                                         static_cast<double>(last), kColumns)) {
@@ -88,6 +88,7 @@ plot::Plot plotOf(const ChartGroup& group, const MetricStore& store, const Chart
 {
     plot::Plot chart;
     chart.title = group.title;
+    chart.note = group.note;
     chart.width = look.width;
     chart.height = look.height;
     chart.x.title = "micro-step";

@@ -149,7 +149,7 @@ Diagram verdictCard(const Verdict& verdict)
                (size + 6);
     };
     const std::string facts =
-        fmt::format("{} held-out clips, {} updates, {:.3g} epochs. Ratios of losses with 95 % "
+        fmt::format("{} held-out clips, {} updates, epochs: {:.3g}. Ratios of losses with 95 % "
                     "intervals over clips; above 1: fine looks are better.",
                     verdict.clips, verdict.record.update, verdict.record.epochs);
     double height = 2 * kEdge + 22 + 6 + lines(verdict.sentence, 15) + 6 + lines(facts, kSmall) +

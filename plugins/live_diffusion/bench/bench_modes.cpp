@@ -1,5 +1,6 @@
 #include "plugins/live_diffusion/bench/bench_modes.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -178,7 +179,11 @@ std::vector<ClaimCheck> measuredClaims(const BenchRequest& request, const BenchS
     std::vector<ClaimPair> pairs;
     for (const BenchSubject& replica : setup.replicas)
         pairs.push_back(claimPair(request, setup, replica));
-    pairs.push_back(claimPair(request, setup, setup.subject));
+    const bool isReplica = std::ranges::any_of(setup.replicas, [&](const BenchSubject& replica) {
+        return replica.model == setup.subject.model;
+    });
+    if (!isReplica)
+        pairs.push_back(claimPair(request, setup, setup.subject));
     return checkClaims(pairs);
 }
 

@@ -19,6 +19,8 @@ struct GuidanceSettings {
     GuidanceKind kind = GuidanceKind::None;
     double gamma = 1; ///< how strongly the condition is wanted; 1: as it is
     double delta = 1; ///< share of the imagined negative
+
+    bool operator==(const GuidanceSettings&) const = default;
 };
 
 /// ε = δε̄ + γ(ε_c − δε̄), computed as ε_c + (γ − 1)(ε_c − δε̄): ε_c to the bit for γ = 1, and for

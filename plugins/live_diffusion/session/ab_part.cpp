@@ -4,10 +4,11 @@
 #include <cmath>
 
 #include "core/artifact/json_text.h"
+#include "core/artifact/plot/drawing_files.h"
 #include "core/base/clock.h"
+#include "core/run/publish.h"
 #include "plugins/live_diffusion/bench/claims.h"
 #include "plugins/live_diffusion/bench/environment.h"
-#include "plugins/live_diffusion/session/exports.h"
 #include "plugins/live_diffusion/session/stoppable_network.h"
 #include "plugins/live_diffusion/view/ab_charts.h"
 
@@ -279,11 +280,11 @@ void AbRunPart::finish(RunContext& context)
                                     {"claims", toJson(claims)}}),
                         "ab", "A/B run");
     const std::vector<AbRow> rows = rowsOf(all);
-    exportDrawing(artifacts, "ab/waterfall", abWaterfall(rows), "ab",
-                  "What each technique takes off");
-    exportDrawing(artifacts, "ab/table", abTable(rows), "ab", "A/B run");
+    plot::writeDrawing(artifacts, "ab/waterfall", abWaterfall(rows), "ab",
+                       "What each technique takes off");
+    plot::writeDrawing(artifacts, "ab/table", abTable(rows), "ab", "A/B run");
     if (!claims.empty())
-        exportDrawing(artifacts, "ab/claims", drawingOf(claims), "ab", "Published claims");
+        plot::writeDrawing(artifacts, "ab/claims", drawingOf(claims), "ab", "Published claims");
     show(context);
 }
 

@@ -1,16 +1,20 @@
 #include "plugins/live_diffusion/session/drift_part.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "core/artifact/json_text.h"
+#include "core/artifact/plot/drawing_files.h"
 #include "core/base/clock.h"
+#include "core/run/publish.h"
 #include "plugins/live_diffusion/model/pixel_blocks.h"
 #include "plugins/live_diffusion/quality/frame_quality.h"
-#include "plugins/live_diffusion/session/exports.h"
 #include "plugins/live_diffusion/stream/frame_grid.h"
 
 namespace vergence::live {
@@ -40,6 +44,14 @@ std::optional<Precision> otherPrecision(const Device& device, Precision used)
     return std::nullopt;
 }
 
+/// A slope says nothing before the film has gone round once since the loop settled: till then it is
+/// the film that is easier here than there.
+bool isTooShort(const DriftVariant& variant)
+{
+    constexpr std::size_t kSettled = 50;
+    return variant.psnr.size() < kSettled + kSceneLoop && variant.verdict != "collapsed";
+}
+
 DriftVariant drawn(const std::string& name, bool isReference, const DriftMeter& meter)
 {
     DriftVariant variant;
@@ -56,6 +68,8 @@ DriftVariant drawn(const std::string& name, bool isReference, const DriftMeter& 
     if (!meter.frames().empty()) {
         variant.slope = meter.slope();
         variant.verdict = nameOf(meter.verdict());
+        if (isTooShort(variant))
+            variant.verdict = "too short to judge";
     }
     return variant;
 }
@@ -72,6 +86,38 @@ nlohmann::json toJson(const DriftVariant& variant)
             {"detail_ratio", variant.detailRatio},
             {"repetition", variant.repetition},
             {"temporal_error", variant.temporalError}};
+}
+
+struct Removal {
+    std::string name; ///< "no memory, no blend"
+    LoopSettings loop;
+};
+
+/// Every choice of what holds a stream together left out, the fewest first.
+std::vector<Removal> removals(const LoopSettings& loop)
+{
+    using Change = void (*)(LoopSettings&);
+    std::vector<std::pair<const char*, Change>> parts;
+    if (loop.usesHistory && loop.historyNoise > 0)
+        parts.emplace_back("no history noise", [](LoopSettings& l) { l.historyNoise = 0; });
+    if (loop.usesMemory)
+        parts.emplace_back("no memory", [](LoopSettings& l) { l.usesMemory = false; });
+    if (loop.blend > 0)
+        parts.emplace_back("no blend", [](LoopSettings& l) { l.blend = 0; });
+    std::vector<unsigned> choices((1U << parts.size()) - 1); // bits: which parts
+    std::iota(choices.begin(), choices.end(), 1U);
+    std::ranges::stable_sort(choices, {}, [](unsigned bits) { return std::popcount(bits); });
+    std::vector<Removal> removals;
+    for (const unsigned bits : choices) {
+        Removal& removal = removals.emplace_back(Removal{"", loop});
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            if ((bits >> i & 1U) == 0)
+                continue;
+            removal.name += (removal.name.empty() ? "" : ", ") + std::string(parts[i].first);
+            parts[i].second(removal.loop);
+        }
+    }
+    return removals;
 }
 
 /// The first, after a fifth and a half of the run, and the last.
@@ -129,17 +175,8 @@ void DriftPart::planVariants()
     m_variants.push_back({"as configured", loop, switches});
     if (!m_networks.config().driftGrid)
         return;
-    const auto add = [&](const char* name, auto change) {
-        Variant variant{name, loop, switches};
-        change(variant.loop);
-        m_variants.push_back(std::move(variant));
-    };
-    if (loop.usesHistory && loop.historyNoise > 0)
-        add("no history noise", [](LoopSettings& without) { without.historyNoise = 0; });
-    if (loop.usesMemory)
-        add("no memory", [](LoopSettings& without) { without.usesMemory = false; });
-    if (loop.blend > 0)
-        add("no blend", [](LoopSettings& without) { without.blend = 0; });
+    for (const Removal& removal : removals(loop))
+        m_variants.push_back({removal.name, removal.loop, switches});
     Variant taught{"fed the truth", loop, switches, true};
     taught.loop.isStreamBatch = false; // its rows have histories of their own
     taught.loop.memoryStride = std::numeric_limits<int>::max(); // see teach()
@@ -315,7 +352,7 @@ void DriftPart::finish(RunContext& context)
     ArtifactStore& artifacts = context.artifacts();
     artifacts.writeText("drift/drift.csv", csv(), "drift", "Drift by frame");
     artifacts.writeText("drift/drift.json", prettyJson(report), "drift", "Drift");
-    exportDrawing(artifacts, "drift/drift", driftCharts(all), "drift", "Drift");
+    plot::writeDrawing(artifacts, "drift/drift", driftCharts(all), "drift", "Drift");
     artifacts.writePng("drift/ablation.png", ablationGrid(all), "drift", "Ablation");
     show(context);
 }

@@ -1,11 +1,12 @@
 #include "plugins/live_diffusion/session/networks.h"
 
 #include <algorithm>
-#include <fstream>
+#include <string_view>
 
 #include <QFile>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
 #include "plugins/live_diffusion/bench/subjects.h"
 #include "plugins/live_diffusion/engine/replica_network.h"
 #include "plugins/live_diffusion/engine/unet_network.h"
@@ -31,7 +32,7 @@ public:
                 throw InputError("The weights that come with the program are missing from this "
                                  "build.");
             const QByteArray bytes = resource.readAll();
-            std::ofstream(m_folder / name, std::ios::binary).write(bytes.data(), bytes.size());
+            writeFileAtomic(m_folder / name, std::string_view(bytes.data(), bytes.size()));
         }
     }
     ~ShippedFiles()
@@ -76,20 +77,19 @@ std::vector<float> oraclePictures(const LiveDiffusionConfig& config, const Frame
 } // namespace
 
 Networks::Networks(std::shared_ptr<Device> device, Stream& stream,
-                   const LiveDiffusionConfig& config, Warn warn)
+                   const LiveDiffusionConfig& config, const Warn& warn)
     : m_device(std::move(device)),
-      m_config(config),
-      m_warn(std::move(warn))
+      m_config(config)
 {
     std::vector<std::string> changes;
     switchesOf(m_config, *m_device, &changes);
     for (const std::string& change : changes)
-        m_warn("W-SWITCH", change);
+        warn("W-SWITCH", change);
     if (m_config.network == "unet")
-        load(stream);
+        load(stream, warn);
 }
 
-void Networks::load(Stream& stream)
+void Networks::load(Stream& stream, const Warn& warn)
 {
     m_unet = unetSettings(m_config);
     m_description.settings = m_unet;
@@ -118,8 +118,8 @@ void Networks::load(Stream& stream)
                          std::to_string(m_description.settings.frameSize()) +
                          " px; set model_size and frame_size to that, or name other weights.");
     if (m_description.prediction != m_config.prediction)
-        m_warn("W-PREDICTION", "The weights were trained to predict " + m_description.prediction +
-                                   "; set prediction to that.");
+        warn("W-PREDICTION", "The weights were trained to predict " + m_description.prediction +
+                                 "; set prediction to that.");
     TapeNetwork tape(stream, m_device, m_description.settings);
     loadModel(stream, tape.parameters(), file);
     m_weights = hostWeights(stream, tape.parameters());
@@ -158,6 +158,13 @@ std::string Networks::weightsHash() const
     return m_weights == nullptr ? std::string() : live::weightsHash(*m_weights);
 }
 
+const std::shared_ptr<const HostWeights>& Networks::weights() const
+{
+    if (m_weights == nullptr)
+        throw InputError("There are no weights yet: the part train has to come before.");
+    return m_weights;
+}
+
 std::shared_ptr<FrameNetwork> Networks::build(const Switches& switches, int rows) const
 {
     if (m_config.network == "oracle") {
@@ -172,9 +179,7 @@ std::shared_ptr<FrameNetwork> Networks::build(const Switches& switches, int rows
     }
     if (m_config.network.starts_with("replica"))
         return makeReplicaNetwork(m_device, subject().program, m_config.seed, switches, rows);
-    if (m_weights == nullptr)
-        throw InputError("There are no weights yet: the part train has to come before.");
-    return std::make_shared<UnetNetwork>(m_device, m_weights,
+    return std::make_shared<UnetNetwork>(m_device, weights(),
                                          UnetNetworkSettings{m_unet, switches, rows});
 }
 
@@ -213,7 +218,7 @@ std::unique_ptr<TapeNetwork> Networks::tape(Stream& stream, bool trains) const
     UnetSettings unet = m_unet;
     unet.channelRounding = m_description.settings.channelRounding; // as the weights have it
     auto tape = std::make_unique<TapeNetwork>(stream, m_device, unet, parameters);
-    setParameters(stream, tape->parameters(), *m_weights);
+    setParameters(stream, tape->parameters(), *weights());
     return tape;
 }
 

@@ -16,13 +16,15 @@ namespace vergence::live {
 class TapeNetwork;
 
 /// The networks of a run: what is streamed, measured, exported. Parts share it; the part train
-/// hands its weights on through it. Used by the run thread; build() also by others.
+/// hands its weights on through it. Used by the run thread; others take a copy, which shares the
+/// weights.
 class Networks {
 public:
     using Warn = std::function<void(const std::string& id, const std::string& sentence)>;
-    /// Loads the weights. Throws InputError for a file that does not fit.
+    /// Loads the weights; `warn` hears of what is replaced or does not quite fit. Throws InputError
+    /// for a file that does not fit.
     Networks(std::shared_ptr<Device> device, Stream& stream, const LiveDiffusionConfig& config,
-             Warn warn);
+             const Warn& warn);
 
     const LiveDiffusionConfig& config() const { return m_config; }
     /// Values that people changed while the run goes on.
@@ -37,13 +39,13 @@ public:
     std::shared_ptr<FrameNetwork> build(const Switches& switches, int rows) const;
     std::shared_ptr<FrameNetwork> build() const;
     BenchSubject subject() const;
-    std::string name() const; ///< "Pico", "Oracle", "Replica-A"
-    bool isTrained() const;   ///< false: random weights, speed only
-    std::string note() const; ///< what a viewer should know: "random weights"; may be empty
-    bool hasWeights() const { return m_weights != nullptr; }
+    std::string name() const;        ///< "Pico", "Oracle", "Replica-A"
+    bool isTrained() const;          ///< false: random weights, speed only
+    std::string note() const;        ///< what a viewer should know: "random weights"; may be empty
     std::string weightsHash() const; ///< SHA-256; empty without weights
 
-    /// Of the denoiser, on the tape: to be distilled or exported.
+    /// Of the denoiser, on the tape: to be distilled or exported. Throws InputError without
+    /// weights.
     std::unique_ptr<TapeNetwork> tape(Stream& stream, bool trains) const;
     ModelDescription description() const;
     /// What the part train has learnt.
@@ -57,11 +59,11 @@ public:
     std::vector<std::vector<float>> frames(int count) const;
 
 private:
-    void load(Stream& stream);
+    const std::shared_ptr<const HostWeights>& weights() const; ///< throws InputError for none
+    void load(Stream& stream, const Warn& warn);
 
     std::shared_ptr<Device> m_device;
     LiveDiffusionConfig m_config;
-    Warn m_warn;
     UnetSettings m_unet;
     ModelDescription m_description;
     std::shared_ptr<const HostWeights> m_weights;

@@ -1,6 +1,5 @@
 #include "plugins/live_diffusion/session/onnx_part.h"
 
-#include "core/base/error.h"
 #include "plugins/live_diffusion/model/counts.h"
 #include "plugins/live_diffusion/onnx/onnx_export.h"
 
@@ -32,8 +31,6 @@ bool OnnxPart::step(RunContext& context)
     m_wasInterrupted = false;
     if (m_isDone)
         return false;
-    if (!m_networks.hasWeights())
-        throw InputError("There are no weights yet: the part train has to come before.");
     const LiveDiffusionConfig& config = m_networks.config();
     const auto tape = m_networks.tape(context.stream(), false);
     OnnxExportSettings settings;

@@ -21,7 +21,8 @@ public:
     /// Called once before the first step.
     virtual void begin(RunContext& context) = 0;
     /// False once it is done. Polls context.stopRequested() where a step takes long and then
-    /// throws nothing: it returns true with unchanged progress, and wasInterrupted().
+    /// throws nothing: it returns true with unchanged progress, and wasInterrupted(). So it does
+    /// where there was only waiting.
     virtual bool step(RunContext& context) = 0;
     /// Steps that are left, as far as is known.
     virtual std::int64_t stepsLeft() const = 0;

@@ -6,12 +6,13 @@
 #include <fmt/format.h>
 
 #include "core/artifact/json_text.h"
+#include "core/artifact/plot/drawing_files.h"
 #include "core/base/clock.h"
+#include "core/run/publish.h"
 #include "plugins/live_diffusion/bench/environment.h"
 #include "plugins/live_diffusion/profile/op_costs.h"
 #include "plugins/live_diffusion/profile/targets.h"
 #include "plugins/live_diffusion/profile/text_table.h"
-#include "plugins/live_diffusion/session/exports.h"
 #include "plugins/live_diffusion/session/stoppable_network.h"
 #include "plugins/live_diffusion/view/layer_charts.h"
 #include "plugins/live_diffusion/view/memory_charts.h"
@@ -322,14 +323,14 @@ void ProfilePart::finish(RunContext& context)
     if (m_alone)
         report["layers_alone"] = m_alone->toJson();
     artifacts.writeText("profile/profile.json", prettyJson(report), "profile", "Profile");
-    exportDrawing(artifacts, "profile/roofline", roofline(times, roofsOf(m_peaks, precision)),
-                  "profile", "Roofline");
+    plot::writeDrawing(artifacts, "profile/roofline", roofline(times, roofsOf(m_peaks, precision)),
+                       "profile", "Roofline");
     LayerLook look;
     look.nameA = "in place";
     look.nameB = "alone";
-    exportDrawing(artifacts, "profile/layers",
-                  m_alone ? layerBars(times, timesOf(*m_alone), look) : layerBars(times), "profile",
-                  "Time by operation");
+    plot::writeDrawing(artifacts, "profile/layers",
+                       m_alone ? layerBars(times, timesOf(*m_alone), look) : layerBars(times),
+                       "profile", "Time by operation");
     if (!m_memory)
         return;
     artifacts.writeText("profile/memory.json",
@@ -337,13 +338,13 @@ void ProfilePart::finish(RunContext& context)
                                     {"timeline", m_memory->toJson()},
                                     {"what_if", toJson(m_whatIf)}}),
                         "profile", "Memory");
-    exportDrawing(artifacts, "profile/memory", memoryTimeline(stepsOf(*m_memory, cost)), "profile",
-                  "Memory by operation");
+    plot::writeDrawing(artifacts, "profile/memory", memoryTimeline(stepsOf(*m_memory, cost)),
+                       "profile", "Memory by operation");
     if (!m_frameMs.empty()) {
         Targets targets{m_peaks.front().name, m_subject.model, m_bound * 1e3};
         targets.measuredMs = m_frameMs;
-        exportDrawing(artifacts, "profile/targets", targetsTable(targets), "profile",
-                      "Time budgets");
+        plot::writeDrawing(artifacts, "profile/targets", targetsTable(targets), "profile",
+                           "Time budgets");
     }
 }
 

@@ -14,6 +14,7 @@ namespace vergence::live {
 namespace {
 
 constexpr std::size_t kWindow = 600; ///< frames that quantiles are of
+constexpr std::size_t kMostFrames = 36'000;
 constexpr double kRateSeconds = 1;
 constexpr std::size_t kSettling = 2; ///< frames after a change that do not count
 
@@ -39,11 +40,26 @@ void StreamLog::add(const FrameRecord& record, double latency, double now, int d
     ++m_generated;
     m_milliseconds.push_back(1e3 * s.total);
     m_clock.push_back(now);
+    if (m_milliseconds.size() > kMostFrames)
+        forgetOldest();
+}
+
+/// A tenth at once, so that it is seldom done.
+void StreamLog::forgetOldest()
+{
+    constexpr std::size_t kCount = kMostFrames / 10;
+    m_milliseconds.erase(m_milliseconds.begin(), m_milliseconds.begin() + kCount);
+    m_clock.erase(m_clock.begin(), m_clock.begin() + kCount);
+    for (Change& change : m_changes)
+        change.at -= std::min(change.at, kCount);
 }
 
 void StreamLog::mark(const std::string& change)
 {
-    m_changes.push_back({change, m_milliseconds.size()});
+    if (!m_changes.empty())
+        m_changes.back().after = medianAfter(m_changes.back());
+    const double before = m_changes.empty() ? medianSince(0) : m_changes.back().after;
+    m_changes.push_back({change, m_milliseconds.size(), before, 0});
 }
 
 double StreamLog::framesPerSecond() const
@@ -70,18 +86,26 @@ double StreamLog::networkMs(double q) const
         {m_milliseconds.end() - static_cast<std::ptrdiff_t>(count), m_milliseconds.end()}, q);
 }
 
-std::int64_t StreamLog::missed(double budgetMs) const
+double StreamLog::missedShare(double budgetMs) const
 {
-    return std::ranges::count_if(m_milliseconds, [&](double ms) { return ms > budgetMs; });
+    if (m_milliseconds.empty())
+        return 0;
+    const auto count =
+        std::ranges::count_if(m_milliseconds, [&](double ms) { return ms > budgetMs; });
+    return static_cast<double>(count) / static_cast<double>(m_milliseconds.size());
 }
 
-double StreamLog::medianFrom(std::size_t first, std::size_t last) const
+double StreamLog::medianSince(std::size_t first) const
 {
-    if (first >= last)
+    if (first >= m_milliseconds.size())
         return std::nan("");
-    return quantile({m_milliseconds.begin() + static_cast<std::ptrdiff_t>(first),
-                     m_milliseconds.begin() + static_cast<std::ptrdiff_t>(last)},
-                    0.5);
+    return quantile(
+        {m_milliseconds.begin() + static_cast<std::ptrdiff_t>(first), m_milliseconds.end()}, 0.5);
+}
+
+double StreamLog::medianAfter(const Change& change) const
+{
+    return medianSince(change.at + kSettling);
 }
 
 nlohmann::json StreamLog::switchTable() const
@@ -90,21 +114,16 @@ nlohmann::json StreamLog::switchTable() const
     const auto text = [](double ms) {
         return std::isfinite(ms) ? fmt::format("{:.2f}", ms) : std::string("–");
     };
-    for (std::size_t i = 0; i < m_changes.size(); ++i) {
-        const std::size_t at = m_changes[i].at;
-        const std::size_t from = i > 0 ? std::min(at, m_changes[i - 1].at + kSettling) : 0;
-        const std::size_t to =
-            i + 1 < m_changes.size() ? m_changes[i + 1].at : m_milliseconds.size();
-        const double before = medianFrom(from, at),
-                     after = medianFrom(std::min(to, at + kSettling), to);
-        rows.push_back({m_changes[i].text, text(before), text(after),
-                        std::isfinite(after / before)
-                            ? fmt::format("{:+.1f} %", 100 * (after / before - 1))
+    for (const Change& change : m_changes) {
+        const double after = &change == &m_changes.back() ? medianAfter(change) : change.after;
+        rows.push_back({change.text, text(change.before), text(after),
+                        std::isfinite(after / change.before)
+                            ? fmt::format("{:+.1f} %", 100 * (after / change.before - 1))
                             : std::string("–")});
     }
     return {{"id", "switches"},
             {"title", "Switches moved while streaming"},
-            {"columns", {"change", "ms a frame before", "after", "difference"}},
+            {"columns", {"change", "ms before", "ms after", "difference"}},
             {"rows", rows}};
 }
 
@@ -123,11 +142,7 @@ std::vector<BigNumber> bigNumbers(const StreamLog& log, const FrameCost& cost, i
         return std::isfinite(value) ? fmt::format("{:.1f} ms", value) : std::string();
     };
     const double rate = log.framesPerSecond(), median = log.networkMs(0.5);
-    const auto share = [&](double budget) {
-        return log.generated() == 0 ? 0.0
-                                    : 100.0 * static_cast<double>(log.missed(budget)) /
-                                          static_cast<double>(log.generated());
-    };
+    const auto share = [&](double budget) { return 100 * log.missedShare(budget); };
     std::vector<BigNumber> numbers;
     numbers.push_back({"frames", rate > 0 ? fmt::format("{:.1f} /s", rate) : "",
                        fmt::format("{:.1f} /s on the whole", log.meanRate()),

@@ -13,7 +13,8 @@
 
 namespace vergence::live {
 
-/// What is remembered of a stream's frames: times, rates, switches that were moved.
+/// What is remembered of a stream's frames: times of the newest 36,000 at most, rates, switches
+/// that were moved. Its memory does not grow with the length of the stream.
 class StreamLog {
 public:
     /// A finished frame; `latency`: from its arrival in memory to its output, s; `now`: clock.
@@ -22,14 +23,15 @@ public:
     void mark(const std::string& change);
 
     const std::vector<FrameTiming>& timings() const { return m_timings; }
-    const std::vector<double>& milliseconds() const { return m_milliseconds; }
+    const std::vector<double>& milliseconds() const { return m_milliseconds; } ///< generated ones
     double framesPerSecond() const;   ///< generated frames over the last second or so
     double networkMs(double q) const; ///< quantile of the last 600 frames
     std::int64_t generated() const { return m_generated; }
-    std::int64_t missed(double budgetMs) const; ///< frames over a budget
+    double missedShare(double budgetMs) const; ///< frames over a budget among those remembered
     double seconds() const { return m_last - m_first; }
     double meanRate() const; ///< generated frames over all the time
 
+    bool hasMarks() const { return !m_changes.empty(); }
     /// Moved switches with the median time before and after: {"id", "title", "columns", "rows"}.
     nlohmann::json switchTable() const;
     std::string csv() const;
@@ -37,9 +39,12 @@ public:
 private:
     struct Change {
         std::string text;
-        std::size_t at = 0; ///< index into m_milliseconds
+        std::size_t at = 0;           ///< index into m_milliseconds
+        double before = 0, after = 0; ///< medians, ms; `after` of the last one is not final
     };
-    double medianFrom(std::size_t first, std::size_t last) const;
+    double medianSince(std::size_t first) const;
+    double medianAfter(const Change& change) const;
+    void forgetOldest();
 
     std::vector<FrameTiming> m_timings;
     std::vector<double> m_milliseconds; ///< of generated frames

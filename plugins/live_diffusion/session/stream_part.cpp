@@ -2,23 +2,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/artifact/plot/drawing_files.h"
 #include "core/base/clock.h"
-#include "core/base/error.h"
+#include "core/run/publish.h"
 #include "plugins/live_diffusion/quality/frame_quality.h"
-#include "plugins/live_diffusion/session/exports.h"
 #include "plugins/live_diffusion/view/picture_sheet.h"
 
 namespace vergence::live {
 
 namespace {
 
-constexpr double kShowSeconds = 0.1; ///< between pictures
+constexpr double kPictureSeconds = 1.0 / 30; ///< between pictures of a stream that is watched
 constexpr double kWaitSeconds = 0.08;
-constexpr std::int64_t kClipFrames = 250; ///< that a GIF keeps
 
 double psnrOf(const Image& output, const Image& target)
 {
@@ -32,18 +32,6 @@ double psnrOf(const Image& output, const Image& target)
     return psnrOfError(sum / static_cast<double>(output.pixels.size()));
 }
 
-/// Cheap changes of a loop; sizes and networks stay.
-bool isSame(const LiveDiffusionConfig& a, const LiveDiffusionConfig& b)
-{
-    const auto key = [](const LiveDiffusionConfig& c) {
-        return std::tie(c.mode, c.steps, c.sampler, c.strength, c.eta, c.clampEstimate, c.start,
-                        c.noise, c.freshness, c.guidance, c.gamma, c.delta, c.history,
-                        c.historyNoise, c.memory, c.memoryStride, c.blend, c.cutCosine,
-                        c.flushOnCut, c.driftGuard, c.streamBatch, c.filterSimilar, c.similarity);
-    };
-    return key(a) == key(b);
-}
-
 } // namespace
 
 StreamPart::StreamPart(Networks& networks) : m_networks(networks) {}
@@ -54,44 +42,40 @@ bool StreamPart::isThreaded() const
     return m_networks.config().paced || m_networks.config().source == "camera";
 }
 
-std::unique_ptr<FrameLoop> StreamPart::newLoop() const
+int StreamPart::stepsNow() const
 {
-    return std::make_unique<FrameLoop>(
-        m_networks.build(m_switches, FrameLoop::rowsNeeded(m_loopSettings)), m_loopSettings);
+    if (m_live == nullptr)
+        return stepsOf(m_loop->settings());
+    return m_networks.config().deadlineKeeper ? m_live->level().steps : stepsOf(m_settings);
+}
+
+FrameCost StreamPart::cost() const
+{
+    return m_live != nullptr ? m_live->cost() : m_loop->network().cost();
 }
 
 void StreamPart::begin(RunContext& context)
 {
     const LiveDiffusionConfig& config = m_networks.config();
-    m_loopSettings = m_networks.loop();
-    m_switches = m_networks.switches();
+    m_settings = m_networks.loop();
+    m_switches = switchesOf(config, *m_networks.device(), &m_replaced);
     m_speed = config.speed;
     m_look.edge = std::clamp(config.frameSize * 4, 192, 512);
     OpenedSource opened = openSourceOrOrbits(sourceSettings(config));
     if (!opened.message.empty())
         context.warn("W-SOURCE", opened.message);
-    auto loop = newLoop();
-    m_cost = loop->network().cost();
+    const LiveSettings live = liveSettings(config);
+    const LoopRecipe made = recipe();
     if (isThreaded()) {
-        const QualityLevel best{config.steps, loop->shape().patch, config.frameSize, 1};
-        auto ladder = config.deadlineKeeper ? qualityLadder(best) : std::vector{best};
-        if (config.weights != "bench") // other sizes would need other weights
-            std::erase_if(ladder, [&](const QualityLevel& level) {
-                return level.patch != best.patch || level.size != best.size;
-            });
-        LoopBuilder build = [this](const QualityLevel& level) {
-            LoopSettings settings = m_loopSettings;
-            settings.steps = level.steps;
-            return std::make_unique<FrameLoop>(
-                m_networks.build(m_switches, FrameLoop::rowsNeeded(settings)), settings);
-        };
-        m_live = std::make_unique<LiveStream>(std::move(opened.source), std::move(loop),
-                                              liveSettings(config), ladder, build);
+        m_live = std::make_unique<LiveStream>(
+            std::move(opened.source), made.build(), live, made.ladder(),
+            [made](const QualityLevel& level) { return made.build(level); });
     } else {
         m_source = std::move(opened.source);
-        m_loop = std::move(loop);
+        m_loop = made.build();
+        m_keeper.emplace(made.ladder(), live.deadline);
     }
-    openExport(context);
+    m_clip.emplace(context, config);
     ViewControl mode{.id = "view", .title = "Show", .kind = ViewControl::Kind::Choice};
     mode.labels = {"side by side", "wipe", "difference ×4"};
     mode.value = {0};
@@ -100,65 +84,90 @@ void StreamPart::begin(RunContext& context)
     m_startedAt = steadySeconds();
 }
 
-void StreamPart::openExport(RunContext& context)
-{
-    const LiveDiffusionConfig& config = m_networks.config();
-    if (config.exportClip == "none")
-        return;
-    ExportSettings settings;
-    settings.format = config.exportClip == "gif"   ? ExportFormat::Gif
-                      : config.exportClip == "png" ? ExportFormat::PngSequence
-                                                   : ExportFormat::Mp4;
-    settings.view = config.exportSideBySide ? ExportView::SideBySide : ExportView::Output;
-    settings.hasOverlay = config.exportOverlay;
-    settings.fps = config.fps;
-    settings.scale = std::clamp(192 / config.frameSize, 1, 4);
-    m_clipName = config.exportClip == "png" ? "stream/frames" : "stream." + config.exportClip;
-    try {
-        m_clip = openClip(context.artifacts().pathFor(m_clipName), settings);
-    } catch (const InputError& failure) {
-        context.warn("W-CLIP", failure.what());
-    }
-}
-
 void StreamPart::follow(RunContext& context)
 {
     const LiveDiffusionConfig& config = m_networks.config();
-    const LoopSettings wanted = m_networks.loop();
-    std::vector<std::string> changes;
-    const Switches switches = switchesOf(config, *m_networks.device(), &changes);
-    const std::string moved = differences(m_switches, switches);
-    const bool needsRows = FrameLoop::rowsNeeded(wanted) > FrameLoop::rowsNeeded(m_loopSettings);
-    const std::string stepsMoved =
-        wanted.steps == m_loopSettings.steps
-            ? ""
-            : fmt::format("steps {} to {}", m_loopSettings.steps, wanted.steps);
-    m_loopSettings = wanted;
-    m_switches = switches;
     if (m_live != nullptr && config.speed != m_speed)
         m_live->setSpeed(m_speed = config.speed);
-    if (!moved.empty() || needsRows) {
-        if (m_live != nullptr) {
-            m_live->rebuild([this] { return newLoop(); });
-        } else {
-            auto loop = newLoop();
-            loop->adopt(*m_loop);
-            m_loop = std::move(loop);
-            m_cost = m_loop->network().cost();
-        }
-    } else if (m_live != nullptr) {
-        m_live->setLoopSettings(wanted);
-    } else {
-        m_loop->setSettings(wanted);
-    }
-    const std::string text = moved + (moved.empty() || stepsMoved.empty() ? "" : ", ") + stepsMoved;
-    if (!text.empty())
-        m_log.mark(text);
-    for (const std::string& change : changes)
-        context.warn("W-SWITCH", change);
+    const LoopSettings settings = m_networks.loop();
+    std::vector<std::string> replaced;
+    const Switches switches = switchesOf(config, *m_networks.device(), &replaced);
+    if (replaced != m_replaced)
+        for (const std::string& sentence : replaced)
+            context.warn("W-SWITCH", sentence);
+    m_replaced = std::move(replaced);
+    if (settings == m_settings && switches == m_switches)
+        return;
+    std::string change = differences(m_switches, switches);
+    const int before = stepsOf(m_settings), after = stepsOf(settings);
+    const bool needsNewLoop = switches != m_switches ||
+                              FrameLoop::rowsNeeded(settings) > FrameLoop::rowsNeeded(m_settings);
+    if (after != before)
+        change += fmt::format("{}steps {} to {}", change.empty() ? "" : ", ", before, after);
+    m_settings = settings;
+    m_switches = switches;
+    if (!apply(needsNewLoop, after != before))
+        m_awaited += (m_awaited.empty() || change.empty() ? "" : ", ") + change;
+    else if (!change.empty())
+        m_log.mark(change);
 }
 
-std::optional<PresentedFrame> StreamPart::taken()
+bool StreamPart::apply(bool needsNewLoop, bool movesSteps)
+{
+    const bool needsNewLadder = movesSteps && m_networks.config().deadlineKeeper;
+    const LoopRecipe made = recipe();
+    if (m_live != nullptr) {
+        if (needsNewLoop || needsNewLadder) {
+            m_live->rebuild([made](const QualityLevel& level) { return made.build(level); },
+                            made.ladder());
+            return false;
+        }
+        m_live->setLoopSettings(m_settings);
+        return true;
+    }
+    if (needsNewLadder)
+        m_keeper.emplace(made.ladder(), m_keeper->settings());
+    if (needsNewLoop) {
+        auto loop = made.build();
+        loop->adopt(*m_loop);
+        m_loop = std::move(loop);
+    }
+    m_loop->setSettings(m_keeper->isReduced() ? reducedTo(m_keeper->level(), m_settings)
+                                              : m_settings);
+    return true;
+}
+
+void StreamPart::hearEvents(RunContext& context)
+{
+    using Kind = StreamEvent::Kind;
+    for (const StreamEvent& event : m_live->takeEvents()) {
+        switch (event.kind) {
+        case Kind::Level:
+            m_awaited = event.text;
+            [[fallthrough]];
+        case Kind::NotFinite:
+        case Kind::Stalled:
+        case Kind::Message:
+            context.warn("W-STREAM", event.text);
+            break;
+        case Kind::RebuildFailed:
+            m_awaited.clear();
+            context.warn("W-STREAM", event.text);
+            break;
+        case Kind::Rebuilt:
+            m_live->setLoopSettings(m_settings); // they may have moved while the plan was made
+            if (!m_awaited.empty())
+                m_log.mark(std::exchange(m_awaited, {}));
+            break;
+        case Kind::Resumed:
+        case Kind::Ended:
+        case Kind::Rebuilding:
+            break;
+        }
+    }
+}
+
+std::optional<PresentedFrame> StreamPart::taken(RunContext& context)
 {
     auto frame = m_source->next({});
     if (!frame && m_networks.config().loop && m_frames > 0) {
@@ -174,6 +183,14 @@ std::optional<PresentedFrame> StreamPart::taken()
     result.target = std::move(frame->target);
     result.output = m_loop->output();
     result.finished = steadySeconds();
+    if (result.record.fate != FrameFate::Generated)
+        return result;
+    if (const auto level = m_keeper->add(result.record.seconds.total)) {
+        m_loop->setSettings(reducedTo(*level, m_settings));
+        const std::string text = "The deadline keeper goes to " + level->text() + ".";
+        context.warn("W-STREAM", text);
+        m_log.mark(text);
+    }
     return result;
 }
 
@@ -181,12 +198,8 @@ std::optional<PresentedFrame> StreamPart::next(RunContext& context, bool& isLate
 {
     isLate = false;
     if (m_live == nullptr)
-        return taken();
-    for (const StreamEvent& event : m_live->takeEvents())
-        if (event.kind == StreamEvent::Kind::NotFinite || event.kind == StreamEvent::Kind::Level ||
-            event.kind == StreamEvent::Kind::RebuildFailed ||
-            event.kind == StreamEvent::Kind::Stalled || event.kind == StreamEvent::Kind::Message)
-            context.warn("W-STREAM", event.text);
+        return taken(context);
+    hearEvents(context);
     auto frame = m_live->waitFor(kWaitSeconds);
     isLate = !frame && m_live->state() == StreamState::Running;
     return frame;
@@ -195,16 +208,13 @@ std::optional<PresentedFrame> StreamPart::next(RunContext& context, bool& isLate
 bool StreamPart::step(RunContext& context)
 {
     const LiveDiffusionConfig now = readLiveDiffusionConfig(context.config());
-    const LiveDiffusionConfig& before = m_networks.config();
-    const bool isChanged = !isSame(now, before) || now.speed != before.speed;
     m_networks.follow(now);
-    if (isChanged || !differences(m_switches, m_networks.switches()).empty())
-        follow(context);
+    follow(context);
     bool isLate = false;
     m_wasInterrupted = false;
     auto frame = next(context, isLate);
-    if (isLate) {
-        m_wasInterrupted = context.stopRequested();
+    if (isLate) { // nothing was done that would count as a step
+        m_wasInterrupted = true;
         return true;
     }
     if (!frame) {
@@ -220,7 +230,6 @@ bool StreamPart::step(RunContext& context)
 
 void StreamPart::take(RunContext& context, PresentedFrame& frame)
 {
-    const LiveDiffusionConfig& config = m_networks.config();
     int lost = 0;
     if (m_live != nullptr) {
         const DropCounts drops = m_live->drops();
@@ -232,40 +241,49 @@ void StreamPart::take(RunContext& context, PresentedFrame& frame)
     m_shown = {std::move(frame.input), std::move(frame.output), std::move(frame.target)};
     if (m_record.fate == FrameFate::Kept)
         context.warn("W-NOT-FINITE", "A result was not finite; the last good frame is kept.");
-    if (m_clip != nullptr && m_record.shown >= 0 && m_frames < kClipFrames)
-        m_clip->add(
-            composed(m_shown.input, m_shown.output,
-                     fmt::format("{} {:.1f} ms", m_frames, 1e3 * m_record.seconds.total),
-                     {.view = config.exportSideBySide ? ExportView::SideBySide : ExportView::Output,
-                      .hasOverlay = config.exportOverlay,
-                      .scale = std::clamp(192 / config.frameSize, 1, 4)}));
-    if (context.metricsDue()) {
-        context.recordAt("frame_ms", 1e3 * m_record.seconds.total, m_frames);
-        context.recordAt("fps", m_log.framesPerSecond(), m_frames);
-        if (!m_shown.target.pixels.empty() && m_record.fate == FrameFate::Generated) {
-            const double value = psnrOf(m_shown.output, m_shown.target);
-            if (std::isfinite(value)) {
-                context.recordAt("psnr", value, m_frames);
-                m_psnrSum += value;
-                ++m_psnrCount;
-            }
-        }
-    }
+    if (context.metricsDue())
+        recordFrame(context);
     ++m_frames;
-    if (context.framesDue() && steadySeconds() - m_publishedAt >= kShowSeconds)
-        publish(context);
+    if (isPictureDue(context))
+        publishPicture(context);
+    if (context.framesDue())
+        publishNumbers(context);
+    if (m_record.shown >= 0)
+        m_clip->add(m_shown.input, m_shown.output, 1e3 * m_record.seconds.total);
+}
+
+void StreamPart::recordFrame(RunContext& context)
+{
+    context.recordAt("frame_ms", 1e3 * m_record.seconds.total, m_frames);
+    context.recordAt("fps", m_log.framesPerSecond(), m_frames);
+    if (m_shown.target.pixels.empty() || m_record.fate != FrameFate::Generated)
+        return;
+    const double value = psnrOf(m_shown.output, m_shown.target);
+    if (!std::isfinite(value))
+        return;
+    context.recordAt("psnr", value, m_frames);
+    m_psnrSum += value;
+    ++m_psnrCount;
+}
+
+/// On threads the network works on while pictures are made, so they may come often; in turn they
+/// cost its time.
+bool StreamPart::isPictureDue(RunContext& context) const
+{
+    if (m_live == nullptr)
+        return context.framesDue();
+    return context.frames().isWatched() && steadySeconds() - m_pictureAt >= kPictureSeconds;
 }
 
 std::vector<Badge> StreamPart::badges() const
 {
     const LiveDiffusionConfig& config = m_networks.config();
-    std::vector<Badge> badges{
-        {m_networks.name(), false},
-        {fmt::format("{} px", config.frameSize), false},
-        {std::string(nameOf(m_switches.precision)), false},
-        {fmt::format("{} step{}", m_loopSettings.steps, m_loopSettings.steps == 1 ? "" : "s"),
-         false},
-        {fmt::format("{:.1f} frames/s", m_log.framesPerSecond()), false}};
+    const int steps = stepsNow();
+    std::vector<Badge> badges{{m_networks.name(), false},
+                              {fmt::format("{} px", config.frameSize), false},
+                              {std::string(nameOf(m_switches.precision)), false},
+                              {fmt::format("{} step{}", steps, steps == 1 ? "" : "s"), false},
+                              {fmt::format("{:.1f} frames/s", m_log.framesPerSecond()), false}};
     if (!m_networks.note().empty())
         badges.push_back({m_networks.note(), true});
     if (m_record.fate != FrameFate::Generated)
@@ -284,25 +302,29 @@ LatencyLook StreamPart::latencyLook() const
     return look;
 }
 
-void StreamPart::publish(RunContext& context)
+void StreamPart::publishPicture(RunContext& context)
 {
-    if (m_shown.output.pixels.empty())
-        return;
-    m_publishedAt = steadySeconds();
-    const double budget = m_networks.config().budget;
-    const LatencyLook look = latencyLook();
     const Image& output = m_shown.output;
-    Image input = output;
-    if (m_shown.input.width == output.width && m_shown.input.height == output.height)
-        input = m_shown.input;
-    else
-        input = resized(m_shown.input, output.width, output.height);
-    publishImage(context, "live", livePicture(input, output, badges(), m_look));
+    if (output.pixels.empty())
+        return;
+    m_pictureAt = steadySeconds();
+    const bool isFitting =
+        m_shown.input.width == output.width && m_shown.input.height == output.height;
+    publishImage(
+        context, "live",
+        livePicture(isFitting ? m_shown.input : resized(m_shown.input, output.width, output.height),
+                    output, badges(), m_look));
+}
+
+void StreamPart::publishNumbers(RunContext& context)
+{
+    const LatencyLook look = latencyLook();
     publishDrawing(context, "timeline", latencyTimeline(m_log.timings(), look));
     publishDrawing(context, "histogram", latencyHistogram(m_log.milliseconds(), look));
     publishDrawing(context, "numbers",
-                   numbersCard(bigNumbers(m_log, m_cost, m_loopSettings.steps, budget)));
-    context.table(m_log.switchTable());
+                   numbersCard(bigNumbers(m_log, cost(), stepsNow(), m_networks.config().budget)));
+    if (m_log.hasMarks())
+        context.table(m_log.switchTable());
 }
 
 std::int64_t StreamPart::stepsLeft() const
@@ -318,7 +340,9 @@ void StreamPart::view(RunContext& context, const ViewInput& input)
                                    : LiveMode::SideBySide;
     if (const auto wipe = input.scalar("wipe"))
         m_look.wipe = std::clamp(*wipe, 0.0, 1.0);
-    publish(context);
+    publishPicture(context);
+    if (m_frames > 0)
+        publishNumbers(context);
 }
 
 void StreamPart::finish(RunContext& context)
@@ -328,34 +352,26 @@ void StreamPart::finish(RunContext& context)
     if (m_frames == 0)
         return;
     ArtifactStore& artifacts = context.artifacts();
-    if (m_clip != nullptr) {
-        m_clip->finish();
-        if (m_networks.config().exportClip == "png")
-            for (std::int64_t i = 0; i < std::min(m_frames, kClipFrames); ++i)
-                artifacts.add(fmt::format("{}/{:06}.png", m_clipName, i), "frame");
-        else
-            artifacts.add(m_clipName, "clip", "Streamed frames");
-        m_clip = nullptr;
-    }
+    m_clip->finish(artifacts);
     const LatencyLook look = latencyLook();
-    exportDrawing(artifacts, "stream/timeline", latencyTimeline(m_log.timings(), look), "chart",
-                  "Time of the last frames");
-    exportDrawing(artifacts, "stream/histogram", latencyHistogram(m_log.milliseconds(), look),
-                  "chart", "How often which time occurred");
+    plot::writeDrawing(artifacts, "stream/timeline", latencyTimeline(m_log.timings(), look),
+                       "chart", "Time of the last frames");
+    plot::writeDrawing(artifacts, "stream/histogram", latencyHistogram(m_log.milliseconds(), look),
+                       "chart", "How often which time occurred");
     artifacts.writeText("stream/frames.csv", m_log.csv(), "table", "Time of every frame");
     nlohmann::json summary{{"network", m_networks.name()},
                            {"trained", m_networks.isTrained()},
                            {"frames", m_frames},
                            {"generated", m_log.generated()},
                            {"lost", m_lost},
-                           {"steps", m_loopSettings.steps},
+                           {"steps", stepsNow()},
                            {"frames_per_second", m_log.meanRate()},
                            {"frame_ms_p50", m_log.networkMs(0.5)},
                            {"frame_ms_p95", m_log.networkMs(0.95)},
                            {"frame_ms_p99", m_log.networkMs(0.99)},
-                           {"over_40_ms", m_log.missed(40)},
-                           {"over_16_ms", m_log.missed(16)},
-                           {"steady_bytes", m_cost.steadyBytes()},
+                           {"share_over_40_ms", m_log.missedShare(40)},
+                           {"share_over_16_ms", m_log.missedShare(16)},
+                           {"steady_bytes", cost().steadyBytes()},
                            {"switches", m_log.switchTable()}};
     if (m_psnrCount > 0) {
         summary["psnr"] = m_psnrSum / static_cast<double>(m_psnrCount);
@@ -364,7 +380,8 @@ void StreamPart::finish(RunContext& context)
     artifacts.writeText("stream/stream.json", summary.dump(2), "report", "The stream in numbers");
     context.record("fps_mean", m_log.meanRate());
     context.note("frames_per_second", m_log.meanRate());
-    publish(context);
+    publishPicture(context);
+    publishNumbers(context);
 }
 
 } // namespace vergence::live

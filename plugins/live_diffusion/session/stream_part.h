@@ -2,17 +2,21 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
+#include "plugins/live_diffusion/session/loop_recipe.h"
 #include "plugins/live_diffusion/session/part.h"
+#include "plugins/live_diffusion/session/stream_clip.h"
 #include "plugins/live_diffusion/session/stream_log.h"
-#include "plugins/live_diffusion/stream/clip_export.h"
 #include "plugins/live_diffusion/stream/live_stream.h"
 #include "plugins/live_diffusion/view/live_picture.h"
 
 namespace vergence::live {
 
 /// One picture after the other. Paced sources and cameras run on threads of their own, where late
-/// frames may be lost; otherwise every frame is taken in turn and the result is the same each time.
+/// frames may be lost; otherwise every frame is taken in turn and the result is the same each time
+/// (but for the deadline keeper, which goes by the clock).
 class StreamPart final : public Part {
 public:
     explicit StreamPart(Networks& networks);
@@ -28,34 +32,43 @@ private:
     struct Shown {
         Image input, output, target;
     };
+    /// Live changes: at the next frame, or once a new plan is built.
     void follow(RunContext& context);
-    std::unique_ptr<FrameLoop> newLoop() const;
+    /// False where the change waits for a plan that is being built.
+    bool apply(bool needsNewLoop, bool movesSteps);
+    void hearEvents(RunContext& context);
+    LoopRecipe recipe() const { return {m_networks, m_switches, m_settings}; }
     /// The next frame, now or after a while; none: the source is over. `isLate`: nothing came yet.
     std::optional<PresentedFrame> next(RunContext& context, bool& isLate);
-    std::optional<PresentedFrame> taken(); ///< in turn
+    std::optional<PresentedFrame> taken(RunContext& context); ///< in turn
     void take(RunContext& context, PresentedFrame& frame);
-    void openExport(RunContext& context);
-    void publish(RunContext& context);
+    void recordFrame(RunContext& context);
+    bool isPictureDue(RunContext& context) const;
+    void publishPicture(RunContext& context);
+    void publishNumbers(RunContext& context);
     std::vector<Badge> badges() const;
     LatencyLook latencyLook() const;
     bool isThreaded() const;
+    int stepsNow() const; ///< of a frame, which the deadline keeper may have lowered
+    FrameCost cost() const;
 
     Networks& m_networks;
-    LoopSettings m_loopSettings;
+    LoopSettings m_settings;
     Switches m_switches;
+    std::vector<std::string> m_replaced; ///< sentences on switches that the device lacks
+    std::string m_awaited;               ///< change that a plan which is being built brings
     double m_speed = 1;
-    std::unique_ptr<Source> m_source; ///< in turn
-    std::unique_ptr<FrameLoop> m_loop;
-    std::unique_ptr<LiveStream> m_live; ///< on threads
-    std::unique_ptr<ClipWriter> m_clip;
-    std::string m_clipName;
-    FrameCost m_cost;
+    std::unique_ptr<Source> m_source;       ///< in turn
+    std::unique_ptr<FrameLoop> m_loop;      ///< in turn
+    std::optional<DeadlineKeeper> m_keeper; ///< in turn
+    std::unique_ptr<LiveStream> m_live;     ///< on threads
+    std::optional<StreamClip> m_clip;
     StreamLog m_log;
     Shown m_shown;
     FrameRecord m_record;
     LiveLook m_look;
     std::int64_t m_frames = 0, m_lost = 0;
-    double m_startedAt = 0, m_publishedAt = 0, m_psnrSum = 0;
+    double m_startedAt = 0, m_pictureAt = 0, m_psnrSum = 0;
     std::int64_t m_psnrCount = 0;
     bool m_isOver = false;
 };

@@ -6,12 +6,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/artifact/host_tensors.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/run/publish.h"
 #include "plugins/live_diffusion/engine/unet_network.h"
 #include "plugins/live_diffusion/model/pixel_blocks.h"
 #include "plugins/live_diffusion/quality/frame_quality.h"
-#include "plugins/live_diffusion/session/exports.h"
 #include "plugins/live_diffusion/session/shown.h"
 #include "plugins/live_diffusion/stream/frame_grid.h"
 
@@ -23,25 +24,6 @@ constexpr Index kSampledFrames = 3;        ///< pictures of the strip
 constexpr Index kSampleGap = 8;            ///< frames from one to the next
 constexpr std::uint32_t kHeldOut = 100000; ///< seeds of films that are not learnt from
 constexpr double kLossDecay = 0.98;
-
-Image pictureOf(std::span<const float> planes, int side)
-{
-    Image image = makeImage(side, side, 3);
-    const auto size = static_cast<std::size_t>(side) * side;
-    for (std::size_t i = 0; i < size; ++i)
-        for (std::size_t c = 0; c < 3; ++c)
-            image.pixels[3 * i + c] = static_cast<std::uint8_t>(
-                std::lround(std::clamp((planes[c * size + i] + 1) * 127.5f, 0.0f, 255.0f)));
-    return image;
-}
-
-HostTensor hostCopy(Stream& stream, const std::string& name, const Tensor& tensor)
-{
-    HostTensor copy{name, tensor.dtype(), tensor.shape(), {}};
-    copy.bytes.resize(tensor.bytes());
-    stream.copy(copy.bytes.data(), tensor.data(), tensor.bytes());
-    return copy;
-}
 
 } // namespace
 
@@ -69,10 +51,18 @@ void TrainPart::begin(RunContext& context)
         std::make_unique<Trainer>(context.stream(), *m_network, *m_pairs, trainSettings(config));
 }
 
+bool TrainPart::isOver() const
+{
+    const double limit = m_networks.config().trainSeconds;
+    return m_trainer->isDone() || (limit > 0 && m_seconds >= limit);
+}
+
 bool TrainPart::step(RunContext& context)
 {
     if (m_sampledAt < 0)
         sample(context); // before anything is learnt
+    if (isOver())
+        return false; // a run that was stopped at the very end
     const LiveDiffusionConfig& config = m_networks.config();
     const double started = steadySeconds();
     const TrainRecord record = m_trainer->step(context.stream());
@@ -94,11 +84,9 @@ bool TrainPart::step(RunContext& context)
             context.record("loss_scale", record.lossScale);
         context.record("updates_per_s", static_cast<double>(m_trainer->updates()) / m_seconds);
     }
-    const bool isOver =
-        m_trainer->isDone() || (config.trainSeconds > 0 && m_seconds >= config.trainSeconds);
-    if (isOver || m_trainer->updates() % config.sampleEvery == 0)
+    if (isOver() || m_trainer->updates() % config.sampleEvery == 0)
         sample(context);
-    return !isOver;
+    return !isOver();
 }
 
 std::int64_t TrainPart::stepsLeft() const
@@ -121,9 +109,9 @@ void TrainPart::sample(RunContext& context)
         return;
     m_sampledAt = m_trainer->updates();
     const int side = static_cast<int>(m_unet.frameSize());
-    UnetNetworkSettings settings{m_unet, m_networks.switches(), 1};
-    LoopSettings loop = m_networks.loop();
-    settings.maxRows = FrameLoop::rowsNeeded(loop);
+    const LoopSettings loop = m_networks.loop();
+    UnetNetworkSettings settings{m_unet, m_networks.switches(), FrameLoop::rowsNeeded(loop)};
+    settings.switches.tuned = false; // a few frames do not pay for it, and rounding stays the same
     FrameLoop frames(
         std::make_shared<UnetNetwork>(m_networks.device(), averaged(context), settings), loop);
     const auto scene = makeScene({SceneKind::Orbits, side, side,
@@ -131,13 +119,20 @@ void TrainPart::sample(RunContext& context)
     const auto host = makeCpuDevice(1);
     const auto stream = host->createStream();
     std::vector<float> input(static_cast<std::size_t>(scene->values())), target(input);
+    // Planes of the whole frame are a network's of patch 1.
+    const FrameGrid grid({1, side, side});
+    const auto pictureOf = [&](std::span<const float> planes) {
+        Image picture;
+        grid.toPicture(planes, picture);
+        return picture;
+    };
     TrainingStrip::Moment moment{m_trainer->updates(), {}};
     const bool isFirst = m_strip.inputs.empty();
     double sum = 0;
     const Index last = (kSampledFrames - 1) * kSampleGap;
     for (Index t = 0; t <= last; ++t) {
         scene->draw(*stream, t, input, target);
-        const Image picture = pictureOf(input, side);
+        const Image picture = pictureOf(input);
         frames.process(picture);
         std::vector<float> output(target.size());
         pixelShuffle(frames.values(), side, m_unet.patch, output);
@@ -147,7 +142,7 @@ void TrainPart::sample(RunContext& context)
         moment.outputs.push_back(frames.output());
         if (isFirst) {
             m_strip.inputs.push_back(picture);
-            m_strip.targets.push_back(pictureOf(target, side));
+            m_strip.targets.push_back(pictureOf(target));
         }
     }
     m_strip.moments.push_back(std::move(moment));
@@ -165,8 +160,7 @@ void TrainPart::view(RunContext& context, const ViewInput&)
 void TrainPart::save(RunContext& context, Checkpoint& checkpoint)
 {
     for (const auto& [name, tensor] : m_trainer->tensors())
-        checkpoint.tensors.push_back(hostCopy(context.stream(), name, tensor));
-    context.stream().synchronize();
+        checkpoint.tensors.push_back(toHostTensor(context.stream(), name, tensor));
     checkpoint.state["trainer"] = m_trainer->state();
     checkpoint.state["train_seconds"] = m_seconds;
     checkpoint.state["train_losses"] = {m_firstLoss, m_meanLoss};

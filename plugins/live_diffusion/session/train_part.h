@@ -24,6 +24,7 @@ public:
     void view(RunContext& context, const ViewInput& input) override;
 
 private:
+    bool isOver() const;
     /// Streams a film that is not learnt from with the average of the weights.
     void sample(RunContext& context);
     std::shared_ptr<const HostWeights> averaged(RunContext& context);

@@ -51,34 +51,45 @@ std::optional<Captured> LiveStream::Impl::waitForFrame(const std::stop_token& st
     return captured;
 }
 
-void LiveStream::Impl::swapLoop(std::unique_ptr<FrameLoop> next)
+void LiveStream::Impl::swapLoop(BuiltLoop&& next)
 {
-    next->adopt(*loop);
-    loop = std::move(next);
+    next.loop->adopt(*loop);
+    loop = std::move(next.loop);
+    if (next.ladder.number != ladder.number)
+        keeper = DeadlineKeeper(next.ladder.rungs, keeper.settings());
     keeper.restartWindow();
+    {
+        const std::scoped_lock lock(mutex);
+        ladder = std::move(next.ladder);
+        cost = loop->network().cost();
+    }
     post(StreamEvent::Kind::Rebuilt, "The new plan is in use.");
 }
 
 void LiveStream::Impl::applyLoopRequests()
 {
-    std::unique_ptr<FrameLoop> next;
+    std::optional<BuiltLoop> next;
     std::optional<LoopSettings> wanted;
     std::optional<DeadlineSettings> deadline;
     bool resets = false;
     {
         const std::scoped_lock lock(mutex);
-        next = std::move(built);
-        if (next && builtRung)
-            rung = *std::exchange(builtRung, std::nullopt);
+        next = std::exchange(built, std::nullopt);
+        if (next && next->ladder.number != newestLadder.number)
+            next.reset(); // one for the newest is being made
+        if (next)
+            rung = next->rung;
         wanted = std::exchange(newLoopSettings, std::nullopt);
         deadline = std::exchange(newDeadline, std::nullopt);
         resets = std::exchange(wantsReset, false);
     }
     if (next)
-        swapLoop(std::move(next));
+        swapLoop(std::move(*next));
     try {
         if (deadline)
             keeper.setSettings(*deadline);
+        if (wanted && keeper.isReduced())
+            wanted->steps = keeper.level().steps;
         if (wanted)
             loop->setSettings(*wanted);
     } catch (const ContractError& error) {
@@ -118,16 +129,16 @@ void LiveStream::Impl::judge(const FrameRecord& record, double seconds)
 {
     if (record.fate == FrameFate::Kept)
         post(StreamEvent::Kind::NotFinite, record.message);
-    const auto next = record.fate == FrameFate::Generated ? keeper.add(seconds) : std::nullopt;
+    auto next = record.fate == FrameFate::Generated ? keeper.add(seconds) : std::nullopt;
     {
         const std::scoped_lock lock(mutex);
         totals = loop->totals();
         drops.skipped += record.fate == FrameFate::Skipped;
         percentile = keeper.percentile95();
-        if (next && levelBuilder) {
-            buildRequest = [this, wanted = *next] { return levelBuilder(wanted); };
-            buildRung = *next;
-        }
+        if (ladder.number != newestLadder.number || !ladder.build)
+            next.reset(); // the newest ladder begins at its top
+        if (next)
+            buildRequest = *next;
     }
     if (next) {
         post(StreamEvent::Kind::Level, "The deadline keeper goes to " + next->text() + ".");
@@ -200,23 +211,26 @@ void LiveStream::Impl::infer(const std::stop_token& stop)
 void LiveStream::Impl::buildLoops(const std::stop_token& stop)
 {
     for (;;) {
-        std::function<std::unique_ptr<FrameLoop>()> build;
-        std::optional<QualityLevel> wanted;
+        BuiltLoop next;
         {
             std::unique_lock lock(mutex);
-            if (!changed.wait(lock, stop, [&] { return buildRequest != nullptr; }))
+            if (!changed.wait(lock, stop, [&] { return buildRequest.has_value(); }))
                 return;
-            build = std::exchange(buildRequest, nullptr);
-            wanted = std::exchange(buildRung, std::nullopt);
+            next.rung = *std::exchange(buildRequest, std::nullopt);
+            next.ladder = newestLadder;
         }
         post(StreamEvent::Kind::Rebuilding, "A new plan is being made; the old one streams on.");
         try {
-            auto next = build();
-            expects(next != nullptr, "live stream: the new loop is missing");
+            next.loop = next.ladder.build(next.rung);
+            expects(next.loop != nullptr, "live stream: the new loop is missing");
             const std::scoped_lock lock(mutex);
             built = std::move(next);
-            builtRung = wanted;
         } catch (const std::exception& error) {
+            {
+                const std::scoped_lock lock(mutex);
+                if (next.ladder.number == newestLadder.number)
+                    newestLadder = ladder;
+            }
             post(StreamEvent::Kind::RebuildFailed,
                  std::string(error.what()) + " The old plan streams on.");
         }

@@ -24,19 +24,20 @@ const char* nameOf(StreamState state)
 }
 
 LiveStream::Impl::Impl(std::unique_ptr<Source> source, std::unique_ptr<FrameLoop> firstLoop,
-                       const LiveSettings& live, std::vector<QualityLevel> ladder,
-                       LoopBuilder build)
+                       const LiveSettings& live, std::vector<QualityLevel> rungs, LoopBuilder build)
     : settings(live),
-      levelBuilder(std::move(build)),
+      ladder{0, std::move(rungs), std::move(build)},
+      newestLadder(ladder),
       player(std::move(source), live.play, steadyClock()),
       loop(std::move(firstLoop)),
-      keeper(std::move(ladder), live.deadline)
+      keeper(ladder.rungs, live.deadline)
 {
     expects(loop != nullptr, "live stream: a loop");
     expects(live.presentSlots >= 1 && live.presentSlots <= 16,
             "live stream: 1 to 16 frames that wait to be shown");
     expects(live.stallSeconds > 0, "live stream: a time until a source has stalled");
     rung = keeper.level();
+    cost = loop->network().cost();
     isPaused = live.startsPaused;
     captureThread = std::jthread([this](const std::stop_token& stop) { capture(stop); });
     inferenceThread = std::jthread([this](const std::stop_token& stop) { infer(stop); });
@@ -176,12 +177,14 @@ void LiveStream::setDeadline(const DeadlineSettings& settings)
     m_impl->request([&] { m_impl->newDeadline = settings; });
 }
 
-void LiveStream::rebuild(std::function<std::unique_ptr<FrameLoop>()> build)
+void LiveStream::rebuild(LoopBuilder build, std::vector<QualityLevel> ladder)
 {
     expects(build != nullptr, "live stream: what makes the new loop");
+    expects(!ladder.empty(), "live stream: at least one rung");
     m_impl->request([&] {
-        m_impl->buildRequest = std::move(build);
-        m_impl->buildRung.reset();
+        m_impl->newestLadder = {m_impl->newestLadder.number + 1, std::move(ladder),
+                                std::move(build)};
+        m_impl->buildRequest = m_impl->newestLadder.rungs.front();
     });
 }
 
@@ -225,6 +228,12 @@ QualityLevel LiveStream::level() const
 {
     const std::scoped_lock lock(m_impl->mutex);
     return m_impl->rung;
+}
+
+FrameCost LiveStream::cost() const
+{
+    const std::scoped_lock lock(m_impl->mutex);
+    return m_impl->cost;
 }
 
 double LiveStream::percentile95() const

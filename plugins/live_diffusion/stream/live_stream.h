@@ -98,13 +98,15 @@ public:
     /// Takes effect at a frame boundary; another source starts with a new history.
     void setSource(std::unique_ptr<Source> source);
     /// Cheap changes: at the next frame boundary. Where the loop refuses them, an event says why
-    /// and the old ones stay.
+    /// and the old ones stay. While the deadline keeper is at a lower rung, the steps stay that
+    /// rung's; a ladder of others comes with rebuild().
     void setLoopSettings(const LoopSettings& settings);
     void setDeadline(const DeadlineSettings& settings);
-    /// Everything else: `build` runs on a thread of its own while the old loop streams on, and the
-    /// new one takes its place at a frame boundary with the old one's history where shapes agree.
-    /// A request replaces one that waits.
-    void rebuild(std::function<std::unique_ptr<FrameLoop>()> build);
+    /// Everything else: `build` makes the loop of the ladder's first rung on a thread of its own
+    /// while the old loop streams on; it takes the old one's place at a frame boundary, with its
+    /// history where shapes agree. From then on the deadline keeper is at the top of `ladder` and
+    /// has `build` for its rungs. A request replaces one that waits.
+    void rebuild(LoopBuilder build, std::vector<QualityLevel> ladder = {QualityLevel{}});
     /// Forgets history at the next frame boundary.
     void reset();
 
@@ -115,6 +117,7 @@ public:
     DropCounts drops() const;
     LoopTotals totals() const; ///< of all loops
     QualityLevel level() const;
+    FrameCost cost() const;      ///< of the network in use
     double percentile95() const; ///< of the deadline keeper's window, s
     /// Since the last call, at most 256.
     std::vector<StreamEvent> takeEvents();

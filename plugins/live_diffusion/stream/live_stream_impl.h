@@ -28,10 +28,25 @@ struct Fed {
     double taken = 0;
 };
 
+/// Rungs of the deadline keeper and what makes their loops, numbered so that a loop made for an
+/// older ladder is known.
+struct Ladder {
+    std::int64_t number = 0;
+    std::vector<QualityLevel> rungs;
+    LoopBuilder build;
+};
+
+/// A loop that waits to be used.
+struct BuiltLoop {
+    std::unique_ptr<FrameLoop> loop;
+    QualityLevel rung;
+    Ladder ladder; ///< that the rung is of
+};
+
 /// Three threads and what they share. Used by the sources of LiveStream alone.
 struct LiveStream::Impl {
     Impl(std::unique_ptr<Source> source, std::unique_ptr<FrameLoop> firstLoop,
-         const LiveSettings& live, std::vector<QualityLevel> ladder, LoopBuilder build);
+         const LiveSettings& live, std::vector<QualityLevel> rungs, LoopBuilder build);
     ~Impl() { stop(); }
 
     // Capture thread.
@@ -47,7 +62,7 @@ struct LiveStream::Impl {
     void inferFrames(const std::stop_token& stop);
     std::optional<Captured> waitForFrame(const std::stop_token& stop);
     void applyLoopRequests();
-    void swapLoop(std::unique_ptr<FrameLoop> next);
+    void swapLoop(BuiltLoop&& next);
     void run(Captured&& captured);
     PresentedFrame answered(const FrameRecord& record, double finished);
     void judge(const FrameRecord& record, double seconds);
@@ -63,9 +78,10 @@ struct LiveStream::Impl {
     void stop();
 
     LiveSettings settings; ///< .play: of the capture thread
-    LoopBuilder levelBuilder;
 
     mutable std::mutex mutex; ///< for all that follows up to the threads' own
+    Ladder ladder;            ///< in use
+    Ladder newestLadder;      ///< asked for; the one in use again where it cannot be built
     std::condition_variable_any changed, finished;
     std::deque<Captured> mailbox;
     std::deque<PresentedFrame> presents;
@@ -73,6 +89,7 @@ struct LiveStream::Impl {
     DropCounts drops;
     LoopTotals totals;
     QualityLevel rung;
+    FrameCost cost;
     double percentile = 0;
     bool isPaused = false, hasEnded = false, hasStarted = false, isBusy = false;
     bool isStopped = false, hasFailed = false;
@@ -85,9 +102,8 @@ struct LiveStream::Impl {
     std::optional<LoopSettings> newLoopSettings;
     std::optional<DeadlineSettings> newDeadline;
     bool wantsReset = false;
-    std::function<std::unique_ptr<FrameLoop>()> buildRequest;
-    std::optional<QualityLevel> buildRung, builtRung; ///< of a request by the deadline keeper
-    std::unique_ptr<FrameLoop> built;
+    std::optional<QualityLevel> buildRequest; ///< of the newest ladder
+    std::optional<BuiltLoop> built;
     std::function<void(const PresentedFrame&)> listener;
 
     // Of the capture thread alone.

@@ -44,6 +44,8 @@ struct LoopSettings {
     bool filtersSimilar = false;
     double similarity = 0.98; ///< η of the filter, 0 … below 1
     std::uint32_t seed = 1;
+
+    bool operator==(const LoopSettings&) const = default;
 };
 
 /// Throws ContractError that names the field out of range.

@@ -24,14 +24,18 @@ std::string percent(double share)
 {
     if (!std::isfinite(share))
         return "–";
-    return fmt::format("{}{:.1f} %", share < 0 ? "−" : "", std::abs(100 * share));
+    const double tenths = std::round(1000 * share); // no minus before 0.0
+    return fmt::format("{}{:.1f} %", tenths < 0 ? "−" : "", std::abs(tenths) / 10);
 }
 
 Cell timeCell(const AbRow& row)
 {
     const bool hasInterval = std::isfinite(row.low) && std::isfinite(row.high);
     return {number(row.ms),
-            hasInterval ? fmt::format("{} to {}", number(row.low), number(row.high)) : "", "text"};
+            hasInterval             ? fmt::format("{} to {}", number(row.low), number(row.high))
+            : std::isfinite(row.ms) ? ""
+                                    : "not measured",
+            "text"};
 }
 
 Cell memoryCell(const AbRow& row)
@@ -121,7 +125,8 @@ Diagram abTable(std::span<const AbRow> rows, const std::string& title)
     table.title = title;
     table.note =
         "Baseline: strict fp32, NCHW, naive attention, eager, no fusion. Verdict: by overlap "
-        "of the intervals with what the row is compared with.";
+        "of the intervals with what the row is compared with. Not measured: not on this device, or "
+        "the time for the part was up.";
     table.rows = {heading()};
     using Part = AbRow::Part;
     for (const auto& [part, name] : {std::pair{Part::Baseline, ""},

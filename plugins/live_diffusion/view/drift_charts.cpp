@@ -15,7 +15,7 @@ namespace vergence::live {
 
 namespace {
 
-constexpr std::size_t kMostPoints = 300; ///< of a curve; longer ones are means of neighbours
+constexpr std::size_t kMostPoints = 160; ///< of a curve; longer ones are means of neighbours
 
 struct Measure {
     const char *title, *unit;

@@ -164,14 +164,16 @@ Diagram latencyTimeline(std::span<const FrameTiming> frames, const LatencyLook& 
         for (std::vector<double>* edge : {&band.low, &band.high})
             for (double& ms : *edge)
                 ms = std::min(ms, top);
+    double below = -top;
     for (const BudgetLine& line : lines) {
+        below = std::max(line.ms, below + 0.08 * top); // names of lines close together spread
         chart.curves.push_back({{first - 0.5, last + 0.5 + 0.05 * margin},
                                 {line.ms, line.ms},
                                 line.colour,
                                 "",
                                 1.6,
                                 true});
-        chart.notes.push_back({last + 0.5 + 0.55 * margin, line.ms, line.name, line.colour, true});
+        chart.notes.push_back({last + 0.5 + 0.55 * margin, below, line.name, line.colour, true});
     }
     addMarks(chart, frames, top);
     return layOut(chart);

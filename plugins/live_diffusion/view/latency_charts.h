@@ -10,7 +10,7 @@
 namespace vergence::live {
 
 /// What the time of a frame is made of, in the order of the pipeline.
-inline constexpr std::array kStageNames{"decode", "pre", "network", "post", "present"};
+inline constexpr std::array kStageNames{"decode, waiting", "pre", "network", "post", "present"};
 
 /// Where the time of one frame went.
 struct FrameTiming {

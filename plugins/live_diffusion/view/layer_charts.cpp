@@ -245,6 +245,14 @@ Diagram roofline(std::span<const LayerTime> layers, std::span<const Roof> roofs,
             high = std::max(high, ridge * 4);
             fastest = std::max(fastest, roof.flopPerSecond);
         }
+    const auto isAbove = [&](const LayerTime* layer, const Roof& roof) {
+        return rate(*layer) > std::min(roof.flopPerSecond, intensity(*layer) * roof.bytesPerSecond);
+    };
+    const auto above =
+        drawn.empty() ? 0 : std::ranges::count_if(shown, [&](const LayerTime* layer) {
+            return std::ranges::all_of(drawn,
+                                       [&](const Roof& roof) { return isAbove(layer, roof); });
+        });
     low /= 1.6;
     high *= 1.6;
     const RateUnit unit = rateUnit(fastest);
@@ -255,6 +263,10 @@ Diagram roofline(std::span<const LayerTime> layers, std::span<const Roof> roofs,
     if (shown.size() < layers.size())
         chart.note +=
             fmt::format(" {} without products or time left out.", layers.size() - shown.size());
+    if (above > 0)
+        chart.note += fmt::format(" {} above the roof: their algorithm does less work than is "
+                                  "counted, or the roof was measured while others computed.",
+                                  above);
     chart.width = look.width;
     chart.height = look.height;
     chart.x = {"intensity, FLOP per byte", true, low, high, {}};

@@ -47,6 +47,11 @@ Diagram targetsTable(const Targets& targets)
                              "best, {} ms beside them.",
                              plot::shortNumber(targets.boundMs),
                              plot::shortNumber(1000 * kFrameOverhead, 2));
+    for (std::size_t column = 0; column < targets.steps.size(); ++column)
+        if (measuredAt(targets, column) < targets.boundMs * targets.steps[column]) {
+            table.note += " Less was measured where an algorithm does less work than is counted.";
+            break;
+        }
     table.width = std::max(700.0, plot::textLength(table.note, 12) + 30);
     table.rows.push_back({{"budget"}});
     for (const int steps : targets.steps)

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/run/publish.h"
 #include "plugins/mc_embedding/report/gallery.h"
 
 namespace vergence::mc_embedding {
@@ -341,8 +342,7 @@ void StudyViews::render(RunContext& context, const StudyState& state, const std:
         title = found->title;
         missing = found->missing != nullptr ? found->missing : noPasses(state, look);
     }
-    const Diagram drawing = chart ? std::move(chart->drawing) : sentence(title, missing);
-    context.frames().publishDiagram(stream, drawing.toJson(), context.step());
+    publishDrawing(context, stream, chart ? chart->drawing : sentence(title, missing));
 }
 
 void StudyViews::publishCloud(RunContext& context, const StudyState& state, bool is3d)
@@ -356,8 +356,7 @@ void StudyViews::publishCloud(RunContext& context, const StudyState& state, bool
         m_projectedData = data;
     }
     if (m_projection.items.empty()) {
-        const Diagram drawing = sentence("Cloud", noPasses(state, lookFor(state)));
-        context.frames().publishDiagram(stream, drawing.toJson(), context.step());
+        publishDrawing(context, stream, sentence("Cloud", noPasses(state, lookFor(state))));
         return;
     }
     CloudStyle style{.passes = static_cast<int>(m_choice.shownPasses),
@@ -366,8 +365,7 @@ void StudyViews::publishCloud(RunContext& context, const StudyState& state, bool
                      .elevationDegrees =
                          kElevations[std::min(m_choice.elevation, kElevations.size() - 1)],
                      .colour = m_choice.colour};
-    const Plot plot = cloudPlot(state, look, m_projection, style);
-    context.frames().publishDiagram(stream, layOut(plot).toJson(), context.step());
+    publishDrawing(context, stream, layOut(cloudPlot(state, look, m_projection, style)));
 }
 
 const Image& StudyViews::thumbnail(std::size_t image)

@@ -11,13 +11,16 @@ namespace vergence::sugar {
 template <class T>
 class Buffer {
 public:
-    /// At least n elements; what was in it is lost where it has to grow.
-    T* reserve(const std::shared_ptr<Device>& device, Index n)
+    /// At least n elements. Where it has to grow it takes room for `room` of them, or n where that
+    /// is more, and loses what was in it.
+    T* reserve(const std::shared_ptr<Device>& device, Index n, Index room = 0)
     {
-        const auto bytes = static_cast<Index>(sizeof(T)) * std::max<Index>(n, 1);
-        if (m_memory.size() < bytes) {
+        const auto bytesOf = [](Index count) {
+            return static_cast<Index>(sizeof(T)) * std::max<Index>(count, 1);
+        };
+        if (m_memory.size() < bytesOf(n)) {
             m_memory = Tensor(); // the old one goes first
-            m_memory = Tensor::empty(device, {bytes + bytes / 4}, DType::U8);
+            m_memory = Tensor::empty(device, {bytesOf(std::max(n, room))}, DType::U8);
         }
         return data();
     }

@@ -114,13 +114,16 @@ struct Rasteriser::Impl {
     RasterCounts counted;
     RasterSeconds seconds;
     bool isStopped = false, canGoBack = false;
-    bool isSummed = false; ///< the pixels' backward pass is done: `sums` has its results
+    bool isSummed = false;  ///< the pixels' backward pass is done: `sums` has its results
+    Index gaussianRoom = 0; ///< rows of the Gaussians' arrays: buffers beside them have as many
 
     bool stop()
     {
         isStopped = isStopped || (stopRequested && stopRequested());
         return isStopped;
     }
+    /// Lists of entries differ from picture to picture: they leave room to grow.
+    Index entryRoom() const { return totals.instances + totals.instances / 4; }
     Index tiles() const { return static_cast<Index>(view.tilesX) * (view.lastRow - view.firstRow); }
     /// Rows of the images: of the picture, or of a band.
     Index rows() const
@@ -163,6 +166,7 @@ void Rasteriser::Impl::look(const Gaussians& from, const Camera& camera,
     view.values = pointersOf<const float>(from.value);
     view.filter = from.filter.isEmpty() ? nullptr : static_cast<const float*>(from.filter.data());
     view.count = from.count;
+    gaussianRoom = from.value.capacity();
     view.restCount = restCoefficients(from.value.degree());
     view.shDegree = std::min(settings.shDegree, from.value.degree());
     view.camera = cameraView<float>(camera, static_cast<double>(settings.near),
@@ -180,12 +184,12 @@ void Rasteriser::Impl::project(Stream& stream)
     const Index n = view.count;
     ProjectArguments a;
     a.view = view;
-    a.splats = splats.reserve(device, n);
-    a.boxes = boxes.reserve(device, n);
-    a.keys = keys.reserve(device, n);
-    a.counts = counts.reserve(device, n);
-    a.masks = masks.reserve(device, n);
-    a.visible = visible.reserve(device, n);
+    a.splats = splats.reserve(device, n, gaussianRoom);
+    a.boxes = boxes.reserve(device, n, gaussianRoom);
+    a.keys = keys.reserve(device, n, gaussianRoom);
+    a.counts = counts.reserve(device, n, gaussianRoom);
+    a.masks = masks.reserve(device, n, gaussianRoom);
+    a.visible = visible.reserve(device, n, gaussianRoom);
     for (a.first = 0; a.first < n && !stop(); a.first = a.last) {
         a.last = device->isCpu() ? std::min(n, a.first + kGaussiansPerSlice) : n;
         projectGaussians(stream, a);
@@ -200,9 +204,9 @@ void Rasteriser::Impl::sort(Stream& stream, bool keep)
     byDepth.count = n;
     byDepth.keys = keys.data();
     byDepth.counts = counts.data();
-    byDepth.slots = slots.reserve(device, n);
-    byDepth.order = order.reserve(device, n);
-    byDepth.scratch = scratch.reserve(device, 4 * n);
+    byDepth.slots = slots.reserve(device, n, gaussianRoom);
+    byDepth.order = order.reserve(device, n, gaussianRoom);
+    byDepth.scratch = scratch.reserve(device, 4 * n, 4 * gaussianRoom);
     byDepth.totals = &totals;
     orderGaussians(stream, byDepth);
     expects(totals.instances < Index{1} << 32, "render: more than 2^32 entries in tile lists");
@@ -220,8 +224,8 @@ void Rasteriser::Impl::sort(Stream& stream, bool keep)
     list.boxes = boxes.data();
     list.masks = masks.data();
     list.starts = starts.reserve(device, tiles() + 1);
-    list.gaussians = gaussians.reserve(device, totals.instances);
-    list.entrySlots = keep ? entrySlots.reserve(device, totals.instances) : nullptr;
+    list.gaussians = gaussians.reserve(device, totals.instances, entryRoom());
+    list.entrySlots = keep ? entrySlots.reserve(device, totals.instances, entryRoom()) : nullptr;
     list.tileOrder = tileOrder.reserve(device, tiles());
     listTiles(stream, list);
 }
@@ -273,7 +277,7 @@ void Rasteriser::Impl::blendAll(Stream& stream, const RasterSettings& settings, 
     blend.gaussians = gaussians.data();
     blend.splats = splats.data();
     std::copy(settings.background.begin(), settings.background.end(), blend.background);
-    blend.reached = keep ? reached.reserve(device, totals.instances) : nullptr;
+    blend.reached = keep ? reached.reserve(device, totals.instances, entryRoom()) : nullptr;
     blend.last = keep ? last.reserve(device, tiles() * kTilePixels) : nullptr;
     blend.evaluations = device->isCpu() ? evaluations.reserve(device, 2 * tiles()) : nullptr;
     forEachSlice([&](Index from, Index to) {
@@ -320,9 +324,9 @@ void Rasteriser::Impl::renderInBands(Stream& stream, const RasterSettings& setti
         return static_cast<int>((pixels + kTile - 1) / kTile);
     };
     const int all = view.lastRow, step = tileRows(bands.rows), halo = tileRows(bands.halo);
-    stream.fillBytes(sums.reserve(device, view.count), 0,
+    stream.fillBytes(sums.reserve(device, view.count, gaussianRoom), 0,
                      static_cast<std::size_t>(view.count) * sizeof(SplatRecord));
-    stream.fillBytes(seen.reserve(device, view.count), 0,
+    stream.fillBytes(seen.reserve(device, view.count, gaussianRoom), 0,
                      static_cast<std::size_t>(view.count) * sizeof(std::uint32_t));
     for (int first = 0; first < all; first += step) {
         const int end = std::min(first + step, all);
@@ -373,7 +377,7 @@ bool Rasteriser::Impl::blendBackward(Stream& stream, const RasterImageGradients&
     expects(blend.images.depth || (!a.gradDepth && !a.gradNormal),
             "backward: the picture was rendered without geometry");
     a.entrySlots = entrySlots.data();
-    a.records = records.reserve(device, totals.instances);
+    a.records = records.reserve(device, totals.instances, entryRoom());
     a.instances = totals.instances;
     a.absolute = absolute;
     forEachSlice([&](Index from, Index to) {

@@ -130,18 +130,26 @@ Index removeNonManifoldEdges(TriangleMesh& mesh)
 {
     const MeshEdges edges = edgesOf(mesh);
     std::vector<std::uint8_t> isKept = allFaces(mesh);
-    std::vector<std::uint32_t> faces;
+    std::vector<std::uint32_t> corners; // of the faces at an edge, small ones first
     for (const std::uint32_t e : nonManifoldEdges(edges)) {
-        faces.clear();
+        corners.clear();
         for (const std::uint32_t corner : edges.corners.of(e)) {
             if (isKept[corner / 3] != 0)
-                faces.push_back(corner / 3);
+                corners.push_back(corner);
         }
-        std::stable_sort(faces.begin(), faces.end(), [&](std::uint32_t a, std::uint32_t b) {
-            return faceArea(mesh, a) < faceArea(mesh, b);
+        if (corners.size() < 3)
+            continue;
+        std::stable_sort(corners.begin(), corners.end(), [&](std::uint32_t a, std::uint32_t b) {
+            return faceArea(mesh, a / 3) < faceArea(mesh, b / 3);
         });
-        for (std::size_t i = 0; i + 2 < faces.size(); ++i)
-            isKept[faces[i]] = 0;
+        const std::uint32_t largest = corners.back();
+        corners.pop_back();
+        const auto partner = std::find_if(corners.rbegin(), corners.rend(), [&](std::uint32_t c) {
+            return mesh.triangle[c] != mesh.triangle[largest];
+        });
+        corners.erase(partner == corners.rend() ? corners.end() - 1 : partner.base() - 1);
+        for (const std::uint32_t corner : corners)
+            isKept[corner / 3] = 0;
     }
     return keep(mesh, isKept);
 }

@@ -24,7 +24,8 @@ Index removeDuplicateFaces(TriangleMesh& mesh);
 /// Faces that use a vertex twice, have an area below `leastArea` (world units²) or a position that
 /// is not finite.
 Index removeDegenerateFaces(TriangleMesh& mesh, double leastArea);
-/// At edges of more than two faces, the smallest faces until two remain.
+/// At edges of more than two faces, all but the largest and the largest of those wound to go with
+/// it; where all are wound alike, all but the two largest.
 Index removeNonManifoldEdges(TriangleMesh& mesh);
 /// Gives every fan of faces at a vertex a vertex of its own. Returns how many were added.
 Index splitNonManifoldVertices(TriangleMesh& mesh);

@@ -5,68 +5,105 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/base/error.h"
 #include "core/metrics/system_sampler.h"
-#include "plugins/sugar/compute/gaussians.h"
+#include "plugins/sugar/pipeline/surface_forecast.h"
+#include "plugins/sugar/pipeline/surface_settings.h"
 
 namespace vergence::sugar {
 
 namespace {
 
 constexpr double kMega = 1e6;
-/// What a process takes beyond its start for threads, libraries and the writing of results, as
-/// measured on runs of three sizes.
-constexpr double kLaterRuntime = 12e6;
+/// What a process takes beyond its start for threads, code that is read in as it is used, and
+/// metrics, as measured.
+constexpr double kLaterRuntime = 4e6;
 constexpr Index kLargestBand = 1'024, kSmallestBand = 64; ///< rows
 constexpr double kUsable = 0.85; ///< of free memory; the rest is for everything else
 
-/// Of learning from pictures.
-MemoryQuestion learningQuestion(const SugarConfig& config, const PictureSource& pictures,
-                                Index startCount)
+/// Of the Gaussians, what the alignment's pruning is expected to leave: .40 of those of 50
+/// photographs of a fox and .60 of the built-in scene's were opaque enough.
+Index keptOf(Index gaussians)
 {
+    return gaussians / 2;
+}
+
+/// Bytes of the decoded photographs that stay in host memory.
+double photographBytes(const SugarConfig& config, const PictureSource& pictures)
+{
+    double bytes = 0;
+    for (const Camera& camera : pictures.cameras())
+        bytes += 3.0 * camera.width * camera.height;
+    if (pictures.masked() > 0)
+        bytes *= 4.0 / 3;
+    const double budget = kMega * static_cast<double>(config.cacheMegabytes);
+    return budget > 0 ? std::min(bytes, budget) : bytes;
+}
+
+/// Gaussians at the end of learning.
+Index finalCount(const ForecastInput& input)
+{
+    const SugarConfig& config = input.config;
+    const bool grows = !input.isLearnt && config.densify != "none" &&
+                       config.iterations > config.densifyFrom &&
+                       config.densifyUntil > config.densifyFrom;
+    return grows ? std::max<Index>(input.startCount, config.cap) : input.startCount;
+}
+
+/// Of learning from pictures.
+MemoryQuestion learningQuestion(const ForecastInput& input)
+{
+    const SugarConfig& config = input.config;
     MemoryQuestion question;
-    const bool grows = config.densify != "none" && config.iterations > config.densifyFrom;
-    question.gaussians = grows ? std::max<Index>(startCount, config.cap) : startCount;
-    question.headroom = grows ? 1.25 : 1;
+    question.gaussians = finalCount(input);
     question.degree = config.shDegree;
-    for (const Camera& camera : pictures.cameras()) {
+    for (const Camera& camera : input.pictures.cameras()) {
         question.width = std::max<Index>(question.width, camera.width);
         question.height = std::max<Index>(question.height, camera.height);
     }
     question.instances = expectedInstances(question.gaussians, question.width, question.height);
-    question.photographs = static_cast<Index>(pictures.count());
+    question.photographs = photographBytes(config, input.pictures);
+    question.filter = config.mip;
+    question.regularised = config.densify == "mcmc";
+    question.bandRows = input.bandRows;
     question.hostRuntime =
         static_cast<double>(SystemSampler(0).sample().processResidentBytes) + kLaterRuntime;
     return question;
 }
 
+/// Of the alignment of as many Gaussians with surfaces; pictures are whole.
+MemoryQuestion aligningQuestion(const ForecastInput& input, MemoryQuestion question)
+{
+    question.bandRows = 0;
+    question.neighbours = input.config.neighbours;
+    question.geometry = true;
+    question.regularised = false;
+    question.separateGradients = true;
+    question.keepsEarlier = true;
+    question.samples = samplesOf(input.config, input.isCpu);
+    return question;
+}
+
+bool prunes(const SugarConfig& config)
+{
+    return config.regulariseFrom < config.alignSteps;
+}
+
+/// On the CPU: before the pruning, without the terms that follow it; after it, in the same rows.
+MemoryForecast hostAlignment(MemoryQuestion question, bool prunes)
+{
+    MemoryQuestion before = question;
+    before.neighbours = before.samples = 0;
+    before.geometry = false;
+    if (prunes)
+        question.kept = keptOf(question.gaussians);
+    MemoryForecast first = hostMemory(before, true), second = hostMemory(question, true);
+    return first.total() > second.total() ? first : second;
+}
+
 MemoryForecast forecastOf(const MemoryQuestion& question, bool isCpu)
 {
     return isCpu ? hostMemory(question, true) : deviceMemory(question);
-}
-
-/// Of the writing of results: all frames of the turntable are held until they are a GIF, beside the
-/// Gaussians as they are kept and as they are drawn.
-MemoryForecast resultsForecast(const SugarConfig& config, const PictureSource& pictures,
-                               const MemoryQuestion& learning)
-{
-    constexpr double kFloat = 4, kCopies = 2;
-    double turntable = 0;
-    if (pictures.count() > 0) {
-        const Camera& like = pictures.cameras().front();
-        const double longer = std::max(like.width, like.height);
-        const double shorter = std::min(like.width, like.height);
-        turntable = 3.0 * config.turntableFrames * config.turntableSize * config.turntableSize *
-                    shorter / longer;
-    }
-    const double numbers = 14 + 3.0 * restCoefficients(learning.degree);
-    MemoryForecast forecast{
-        {{"Gaussians", kCopies * kFloat * numbers * static_cast<double>(learning.gaussians)},
-         {"Photographs",
-          3.0 * static_cast<double>(learning.photographs * learning.width * learning.height)},
-         {"Turntable", turntable},
-         {"Runtime", learning.hostRuntime}}};
-    std::erase_if(forecast.parts, [](const MemoryPart& part) { return part.bytes == 0; });
-    return forecast;
 }
 
 bool fits(const MemoryForecast& forecast, std::size_t free)
@@ -76,26 +113,39 @@ bool fits(const MemoryForecast& forecast, std::size_t free)
 
 } // namespace
 
-MemoryForecast memoryForecast(const SugarConfig& config, const PictureSource& pictures,
-                              Index startCount, bool isCpu, Index bandRows)
+std::vector<StageForecast> stageForecasts(const ForecastInput& input)
 {
-    MemoryQuestion question = learningQuestion(config, pictures, startCount);
-    question.bandRows = bandRows;
-    MemoryForecast largest = forecastOf(question, isCpu);
-    const auto consider = [&](MemoryForecast other) {
-        if (other.total() > largest.total())
-            largest = std::move(other);
-    };
-    if (isCpu)
-        consider(resultsForecast(config, pictures, question));
+    const SugarConfig& config = input.config;
+    const MemoryQuestion learning = learningQuestion(input);
+    std::vector<StageForecast> all{{"S3", forecastOf(learning, input.isCpu)}};
+    MemoryQuestion last = learning;
     if (config.goal != "gaussians" && config.alignSteps > 0) {
-        question.bandRows = 0;
-        question.neighbours = config.neighbours;
-        question.geometry = true;
-        question.separateGradients = true;
-        consider(forecastOf(question, isCpu));
+        const MemoryQuestion aligning = aligningQuestion(input, learning);
+        all.push_back(
+            {"S4", input.isCpu ? hostAlignment(aligning, prunes(config)) : deviceMemory(aligning)});
+        if (prunes(config) && !input.isAligned)
+            last.gaussians = keptOf(learning.gaussians);
     }
-    return largest;
+    if (input.isCpu) {
+        for (StageForecast& later : laterForecasts(config, input.pictures, last))
+            all.push_back(std::move(later));
+    }
+    return all;
+}
+
+MemoryForecast largest(const std::vector<StageForecast>& stages)
+{
+    expects(!stages.empty(), "memory forecast: there must be a stage");
+    return std::max_element(stages.begin(), stages.end(),
+                            [](const StageForecast& a, const StageForecast& b) {
+                                return a.memory.total() < b.memory.total();
+                            })
+        ->memory;
+}
+
+MemoryForecast memoryForecast(const ForecastInput& input)
+{
+    return largest(stageForecasts(input));
 }
 
 Index bandRowsFor(const SugarConfig& config, const PictureSource& pictures, Index startCount,
@@ -103,7 +153,7 @@ Index bandRowsFor(const SugarConfig& config, const PictureSource& pictures, Inde
 {
     if (config.bandRows > 0)
         return config.bandRows;
-    MemoryQuestion question = learningQuestion(config, pictures, startCount);
+    MemoryQuestion question = learningQuestion({config, pictures, startCount, isCpu});
     if (fits(forecastOf(question, isCpu), free))
         return 0;
     for (question.bandRows = kLargestBand; question.bandRows > kSmallestBand;
@@ -114,13 +164,15 @@ Index bandRowsFor(const SugarConfig& config, const PictureSource& pictures, Inde
     return kSmallestBand;
 }
 
-nlohmann::json forecastTable(const MemoryForecast& forecast, const DeviceMemory& memory)
+nlohmann::json forecastTable(const MemoryForecast& forecast, const Device& device)
 {
     nlohmann::json rows = nlohmann::json::array();
     for (const MemoryPart& part : forecast.parts)
         rows.push_back({part.name, fmt::format("{:.1f}", part.bytes / kMega)});
-    rows.push_back({"Together", fmt::format("{:.1f}", forecast.total() / kMega)});
-    rows.push_back({"Free now", fmt::format("{:.0f}", static_cast<double>(memory.free) / kMega)});
+    rows.push_back({device.isCpu() ? "Together: peak of the process" : "Together: peak of the GPU",
+                    fmt::format("{:.1f}", forecast.total() / kMega)});
+    rows.push_back(
+        {"Free now", fmt::format("{:.0f}", static_cast<double>(device.memory().free) / kMega)});
     return {{"id", "memory_forecast"},
             {"title", "Memory forecast"},
             {"columns", {"part", "MB"}},

@@ -22,6 +22,9 @@ namespace vergence::sugar {
 
 namespace {
 
+constexpr std::int64_t kMemoryEvery = 500; ///< steps
+constexpr double kReportEvery = 5;         ///< seconds, of what the stage at work has taken so far
+
 /// Stages up to the goal, without those that are set to no steps. What the solver does not read is
 /// not made.
 std::vector<std::unique_ptr<Stage>> stagesOf(const SugarConfig& config)
@@ -119,8 +122,22 @@ bool Pipeline::startCurrent(RunContext& context)
     if (!m_isStarted)
         return false;
     entry.state = State::Running;
+    startMemory(context);
     reportStages(context);
     return true;
+}
+
+/// Where the first stage was taken over, nobody has made a forecast yet.
+void Pipeline::startMemory(RunContext& context)
+{
+    if (m_memory.isStarted())
+        return;
+    if (m_workspace.forecasts.empty())
+        m_workspace.forecasts =
+            stageForecasts({m_workspace.config, m_workspace.pictures->source(),
+                            m_workspace.gaussians.count(), context.device()->isCpu(),
+                            m_workspace.bandRows, true, std::string_view(stage().id()) != "S4"});
+    m_memory.start(m_workspace.forecasts);
 }
 
 bool Pipeline::test(RunContext& context, std::int64_t step, bool isStageEnd)
@@ -155,8 +172,10 @@ StepOutcome Pipeline::step(RunContext& context)
         return StepOutcome::Interrupted;
     if (stage().isDone())
         conclude(context, done + 1, true);
-    else
-        test(context, done + 1, false);
+    else if (test(context, done + 1, false) && steadySeconds() > m_stagesReportedAt + kReportEvery)
+        reportStages(context);
+    if (done % kMemoryEvery == 0 && !isOver() && m_isStarted)
+        m_memory.measure(context, stage().id());
     return isOver() ? StepOutcome::Done : StepOutcome::Continue;
 }
 
@@ -186,6 +205,7 @@ void Pipeline::goOn(RunContext& context)
     log("sugar").info("{} {} took {:.1f} s.", entry.stage->id(), entry.stage->title(),
                       entry.seconds);
     entry.stage->release();
+    m_memory.measure(context, entry.stage->id());
     ++m_current;
     m_isStarted = false;
     reportStages(context);
@@ -348,8 +368,9 @@ nlohmann::json Pipeline::stagesJson() const
     return all;
 }
 
-void Pipeline::reportStages(RunContext& context) const
+void Pipeline::reportStages(RunContext& context)
 {
+    m_stagesReportedAt = steadySeconds();
     nlohmann::json rows = nlohmann::json::array();
     rows.push_back({"S0–S2 Scene", "done", "", m_workspace.pictures->source().scene().kind});
     for (const nlohmann::json& stage : stagesJson()) {

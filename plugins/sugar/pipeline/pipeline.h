@@ -5,6 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "plugins/sugar/pipeline/memory_report.h"
 #include "plugins/sugar/pipeline/stage.h"
 #include "plugins/sugar/pipeline/stage_store.h"
 
@@ -32,6 +33,8 @@ public:
     void load(RunContext& context, const Checkpoint& checkpoint);
     /// Results of the stage at work, finished or not.
     void finish(RunContext& context);
+    /// Once the results of the run are written.
+    void reportMemory(RunContext& context) { m_memory.measure(context, "Results"); }
 
     bool isOver() const { return m_current == m_entries.size(); }
     /// What each stage did, for report.json: {"id", "title", "state", "seconds", "note"}.
@@ -57,18 +60,21 @@ private:
     bool conclude(RunContext& context, std::int64_t step, bool tests);
     void keepResult(RunContext& context);
     void goOn(RunContext& context);
-    void reportStages(RunContext& context) const;
+    void reportStages(RunContext& context);
+    void startMemory(RunContext& context);
     const TexturedMesh* shownMesh();
 
     Workspace m_workspace;
     StageStore m_store;
     std::vector<Entry> m_entries;
     std::size_t m_current = 0;
-    bool m_isStarted = false; ///< the stage at work
-    Gaussians m_shown;        ///< of the newest finished stage
+    bool m_isStarted = false;      ///< the stage at work
+    double m_stagesReportedAt = 0; ///< clock, s
+    Gaussians m_shown;             ///< of the newest finished stage
     std::int64_t m_shownOf = -1;
     TexturedMesh m_shownMesh; ///< the mesh of the newest finished stage, before it is painted
     std::int64_t m_shownMeshOf = -1;
+    MemoryReport m_memory;
     std::size_t m_leftOutReported = 0; ///< pictures
 };
 

@@ -88,7 +88,7 @@ SugarConfig planned(RunContext& context, const SugarConfig& config,
         const auto pictures = picturesOf(wanted, scene);
         const Index bands =
             bandRowsFor(wanted, *pictures, kStart, isCpu, static_cast<std::size_t>(free));
-        const double bytes = memoryForecast(wanted, *pictures, kStart, isCpu, bands).total();
+        const double bytes = memoryForecast({wanted, *pictures, kStart, isCpu, bands}).total();
         const bool fits = free == 0 || bytes <= kUsable * free;
         if (fits && !chosen)
             chosen = &plan;

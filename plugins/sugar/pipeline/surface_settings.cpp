@@ -40,6 +40,11 @@ std::vector<T> rows(const std::vector<T>& values, const std::vector<std::size_t>
 
 } // namespace
 
+Index samplesOf(const SugarConfig& config, bool isCpu)
+{
+    return config.samples > 0 ? config.samples : isCpu ? kSamplesCpu : kSamplesGpu;
+}
+
 AlignerSettings alignerSettings(const Workspace& workspace, bool isCpu)
 {
     const SugarConfig& c = workspace.config;
@@ -55,7 +60,7 @@ AlignerSettings alignerSettings(const Workspace& workspace, bool isCpu)
     s.schedule.dnEvery = c.depthNormalEvery;
     s.entropy = c.entropy;
     s.pruneOpacity = c.alignPrune;
-    s.samples = c.samples > 0 ? c.samples : isCpu ? kSamplesCpu : kSamplesGpu;
+    s.samples = samplesOf(c, isCpu);
     s.factor = c.densityFactor;
     s.normalFactor = c.normalFactor;
     s.knn = c.neighbours;

@@ -19,6 +19,8 @@ inline constexpr double kLeastScale = 1e-3;
 
 AlignerSettings alignerSettings(const Workspace& workspace, bool isCpu);
 RefinerSettings refinerSettings(const Workspace& workspace);
+/// Samples of the density a step.
+Index samplesOf(const SugarConfig& config, bool isCpu);
 /// Of the search for points at one level of density.
 SurfaceSettings pointSettings(const SugarConfig& config, double level);
 /// Of fused depth in 2^depth voxels across a region.

@@ -18,13 +18,14 @@ namespace {
 
 constexpr std::int64_t kHistogramEvery = 500; ///< steps
 
-void reportForecast(RunContext& context, const Workspace& workspace, Index startCount)
+void reportForecast(RunContext& context, Workspace& workspace, Index startCount)
 {
-    const MemoryForecast forecast =
-        memoryForecast(workspace.config, workspace.pictures->source(), startCount,
-                       context.device()->isCpu(), workspace.bandRows);
+    workspace.forecasts =
+        stageForecasts({workspace.config, workspace.pictures->source(), startCount,
+                        context.device()->isCpu(), workspace.bandRows});
+    const MemoryForecast forecast = largest(workspace.forecasts);
     const DeviceMemory memory = context.device()->memory();
-    context.table(forecastTable(forecast, memory));
+    context.table(forecastTable(forecast, *context.device()));
     context.note("forecast_bytes", forecast.total());
     if (const std::string warning = forecastWarning(forecast, memory); !warning.empty())
         context.warn("E-MEMORY", warning);

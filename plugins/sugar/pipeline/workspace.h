@@ -7,6 +7,7 @@
 #include "core/compute/device.h"
 #include "plugins/sugar/compute/gaussians.h"
 #include "plugins/sugar/mesh/triangle_mesh.h"
+#include "plugins/sugar/pipeline/forecast.h"
 #include "plugins/sugar/sugar_config.h"
 #include "plugins/sugar/surface/surface_points.h"
 #include "plugins/sugar/train/evaluation.h"
@@ -24,6 +25,7 @@ struct Workspace {
     double extent = 1;  ///< world units
     Index bandRows = 0; ///< of the bands that pictures are learnt in; 0: whole pictures
     std::vector<EvaluationResult> evaluations;
+    std::vector<StageForecast> forecasts; ///< of memory; empty before the first stage starts
 
     GaussianCloud gaussians; ///< of the newest finished stage
     SurfacePoints points;

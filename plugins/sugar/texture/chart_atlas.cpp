@@ -13,7 +13,7 @@
 #include "plugins/sugar/mesh/mesh_parts.h"
 #include "plugins/sugar/mesh/mesh_topology.h"
 #include "plugins/sugar/mesh/mesh_vector.h"
-#include "plugins/sugar/texture/skyline.h"
+#include "plugins/sugar/texture/shape_packing.h"
 #include "plugins/sugar/texture/texel_owners.h"
 
 namespace vergence::sugar {
@@ -241,38 +241,95 @@ private:
     std::vector<std::uint8_t> m_isTaken;
 };
 
-/// Boxes of the charts with their gutters.
-std::vector<PackedBox> boxesOf(const std::vector<Chart>& charts, double density, int gutter)
+struct PackedCharts {
+    std::vector<TexelShape> shapes;
+    std::vector<ShapePlace> places;
+};
+
+/// From a chart to the edge of its box, texels.
+double marginOf(int gutter)
 {
-    std::vector<PackedBox> boxes;
-    for (const Chart& chart : charts) {
-        const auto side = [&](double length) {
-            return static_cast<int>(std::min(std::ceil(length * density), 1e8)) + 1 + gutter;
-        };
-        boxes.push_back({side(chart.size[0]), side(chart.size[1])});
-    }
-    return boxes;
+    return 0.5 * (1 + gutter);
 }
 
-/// The smallest side, up to the largest, of one page that the boxes fit, or the largest where they
-/// need more pages; side and pages, 0 where they do not fit.
-std::pair<int, int> packedSide(std::vector<PackedBox>& boxes, int largest, int mostPages)
+/// The corners of a triangle of a chart in the chart's box, texels.
+std::array<Flat, 3> inBox(const std::array<Flat, 3>& corners, double density, double margin)
 {
-    constexpr double kFirst = 1.02, kMore = 1.03;
+    std::array<Flat, 3> result;
+    for (std::size_t k = 0; k < 3; ++k)
+        result[k] = {margin + corners[k][0] * density, margin + corners[k][1] * density};
+    return result;
+}
+
+/// Side of a chart's box, texels.
+int boxSide(double length, double density, int gutter)
+{
+    return static_cast<int>(std::min(std::ceil(length * density), 1e8)) + 1 + gutter;
+}
+
+/// The texels nearer to a chart than half a gutter and half a texel: where two shapes have none in
+/// common, their charts are more than a gutter apart.
+TexelShape shapeOf(const Chart& chart, double density, int gutter)
+{
+    const double margin = marginOf(gutter);
+    const int columns = boxSide(chart.size[0], density, gutter),
+              rows = boxSide(chart.size[1], density, gutter);
+    std::vector<unsigned char> mask(static_cast<std::size_t>(columns) *
+                                    static_cast<std::size_t>(rows));
+    for (const auto& corners : chart.corners) {
+        const TexelTriangle triangle(inBox(corners, density, margin));
+        const int left = static_cast<int>(triangle.left() - margin),
+                  right = std::min(static_cast<int>(triangle.right() + margin) + 1, columns),
+                  top = static_cast<int>(triangle.top() - margin),
+                  bottom = std::min(static_cast<int>(triangle.bottom() + margin) + 1, rows);
+        for (int y = top; y < bottom; ++y) {
+            const auto row = mask.begin() + static_cast<std::ptrdiff_t>(y) * columns;
+            for (int x = left; x < right; ++x) {
+                if (!row[x] && triangle.meets(x + 0.5, y + 0.5, margin))
+                    row[x] = 1;
+            }
+        }
+    }
+    return {columns, rows, mask};
+}
+
+/// Empty where a chart is larger than a page.
+std::vector<TexelShape> shapesOf(const std::vector<Chart>& charts, double density,
+                                 const ChartSettings& settings)
+{
+    std::vector<TexelShape> shapes;
+    for (const Chart& chart : charts) {
+        if (boxSide(std::max(chart.size[0], chart.size[1]), density, settings.gutter) >
+            settings.largestSide)
+            return {};
+    }
+    for (const Chart& chart : charts)
+        shapes.push_back(shapeOf(chart, density, settings.gutter));
+    return shapes;
+}
+
+/// The smallest side, up to the largest, of one page that the shapes fit, or the largest where they
+/// need more pages; side and pages, 0 where they do not fit.
+std::pair<int, int> packedSide(PackedCharts& packed, int largest, int mostPages,
+                               const std::function<bool()>& stop)
+{
+    constexpr double kFirst = 1.04, kMore = 1.02;
     double area = 0;
-    for (const PackedBox& box : boxes)
-        area += static_cast<double>(box.width) * box.height;
+    for (const TexelShape& shape : packed.shapes)
+        area += shape.area();
     const double page = static_cast<double>(largest) * largest;
-    if (area > mostPages * page)
+    if (packed.shapes.empty() || area > mostPages * page)
         return {0, 0};
     for (double side = kFirst * std::sqrt(area); area <= page; side = kMore * side + 1) {
         const int tried = std::min(static_cast<int>(side), largest);
-        if (packUnderSkyline(boxes, tried))
+        if (packShapes(packed.shapes, tried, 1, packed.places, stop))
             return {tried, 1};
         if (tried == largest)
             break;
     }
-    return {largest, mostPages > 1 ? packOnPages(boxes, largest, mostPages) : 0};
+    if (mostPages == 1)
+        return {0, 0};
+    return {largest, packShapes(packed.shapes, largest, mostPages, packed.places, stop)};
 }
 
 double totalArea(const TriangleMesh& mesh)
@@ -283,13 +340,40 @@ double totalArea(const TriangleMesh& mesh)
     return area;
 }
 
+/// The corners of all triangles at the places of their charts.
+void writeCorners(ChartAtlas& result, Index faces, const std::vector<Chart>& charts,
+                  const PackedCharts& packed, int gutter)
+{
+    if (result.atlas.pages > 1)
+        result.atlas.page.resize(static_cast<std::size_t>(faces));
+    result.atlas.uv.resize(static_cast<std::size_t>(6 * faces));
+    const double scale = result.atlas.side, margin = marginOf(gutter);
+    for (std::size_t i = 0; i < charts.size(); ++i) {
+        const ShapePlace& place = packed.places[i];
+        for (std::size_t n = 0; n < charts[i].faces.size(); ++n) {
+            const std::uint32_t face = charts[i].faces[n];
+            if (result.atlas.pages > 1)
+                result.atlas.page[face] = static_cast<std::uint8_t>(place.page);
+            const auto corners = inBox(charts[i].corners[n], result.texelsPerUnit, margin);
+            for (std::size_t k = 0; k < 3; ++k) {
+                const Flat p = turned(packed.shapes[i], place.quarterTurns, corners[k]);
+                float* uv = result.atlas.uv.data() + 6 * std::size_t{face} + 2 * k;
+                uv[0] = static_cast<float>((place.x + p[0]) / scale);
+                uv[1] = static_cast<float>((place.y + p[1]) / scale);
+            }
+            const TexelTriangle triangle(result.atlas, face);
+            result.covered += std::abs(triangle.area) / 2 / (scale * scale * result.atlas.pages);
+        }
+    }
+}
+
 } // namespace
 
 ChartAtlas chartAtlas(const TriangleMesh& mesh, const ChartSettings& settings,
                       const std::function<bool()>& stop)
 {
     expectSound(mesh);
-    expects(settings.largestSide > 0 && settings.gutter >= 1 && settings.texelsPerUnit >= 0 &&
+    expects(settings.largestSide > 0 && settings.gutter >= 2 && settings.texelsPerUnit >= 0 &&
                 settings.mostPages >= 1 && settings.mostPages <= kMostPages &&
                 settings.deviationDegrees > 0 && settings.deviationDegrees < 90,
             "chartAtlas: settings are out of range");
@@ -302,46 +386,26 @@ ChartAtlas chartAtlas(const TriangleMesh& mesh, const ChartSettings& settings,
         settings.texelsPerUnit > 0 ? std::min(settings.texelsPerUnit, most) : most;
     const double cosine = std::cos(settings.deviationDegrees * std::numbers::pi / 180);
     constexpr double kOfPage = 0.45; // to each side; on one page whatever is too large is shrunk
-    const double reach =
-        settings.mostPages > 1 ? kOfPage * side / result.texelsPerUnit : HUGE_VAL;
+    const double reach = settings.mostPages > 1 ? kOfPage * side / result.texelsPerUnit : HUGE_VAL;
     const auto charts = ChartGrowth(mesh, cosine, result.texelsPerUnit, reach).all(stop);
     result.charts = static_cast<Index>(charts.size());
     constexpr double kFewer = 0.97, kLeast = 1e-3;
     const double least = kLeast * result.texelsPerUnit;
-    std::vector<PackedBox> boxes;
+    PackedCharts packed;
     for (;; result.texelsPerUnit *= kFewer) {
-        if (stop && stop())
-            return {};
         if (result.texelsPerUnit < least)
             throw InputError(fmt::format("A texture of {} px a side cannot hold the {} pieces of "
                                          "the mesh; allow a larger one or pack squares.",
                                          settings.largestSide, charts.size()));
-        boxes = boxesOf(charts, result.texelsPerUnit, settings.gutter);
+        packed.shapes = shapesOf(charts, result.texelsPerUnit, settings);
         std::tie(result.atlas.side, result.atlas.pages) =
-            packedSide(boxes, settings.largestSide, settings.mostPages);
+            packedSide(packed, settings.largestSide, settings.mostPages, stop);
+        if (stop && stop())
+            return {};
         if (result.atlas.pages > 0)
             break;
     }
-    if (result.atlas.pages > 1)
-        result.atlas.page.resize(static_cast<std::size_t>(mesh.faces()));
-    result.atlas.uv.resize(static_cast<std::size_t>(6 * mesh.faces()));
-    const double scale = result.atlas.side;
-    for (std::size_t i = 0; i < charts.size(); ++i) {
-        const double left = boxes[i].x + 0.5 * (1 + settings.gutter),
-                     top = boxes[i].y + 0.5 * (1 + settings.gutter);
-        for (std::size_t n = 0; n < charts[i].faces.size(); ++n) {
-            if (result.atlas.pages > 1)
-                result.atlas.page[charts[i].faces[n]] = static_cast<std::uint8_t>(boxes[i].page);
-            for (std::size_t k = 0; k < 3; ++k) {
-                const Flat& p = charts[i].corners[n][k];
-                float* uv = result.atlas.uv.data() + 6 * std::size_t{charts[i].faces[n]} + 2 * k;
-                uv[0] = static_cast<float>((left + p[0] * result.texelsPerUnit) / scale);
-                uv[1] = static_cast<float>((top + p[1] * result.texelsPerUnit) / scale);
-            }
-            const TexelTriangle triangle(result.atlas, charts[i].faces[n]);
-            result.covered += std::abs(triangle.area) / 2 / (scale * scale * result.atlas.pages);
-        }
-    }
+    writeCorners(result, mesh.faces(), charts, packed, settings.gutter);
     return result;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -23,7 +24,15 @@ struct TexelTriangle {
             x[k] = static_cast<double>(uv[2 * k]) * atlas.side;
             y[k] = (1 - static_cast<double>(uv[2 * k + 1])) * atlas.side;
         }
-        area = (x[1] - x[0]) * (y[2] - y[0]) - (x[2] - x[0]) * (y[1] - y[0]);
+        area = twiceArea();
+    }
+    explicit TexelTriangle(const std::array<std::array<double, 2>, 3>& corners)
+    {
+        for (std::size_t k = 0; k < 3; ++k) {
+            x[k] = corners[k][0];
+            y[k] = corners[k][1];
+        }
+        area = twiceArea();
     }
 
     double left() const { return std::min({x[0], x[1], x[2]}); }
@@ -49,6 +58,12 @@ struct TexelTriangle {
         }
         const double box = reach > 0 ? reach - kSpare : kSpare;
         return cx > left() - box && cx < right() + box && cy > top() - box && cy < bottom() + box;
+    }
+
+private:
+    double twiceArea() const
+    {
+        return (x[1] - x[0]) * (y[2] - y[0]) - (x[2] - x[0]) * (y[1] - y[0]);
     }
 };
 

@@ -1,5 +1,6 @@
 #include "plugins/sugar/train/trainer.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -37,7 +38,7 @@ Trainer::Trainer(std::shared_ptr<Device> device, TrainerSettings settings,
 void Trainer::start(Stream& stream, const GaussianCloud& cloud)
 {
     expects(cloud.count() > 0, "Trainer: there are no Gaussians to start from");
-    const Index capacity = cloud.count() + cloud.count() / 4;
+    const Index capacity = capacityFor(cloud.count());
     Gaussians gaussians = upload(stream, m_device, cloud, capacity, m_settings.schedule.degree);
     if (m_settings.mip && gaussians.filter.isEmpty())
         gaussians.filter = Tensor::zeros(stream, m_device, {capacity});
@@ -45,6 +46,14 @@ void Trainer::start(Stream& stream, const GaussianCloud& cloud)
     m_step = 0;
     if (m_settings.mip && !m_settings.keepsFilter)
         updateFilter(stream, m_state.gaussians, filterCameras(1));
+}
+
+/// Rows for so many Gaussians: a quarter more to grow into, as far as the cap.
+Index Trainer::capacityFor(Index count) const
+{
+    return m_settings.schedule.densifyEvery > 0
+               ? std::clamp(m_settings.density.cap, count, count + count / 4)
+               : count;
 }
 
 /// Cameras at the resolution of the step: the filter follows the pictures that are learnt from.

@@ -76,6 +76,7 @@ public:
 private:
     void afterUpdate(Stream& stream, StepReport& report);
     void densify(Stream& stream, StepReport& report);
+    Index capacityFor(Index count) const;
     std::vector<Camera> filterCameras(std::int64_t step) const;
     std::array<float, 3> backgroundAt(std::int64_t step) const;
     AdamStep adamAt(std::int64_t step) const;

@@ -25,7 +25,7 @@ void Trainer::restore(Stream& stream, std::int64_t step, Index count, int degree
                       const NamedReader& read)
 {
     expects(count > 0, "Trainer: a checkpoint without Gaussians cannot be resumed");
-    const Index capacity = count + count / 4;
+    const Index capacity = capacityFor(count);
     Gaussians gaussians;
     gaussians.count = count;
     gaussians.value = GaussianArrays::zeros(stream, m_device, capacity, degree);

@@ -145,6 +145,8 @@ void TrainingPictures::expectEnough(const std::vector<std::size_t>& pictures) co
 TrainingPictures::Next TrainingPictures::next(Stream& stream, PictureOrder& order,
                                               std::int64_t step, int level)
 {
+    if (level == 0)
+        m_smaller.clear();
     for (std::int64_t at = step;; ++at) {
         Next next{order.at(at), {}};
         if (auto found = get(stream, next.number, level)) {

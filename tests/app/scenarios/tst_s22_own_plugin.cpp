@@ -49,8 +49,9 @@ private Q_SLOTS:
         QVERIFY2(files <= 10, qPrintable(QString::number(files)));
         QCOMPARE(made.out.count('\n'), files);
 
-        outputOf("cmake", {"-S", source, "-B", build, "-DCMAKE_PREFIX_PATH=" + prefix,
-                           "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wshadow -Werror"});
+        outputOf("cmake",
+                 {"-S", source, "-B", build, "-G", "Ninja", "-DCMAKE_PREFIX_PATH=" + prefix,
+                  "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wshadow -Werror"});
         const QString output = outputOf("cmake", {"--build", build});
         QVERIFY2(!output.contains("warning", Qt::CaseInsensitive), qPrintable(output));
 

@@ -1,3 +1,4 @@
+#include <QLineEdit>
 #include <QTest>
 
 #include "tests/support/gui/gui_harness.h"
@@ -33,6 +34,11 @@ private Q_SLOTS:
         QVERIFY(gui.waitState(run, RunState::Running));
         QTRY_VERIFY_WITH_TIMEOUT(points() >= before, 10'000);
         QTRY_COMPARE(gui.window().currentRun(), run);
+        // Its settings are in the form, locked but for those that may be moved meanwhile.
+        QVERIFY(gui.waitForPlugins());
+        const auto steps = [&] { return gui.find<QLineEdit>("configForm/steps"); };
+        QTRY_VERIFY(steps() != nullptr && steps()->isReadOnly());
+        QCOMPARE(steps()->text(), QString("4000"));
         QTRY_VERIFY(gui.findAction("stop")->isEnabled());
         gui.findAction("stop")->trigger();
         QVERIFY(gui.waitState(run, RunState::Stopped));

@@ -40,6 +40,20 @@ private Q_SLOTS:
         QTRY_COMPARE(value("accommodation"), (std::vector<double>{3.0}));
     }
 
+    void defaultBetweenTwoStepsIsKept()
+    {
+        ControlSlider slider({.id = "level",
+                              .kind = ViewControl::Kind::Slider,
+                              .minimum = {0.05},
+                              .maximum = {0.9},
+                              .value = {0.3}});
+        QCOMPARE(slider.realValue(), 0.3);
+        slider.setValue(slider.value() + 1);
+        QVERIFY(slider.realValue() > 0.3);
+        slider.reset();
+        QCOMPARE(slider.realValue(), 0.3);
+    }
+
     void controlsOfAStreamShowWithIt()
     {
         const auto choice = [](const char* id) {

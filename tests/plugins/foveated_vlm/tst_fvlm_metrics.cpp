@@ -147,13 +147,14 @@ private Q_SLOTS:
         for (const Diagram::Line& line : losses.lines)
             if (line.label == "fine" || line.label == "coarse") {
                 ++lines;
+                QCOMPARE(line.isDashed, line.label == "coarse"); // neither hides the other
                 QVERIFY(line.x.size() > 100 && line.x.size() <= 400);
                 QVERIFY(std::ranges::is_sorted(line.x));
                 QVERIFY(line.y.front() > line.y.back()); // losses fall; y is up
             }
         QCOMPARE(lines, 2);
         QVERIFY(!hasText(losses, "latents"));
-        QVERIFY(hasText(trainingChart(group("ratio"), store), "looking makes no difference"));
+        QVERIFY(hasText(trainingChart(group("ratio"), store), "Above 1, looking helps"));
         QVERIFY(!hasPoints(group("power"), store));
         QVERIFY(hasText(trainingChart(group("power"), store), "Not reported yet."));
     }

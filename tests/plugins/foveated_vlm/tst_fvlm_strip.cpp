@@ -2,6 +2,7 @@
 
 #include <QtTest>
 
+#include "core/artifact/plot/stroke_face.h"
 #include "core/base/error.h"
 #include "plugins/foveated_vlm/clips/patch_basis.h"
 #include "plugins/foveated_vlm/view/frame_strip.h"
@@ -116,6 +117,26 @@ private Q_SLOTS:
         QCOMPARE(shownFrames(9, 1), (std::vector<std::size_t>{0}));
         QCOMPARE(frameName({0.5F}, 0), std::string("0.50 s"));
         QCOMPARE(frameName({0.5F}, 1), std::string("frame 2"));
+    }
+
+    void clipsAreNamedByTheirIds()
+    {
+        QCOMPARE(clipName(12), std::string("12"));
+        QCOMPARE(clipName((std::uint64_t(1) << 32) + 3), std::string("v3"));
+    }
+
+    void longTitlesAreCut()
+    {
+        const std::string text = "clip v0: What does the triangle do?";
+        QCOMPARE(fittedLines(text, 12, 1000), std::vector{text});
+        const std::vector<std::string> two = fittedLines(text, 12, 122, 2);
+        QCOMPARE(two.size(), std::size_t{2});
+        for (const std::string& line : two)
+            QVERIFY2(plot::strokedText(line, 12).width <= 122, line.c_str());
+        QVERIFY(fittedLines(text, 12, 122).front().ends_with("…"));
+        const std::string word = fittedLines("Übergrößenträger", 12, 50).front();
+        QVERIFY(word.starts_with("Ü") && word.ends_with("…"));
+        QVERIFY(plot::strokedText(word, 12).width <= 50);
     }
 
     void badInputIsRefused()

@@ -43,7 +43,11 @@ public:
 
     std::shared_ptr<Device> device() override { return m_device; }
     Stream& stream() override { return *m_stream; }
-    const Config& config() const override { throw ContractError("PartContext has no config."); }
+    const Config& config() const override
+    {
+        expects(values != nullptr, "part context: a configuration, for parts that follow it");
+        return *values;
+    }
     Rng rng(std::uint64_t stream) const override { return Rng(1, stream); }
     ArtifactStore& artifacts() override { return m_artifacts; }
     FramePublisher& frames() override { return m_frames; }
@@ -57,7 +61,10 @@ public:
         records[name].emplace_back(x, value);
     }
     void phase(int, int, const std::string&) override {}
-    void table(const nlohmann::json&) override {}
+    void table(const nlohmann::json& table) override
+    {
+        tables[table.at("id").get<std::string>()] = table;
+    }
     void declareControls(const std::vector<ViewControl>&) override {}
     void declareStreams(const std::vector<StreamDecl>&) override {}
     void warn(const std::string&, const std::string& sentence) override
@@ -72,6 +79,8 @@ public:
     }
 
     bool isStopped = false;
+    const Config* values = nullptr;
+    std::map<std::string, nlohmann::json> tables;
     std::int64_t steps = 0;
     std::map<std::string, std::vector<std::pair<std::int64_t, double>>> records;
     std::map<std::string, nlohmann::json> notes;

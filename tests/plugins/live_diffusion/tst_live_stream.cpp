@@ -324,14 +324,14 @@ private Q_SLOTS:
         settings.play.loops = true;
         settings.presentSlots = 1;
         LiveStream stream(std::make_unique<CountingSource>(50), std::move(parts.loop), settings);
-        stream.rebuild([]() -> std::unique_ptr<FrameLoop> {
+        stream.rebuild([](const QualityLevel&) -> std::unique_ptr<FrameLoop> {
             throw DeviceError("The card has 3 MiB left, the plan needs 7 MiB.",
                               ExitCode::OutOfMemory);
         });
         const auto failed = eventOf(stream, StreamEvent::Kind::RebuildFailed);
         QVERIFY(failed->find("needs 7 MiB. The old plan streams on.") != std::string::npos);
         const FrameShape larger{2, 8, 8};
-        stream.rebuild([&] {
+        stream.rebuild([&](const QualityLevel&) {
             mayBuild.pass();
             return std::make_unique<FrameLoop>(std::make_shared<LinearNetwork>(larger),
                                                quickLoop());
@@ -396,6 +396,28 @@ private Q_SLOTS:
             levels += event.kind == StreamEvent::Kind::Level;
         QCOMPARE(levels, 2);
         QVERIFY(stream.percentile95() > 0);
+    }
+
+    void aLadderThatCannotBeBuiltLeavesTheOldOne()
+    {
+        Parts parts;
+        LiveSettings settings = asFastAsItGoes(Waiting::EveryFrame);
+        settings.startsPaused = settings.play.loops = true;
+        settings.deadline = {.isOn = true, .budget = 1e-9, .window = 10, .hysteresis = 20};
+        LiveStream stream(std::make_unique<CountingSource>(50), std::move(parts.loop), settings,
+                          qualityLadder({4, 1, 64}), [](const QualityLevel& level) {
+                              LoopSettings loop = quickLoop();
+                              loop.steps = level.steps;
+                              return std::make_unique<FrameLoop>(
+                                  std::make_shared<LinearNetwork>(kSmall), loop);
+                          });
+        const auto refuse = [](const QualityLevel&) -> std::unique_ptr<FrameLoop> {
+            throw InputError("No such plan.");
+        };
+        stream.rebuild(refuse, qualityLadder({8, 1, 64}));
+        QVERIFY(eventOf(stream, StreamEvent::Kind::RebuildFailed).has_value());
+        stream.setPaused(false);
+        QVERIFY(becomes([&] { return stream.level().steps == 1; }));
     }
 
     void skippedAndKeptFramesAreCountedApart()

@@ -1,12 +1,14 @@
 #include <QTest>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
 #include "core/base/error.h"
 #include "plugins/sugar/mesh/mesh_vector.h"
 #include "plugins/sugar/texture/chart_atlas.h"
-#include "plugins/sugar/texture/skyline.h"
+#include "plugins/sugar/texture/shape_packing.h"
 #include "plugins/sugar/texture/texel_owners.h"
 #include "tests/plugins/sugar/texture_support.h"
 #include "tests/support/thrown.h"
@@ -34,6 +36,35 @@ TriangleMesh spiral()
         mesh.triangle.insert(mesh.triangle.end(),
                              {2 * i, 2 * i + 1, 2 * i + 3, 2 * i, 2 * i + 3, 2 * i + 2});
     return mesh;
+}
+
+/// A box with holes and a ragged edge; 0: whole.
+TexelShape blot(int width, int height, int pattern = 0)
+{
+    std::vector<unsigned char> mask;
+    for (int y = 0; y < height; ++y) {
+        for (int x = 0; x < width; ++x)
+            mask.push_back(pattern == 0 || (x * y + pattern * x + y) % (2 + pattern % 5) != 1);
+    }
+    return {width, height, mask};
+}
+
+/// Whether all shapes lie on pages and no two have a texel in common.
+bool areApart(const std::vector<TexelShape>& shapes, const std::vector<ShapePlace>& places,
+              int side)
+{
+    std::set<std::array<int, 3>> taken;
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+        for (const TexelRun& run : turned(shapes[i], places[i].quarterTurns).runs) {
+            const int y = places[i].y + run.row;
+            for (int x = places[i].x + run.begin; x < places[i].x + run.end; ++x) {
+                if (x < 0 || y < 0 || x >= side || y >= side ||
+                    !taken.insert({places[i].page, x, y}).second)
+                    return false;
+            }
+        }
+    }
+    return true;
 }
 
 /// The largest number of triangles that a texel's centre lies inside of, clear of their edges.
@@ -68,25 +99,71 @@ class TestSugarChartAtlas : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
-    void boxesDoNotOverlap()
+    void shapesDoNotOverlap()
     {
-        std::vector<PackedBox> boxes;
-        for (int i = 0; i < 60; ++i)
-            boxes.push_back({5 + i * 7 % 23, 4 + i * 11 % 31});
-        QVERIFY(packUnderSkyline(boxes, 200));
-        for (std::size_t a = 0; a < boxes.size(); ++a) {
-            const PackedBox& p = boxes[a];
-            QVERIFY(p.x >= 0 && p.y >= 0 && p.x + p.width <= 200 && p.y + p.height <= 200);
-            for (std::size_t b = 0; b < a; ++b) {
-                const PackedBox& q = boxes[b];
-                QVERIFY(p.x + p.width <= q.x || q.x + q.width <= p.x || p.y + p.height <= q.y ||
-                        q.y + q.height <= p.y);
+        std::vector<TexelShape> shapes;
+        for (int i = 0; i < 80; ++i)
+            shapes.push_back(blot(5 + i * 7 % 70, 4 + i * 11 % 31, i));
+        std::vector<ShapePlace> places;
+        QCOMPARE(packShapes(shapes, 250, 1, places), 1);
+        QVERIFY(areApart(shapes, places, 250));
+        QCOMPARE(packShapes(shapes, 110, 1, places), 0);
+        const int pages = packShapes(shapes, 110, 8, places);
+        QVERIFY2(pages > 2 && pages < 8, qPrintable(QString::number(pages)));
+        QVERIFY(areApart(shapes, places, 110));
+        QCOMPARE(packShapes(shapes, 60, 80, places), 0); // some are larger than a page
+        QCOMPARE(packShapes(shapes, 250, 1, places, [] { return true; }), 0);
+    }
+
+    void boxesLieWithoutAGap()
+    {
+        std::vector<ShapePlace> places;
+        const std::vector<TexelShape> boxes(16, blot(25, 25));
+        QCOMPARE(packShapes(boxes, 100, 1, places), 1);
+        QVERIFY(areApart(boxes, places, 100));
+        QCOMPARE(packShapes(boxes, 99, 1, places), 0);
+    }
+
+    /// A square with a notch of a quarter: two fit where one box and a half would.
+    void shapesReachIntoEachOther()
+    {
+        std::vector<unsigned char> mask(400, 1);
+        for (std::size_t y = 10; y < 20; ++y)
+            std::fill_n(mask.begin() + static_cast<std::ptrdiff_t>(20 * y + 10), 10, 0);
+        std::vector<TexelShape> shapes(12, TexelShape(20, 20, mask)); // nine would fit as boxes
+        std::vector<ShapePlace> places;
+        QCOMPARE(packShapes(shapes, 60, 1, places), 1);
+        QVERIFY(areApart(shapes, places, 60));
+    }
+
+    void smallShapesLieInGapsOfLargeOnes()
+    {
+        std::vector<unsigned char> ring(3'600, 1);
+        for (std::size_t y = 20; y < 40; ++y)
+            std::fill_n(ring.begin() + static_cast<std::ptrdiff_t>(60 * y + 20), 20, 0);
+        const std::vector<TexelShape> shapes{TexelShape(60, 60, ring), blot(20, 20)};
+        std::vector<ShapePlace> places;
+        QCOMPARE(packShapes(shapes, 60, 1, places), 1);
+        QCOMPARE(places[1].x, 20);
+        QCOMPARE(places[1].y, 20);
+    }
+
+    void turnedPointsStayInTheirTexels()
+    {
+        const TexelShape shape = blot(9, 6, 3);
+        for (int turns = 0; turns < 4; ++turns) {
+            const TexelShape other = turned(shape, turns);
+            QCOMPARE(other.area(), shape.area());
+            std::set<std::pair<int, int>> texels;
+            for (const TexelRun& run : other.runs) {
+                for (int x = run.begin; x < run.end; ++x)
+                    texels.insert({x, run.row});
+            }
+            for (const TexelRun& run : shape.runs) {
+                const auto at = turned(shape, turns, {run.begin + 0.2, run.row + 0.7});
+                QVERIFY(texels.contains({static_cast<int>(at[0]), static_cast<int>(at[1])}));
             }
         }
-        QVERIFY(!packUnderSkyline(boxes, 80));
-        std::vector<PackedBox> exact(16, {25, 25});
-        QVERIFY(packUnderSkyline(exact, 100)); // without a gap
-        QVERIFY(!packUnderSkyline(exact, 99));
     }
 
     void chartsKeepShapeAndFaceOneWay_data()

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <filesystem>
 
 #include <nlohmann/json.hpp>
@@ -94,6 +95,50 @@ private Q_SLOTS:
         qInfo("Mesh to truth %.4f m, truth to mesh %.4f m.", toTruth, fromTruth);
         QVERIFY2(toTruth < 0.02, "mean distance of the mesh from the true surface");
         QVERIFY2(fromTruth < 0.03, "mean distance of the true surface from the mesh");
+    }
+
+    /// §13: the most that the process held up to the end of each stage, against what was said when
+    /// the run began.
+    void memoryKeepsToItsForecast_data()
+    {
+        QTest::addColumn<QStringList>("settings");
+        // All stages; the peak is that of a turntable.
+        QTest::newRow("demo") << QStringList{};
+        // Learning alone makes the peak.
+        QTest::newRow("learning") << QStringList{
+            "goal=\"gaussians\"",  "turntable_frames=0", "built_in_width=480",
+            "built_in_height=360", "sh_degree=3",        "sh_every=20",
+            "iterations=160",      "densify_from=10",    "densify_until=120",
+            "densify_every=10",    "cap=30000",          "densify_gradient=0.00002"};
+    }
+    void memoryKeepsToItsForecast()
+    {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+        QSKIP("Sanitizers take memory of their own.");
+#endif
+        QFETCH(QStringList, settings);
+        const QString name = QString("memory %1").arg(QTest::currentDataTag());
+        QStringList arguments{"run", "sugar", "--preset", "demo", "--device", "cpu"};
+        for (const QString& assignment : settings)
+            arguments += {"--set", assignment};
+        const test::Outcome outcome = patiently(arguments + QStringList{"--run-dir", path(name)});
+        QVERIFY2(outcome.code == 0, qPrintable(outcome.err));
+        const auto manifest =
+            nlohmann::json::parse(readFile(folderOf(name).root / "manifest.json"));
+        const auto& stages = manifest.at("plugin_data").at("memory_stages");
+        QCOMPARE(stages.size(), std::size_t(settings.isEmpty() ? 7 : 2));
+        for (const nlohmann::json& stage : stages) {
+            const double forecast = stage.at("forecast_so_far_bytes").get<double>() / 1e6,
+                         peak = stage.at("peak_so_far_bytes").get<double>() / 1e6;
+            const auto text = QString("%1: forecast %2 MB, peak %3 MB")
+                                  .arg(stage.at("stage").get<std::string>().c_str())
+                                  .arg(forecast, 0, 'f', 1)
+                                  .arg(peak, 0, 'f', 1);
+            qInfo("%s", qPrintable(text));
+            QVERIFY2(std::abs(forecast - peak) <= 0.1 * peak, qPrintable(text));
+        }
+        const double said = manifest.at("plugin_data").at("forecast_bytes").get<double>();
+        QCOMPARE(said, stages.back().at("forecast_so_far_bytes").get<double>());
     }
 
     /// A worker that dies without a word goes on from its checkpoint to the same numbers.

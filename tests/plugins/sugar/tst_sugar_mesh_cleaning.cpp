@@ -94,6 +94,18 @@ private Q_SLOTS:
         QCOMPARE(sound.triangle, cube().triangle);
     }
 
+    void facesThatRemainAtAnEdgeAreWoundAlike()
+    {
+        // Three faces of areas 1, 0.5 and 0.25 at one edge; the larger two run along it alike.
+        TriangleMesh mesh =
+            meshOf({0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 1, 0, -0.5F, 0}, {0, 1, 2, 0, 1, 3, 1, 0, 4});
+        QCOMPARE(removeNonManifoldEdges(mesh), Index(1));
+        const MeshEdges edges = edgesOf(mesh);
+        QVERIFY(nonManifoldEdges(edges).empty());
+        QCOMPARE(windingConflicts(mesh, edges), Index(0));
+        QCOMPARE(mesh.vertices(), Index(4));
+    }
+
     void fansArePartedAtBowTies()
     {
         TriangleMesh mesh = bowTie();

@@ -136,7 +136,7 @@ TrainedGaussians trained(Stream& stream, Gaussians gaussians)
 }
 
 void rearrange(Stream& stream, TrainedGaussians& trained, const std::vector<std::uint32_t>& source,
-               const std::vector<std::uint8_t>& isNew)
+               const std::vector<std::uint8_t>& isNew, Index cap)
 {
     const auto rows = static_cast<Index>(source.size());
     expects(isNew.size() == source.size(), "rearrange: a flag for each row is needed");
@@ -145,7 +145,7 @@ void rearrange(Stream& stream, TrainedGaussians& trained, const std::vector<std:
     if (trained.capacity() == 0)
         return;
     const Index old = trained.capacity();
-    const Index capacity = rows <= old ? old : std::max(rows, old + (old + 3) / 4);
+    const Index capacity = rows <= old ? old : std::max(rows, std::min(cap, old + (old + 3) / 4));
     const Rearrangement rearrangement(stream, trained.gaussians.device(), source, isNew, capacity);
     for (Tensor* tensor : arraysOf(trained.gaussians.value))
         rearrangement.apply(*tensor, false);
@@ -165,7 +165,7 @@ DensityReport densify(Stream& stream, TrainedGaussians& trained, const DensitySe
     expectSettings(settings, extent);
     const RowPlan plan =
         planDensification(columnsOf(stream, trained, true), settings, extent, afterReset);
-    rearrange(stream, trained, plan.source, plan.isNew);
+    rearrange(stream, trained, plan.source, plan.isNew, settings.cap);
     splitChildren(stream, trained.gaussians, plan.firstChild, settings.revisedOpacity, seed, step);
     for (Tensor* tensor : arraysOf(trained.statistics))
         clear(stream, *tensor);
@@ -179,7 +179,7 @@ DensityReport relocate(Stream& stream, TrainedGaussians& trained, const DensityS
         planRelocation(columnsOf(stream, trained, false), settings, seed, step);
     if (plan.rows.report.relocated + plan.rows.report.born == 0)
         return plan.rows.report;
-    rearrange(stream, trained, plan.rows.source, plan.rows.isNew);
+    rearrange(stream, trained, plan.rows.source, plan.rows.isNew, settings.cap);
     setUsedRows(stream, trained.gaussians.value.opacity, plan.opacity);
     setUsedRows(stream, trained.gaussians.value.logScale, plan.logScale);
     return plan.rows.report;

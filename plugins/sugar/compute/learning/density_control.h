@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -97,10 +98,11 @@ RegulariserValue addRegularisers(Stream& stream, const Gaussians& gaussians,
                                  const RegulariserWeights& weights, GaussianArrays& gradients);
 
 /// New arrays made of rows `source` of the old ones (copies allowed); moments and statistics of row
-/// i are 0 where isNew[i]. Capacity grows by a quarter where it is too small; rows beyond the count
-/// become 0. Arrays are replaced one after another: handles of old ones stay as they were. The
-/// building block of all above. Waits for the stream.
+/// i are 0 where isNew[i]. Capacity grows by a quarter where it is too small, but past `cap` only
+/// as far as it must; rows beyond the count become 0. Arrays are replaced one after another:
+/// handles of old ones stay as they were. The building block of all above. Waits for the stream.
 void rearrange(Stream& stream, TrainedGaussians& trained, const std::vector<std::uint32_t>& source,
-               const std::vector<std::uint8_t>& isNew);
+               const std::vector<std::uint8_t>& isNew,
+               Index cap = std::numeric_limits<Index>::max());
 
 } // namespace vergence::sugar

@@ -19,13 +19,18 @@ struct MemoryQuestion {
     bool separateGradients = false; ///< parameter gradients are stored, not fused into Adam
     bool bucketBackward = false;    ///< per-Gaussian backward pass on the GPU
     Index bandRows = 0;             ///< rows of the bands an image is cut into, 0 for none
-    Index photographs = 0;          ///< kept in host memory, of the size above
-    double headroom = 1;            ///< rows kept for Gaussians over their number
+    double photographs = 0;         ///< bytes of those that are kept decoded in host memory
     double hostRuntime = 0.1e9;     ///< bytes that the process holds before
+    // Of the CPU's forecast alone:
+    bool filter = true;        ///< mip filters
+    bool regularised = false;  ///< gradients of MCMC's regularisers are stored
+    bool keepsEarlier = false; ///< the Gaussians of the stage before stay on the host
+    Index samples = 0;         ///< of the density, a step
+    Index kept = 0;            ///< Gaussians left in rows that were for more; 0: all
 };
 
-/// One bar: "Gaussians", "Neighbours", "Pixels", "Instances", "Buckets", "Bands", "Runtime",
-/// "Photographs", "Checkpoint".
+/// One bar: "Gaussians", "Neighbours", "Pixels", "Instances", "Buckets", "Bands", "Samples",
+/// "Earlier Gaussians", "Photographs", "Checkpoint", "Runtime".
 struct MemoryPart {
     std::string name;
     double bytes = 0;
@@ -38,20 +43,32 @@ struct MemoryForecast {
     double bytesOf(const std::string& name) const; ///< 0 for a part that is absent
 };
 
-/// Bytes per Gaussian: values and moments, screen-space gradients, projected record.
+/// Bytes per Gaussian on a GPU: values and moments, screen-space gradients, projected record.
 double bytesPerGaussian(const MemoryQuestion& question);
+/// Bytes per Gaussian on the CPU: values and moments, filter, statistics, what a pass projects and
+/// sorts by, gradients that are stored.
+double hostBytesPerGaussian(const MemoryQuestion& question);
 
-/// Pairs that a scene of so many Gaussians is expected to make after the exact tile test:
-/// a power of the number of pixels, between scenes of 2 and 6 million Gaussians at 1920×1244 pixels
-/// (two pairs a Gaussian, also below) and at 5187×3361 (seven and five).
+/// Bytes per Gaussian of what a pass projects and sorts by on the CPU.
+double projectedBytes();
+
+/// (Gaussian, tile) pairs that a picture of so many Gaussians is expected to make after the exact
+/// tile test. A splat of radius r px meets 1 + 4r/16 + πr²/256 tiles of 16² on average, and splats
+/// are as large as it takes to cover each pixel with as many of them as trained scenes do. Not
+/// below what the specification assumes: a power of the number of pixels, between scenes of 2 and 6
+/// million Gaussians at 1920×1244 pixels (two pairs a Gaussian) and at 5187×3361 (seven and five).
 Index expectedInstances(Index gaussians, Index width, Index height);
 
 /// Memory of the GPU while it trains.
 MemoryForecast deviceMemory(const MemoryQuestion& question);
 
-/// Host memory: photographs as bytes and, on a GPU, the staging copy of a checkpoint; on the CPU
-/// also all that is trained. There no buckets are used, and a pair takes its place in the list, the
+/// What learning allocates on the CPU as a device: the parts that Trainer::allocatedBytes() and
+/// Aligner::allocatedBytes() count. No buckets are used; a pair takes its place in the list, the
 /// blocks of pixels that it reached and a record of gradients of 16 numbers.
+MemoryForecast learnerMemory(const MemoryQuestion& question);
+
+/// Host memory: photographs as bytes and the copies of a checkpoint or result; on the CPU also what
+/// the learner holds and the Gaussians of the stage before.
 MemoryForecast hostMemory(const MemoryQuestion& question, bool trainsOnCpu);
 
 } // namespace vergence::sugar

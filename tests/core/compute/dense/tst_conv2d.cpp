@@ -132,7 +132,10 @@ Outcome computed(const std::shared_ptr<Device>& device, const Setup& s)
     if (s.packed)
         packed = dense.packConv2d(*stream, w, s.x(), options);
     options.packed = packed.get();
-    dense.conv2d(*stream, x, w, y, options);
+    // Packed weights are all that a windowed convolution reads.
+    const bool needsNoPlain = packed && s.kernel > 1;
+    dense.conv2d(*stream, x, needsNoPlain ? Tensor::wrap(device, nullptr, s.w(), s.type) : w, y,
+                 options);
 
     Outcome out;
     out.y = valuesOf(*stream, y);
@@ -307,13 +310,13 @@ private Q_SLOTS:
     {
         VERGENCE_ROW_DEVICE(device);
         for (const Setup& geometry : geometries()) {
-            for (int option = 0; option < 6; ++option) {
+            for (int option = 0; option < 8; ++option) {
                 Setup s = geometry;
                 s.bias = option != 1;
                 s.residual = option >= 2 && option != 4;
-                s.residualIsY = option == 3 || option == 5;
+                s.residualIsY = option == 3 || option == 5 || option == 7;
                 s.pre = option == 4 || option == 5;
-                s.packed = option % 2 == 0;
+                s.packed = option % 2 == 0 || option == 7;
                 s.misaligned = option == 1;
                 s.activation = option == 2   ? Activation::GeluErf
                                : option == 3 ? Activation::None

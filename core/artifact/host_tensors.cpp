@@ -1,6 +1,8 @@
-#include "plugins/light_field/host_tensors.h"
+#include "core/artifact/host_tensors.h"
 
-namespace vergence::light_field {
+#include "core/base/error.h"
+
+namespace vergence {
 
 HostTensor toHostTensor(Stream& stream, const std::string& name, const Tensor& tensor)
 {
@@ -25,4 +27,4 @@ Tensor fromHostTensor(Stream& stream, const std::shared_ptr<Device>& device,
     return tensor;
 }
 
-} // namespace vergence::light_field
+} // namespace vergence

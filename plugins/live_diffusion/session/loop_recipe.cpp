@@ -1,0 +1,36 @@
+#include "plugins/live_diffusion/session/loop_recipe.h"
+
+namespace vergence::live {
+
+std::unique_ptr<FrameLoop> LoopRecipe::build() const
+{
+    return std::make_unique<FrameLoop>(networks.build(switches, FrameLoop::rowsNeeded(settings)),
+                                       settings);
+}
+
+std::unique_ptr<FrameLoop> LoopRecipe::build(const QualityLevel& level) const
+{
+    LoopRecipe reduced = *this;
+    reduced.settings = reducedTo(level, settings);
+    return reduced.build();
+}
+
+std::vector<QualityLevel> LoopRecipe::ladder() const
+{
+    const QualityLevel best{stepsOf(settings), networks.shape().patch, networks.config().frameSize};
+    if (!networks.config().deadlineKeeper)
+        return {best};
+    auto ladder = qualityLadder(best);
+    std::erase_if(ladder, [&](const QualityLevel& level) {
+        return level.patch != best.patch || level.size != best.size;
+    });
+    return ladder;
+}
+
+LoopSettings reducedTo(const QualityLevel& level, LoopSettings settings)
+{
+    settings.steps = level.steps;
+    return settings;
+}
+
+} // namespace vergence::live

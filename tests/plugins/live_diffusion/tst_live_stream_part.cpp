@@ -1,0 +1,247 @@
+#include <algorithm>
+
+#include <QTest>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/file.h"
+#include "core/base/log.h"
+#include "core/config/config.h"
+#include "plugins/live_diffusion/session/stream_part.h"
+#include "tests/plugins/live_diffusion/part_context.h"
+
+using namespace vergence;
+using namespace vergence::live;
+using namespace vergence::test;
+
+namespace {
+
+/// A part over a small network; live changes as people make them.
+struct Bench {
+    explicit Bench(const std::vector<std::string>& assignments)
+    {
+        ConfigBuilder builder(liveDiffusionSchema());
+        for (const char* common :
+             {"model_size=nano", "frame_size=16", "weights=bench", "precision=fp32", "tuned=false",
+              "stream_frames=1000000", "export_clip=none"})
+            builder.addAssignment(common);
+        for (const std::string& assignment : assignments)
+            builder.addAssignment(assignment);
+        values = builder.build().config;
+        expects(values.has_value(), "bench: assignments that fit");
+        context.values = &*values;
+        networks.emplace(context.device(), context.stream(),
+                         readLiveDiffusionConfig(context.config()),
+                         [](const std::string&, const std::string&) {});
+    }
+    void set(const std::string& key, Value value)
+    {
+        values = values->with(key, std::move(value), {});
+    }
+    /// Frames, then what is left behind.
+    nlohmann::json finish(StreamPart& part, int frames)
+    {
+        steps(part, frames);
+        part.finish(context);
+        return nlohmann::json::parse(readFile(context.artifact("stream/stream.json")));
+    }
+    void steps(StreamPart& part, int frames)
+    {
+        for (int i = 0; i < frames; ++i)
+            QVERIFY(part.step(context));
+    }
+    /// Of the table of moved switches.
+    nlohmann::json rows(StreamPart& part)
+    {
+        part.view(context, {});
+        const auto found = context.tables.find("switches");
+        return found == context.tables.end() ? nlohmann::json::array() : found->second["rows"];
+    }
+    bool warned(const std::string& words) const
+    {
+        return std::ranges::any_of(context.warnings, [&](const std::string& sentence) {
+            return sentence.find(words) != std::string::npos;
+        });
+    }
+
+    std::optional<Config> values;
+    PartContext context;
+    std::optional<Networks> networks;
+};
+
+/// Steps until `holds`, for at most a hundred seconds.
+template <class Claim>
+bool becomes(Bench& bench, StreamPart& part, const Claim& holds)
+{
+    for (int i = 0; i < 1000 && !holds(); ++i)
+        part.step(bench.context); // waits for up to 80 ms where nothing is finished
+    return holds();
+}
+
+} // namespace
+
+class TestLiveStreamPart : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void initTestCase() { setLogToStderr(false); }
+
+    void switchesMoveInTurn();
+    void switchesMoveOnThreads();
+    void switchesMoveTheSameWayEachTime();
+    void theKeeperLowersSteps_data();
+    void theKeeperLowersSteps();
+    void aPictureIsKeptOfEachShownFrame();
+    void aGifEndsAndPicturesDoNot();
+    void finishingTwiceIsFinishingOnce();
+    void whatIsTrainedComesFirst();
+};
+
+void TestLiveStreamPart::switchesMoveInTurn()
+{
+    Bench bench({"steps=2", "stream_batch=false"});
+    StreamPart part(*bench.networks);
+    part.begin(bench.context);
+    bench.steps(part, 6);
+    bench.set("steps", std::int64_t{4}); // no new network
+    bench.steps(part, 6);
+    bench.set("fusion", false); // a new one
+    bench.steps(part, 6);
+    bench.set("strength", 0.4); // nothing for the table
+    const auto summary = bench.finish(part, 6);
+    QCOMPARE(summary["steps"].get<int>(), 4);
+    QCOMPARE(summary["generated"].get<int>(), 24);
+    const auto& rows = summary["switches"]["rows"];
+    QCOMPARE(rows.size(), std::size_t{2});
+    QCOMPARE(rows[0][0].get<std::string>(), std::string("steps 2 to 4"));
+    QCOMPARE(rows[1][0].get<std::string>(), std::string("fusion on to off"));
+    for (const auto& row : rows) // times before and after, and their difference
+        QVERIFY(row[1] != "–" && row[2] != "–" && row[3].get<std::string>().ends_with(" %"));
+    QVERIFY(bench.context.tables.contains("switches"));
+}
+
+void TestLiveStreamPart::switchesMoveOnThreads()
+{
+    Bench bench({"paced=true", "fps=200", "steps=1"});
+    StreamPart part(*bench.networks);
+    part.begin(bench.context);
+    QVERIFY(becomes(bench, part, [&] { return bench.context.records["fps"].size() > 3; }));
+    // Plans are made on a thread of their own, from copies, while the values move on.
+    bench.set("fusion", false);
+    QVERIFY(becomes(bench, part, [&] { return bench.rows(part).size() == 1; }));
+    bench.set("layout", std::string("nchw"));
+    part.step(bench.context);
+    bench.set("steps", std::int64_t{3});
+    part.step(bench.context);
+    bench.set("attention", std::string("naive"));
+    const auto told = [&] {
+        std::string text;
+        for (const auto& row : bench.rows(part))
+            text += row[0].get<std::string>() + "; ";
+        return text;
+    };
+    // In one row or several, by how fast plans are made; none is lost.
+    for (const char* change : {"fusion on to off", "layout", "steps 1 to 3", "attention"})
+        QVERIFY2(becomes(bench, part, [&] { return told().find(change) != std::string::npos; }),
+                 change);
+    const auto summary = bench.finish(part, 3);
+    QCOMPARE(summary["steps"].get<int>(), 3);
+    QVERIFY(summary["generated"].get<int>() > 6);
+}
+
+void TestLiveStreamPart::switchesMoveTheSameWayEachTime()
+{
+    const auto film = [] {
+        Bench bench({"export_clip=png", "export_overlay=false", "steps=1"});
+        StreamPart part(*bench.networks);
+        part.begin(bench.context);
+        bench.steps(part, 4);
+        bench.set("steps", std::int64_t{3});
+        bench.set("layout", std::string("nchw"));
+        bench.finish(part, 4);
+        return readFile(bench.context.artifact("stream/frames/000007.png"));
+    };
+    const std::string first = film();
+    QVERIFY(first.size() > 100);
+    QVERIFY(first == film());
+}
+
+void TestLiveStreamPart::theKeeperLowersSteps_data()
+{
+    QTest::addColumn<QString>("paced");
+    QTest::newRow("in turn") << "paced=false";
+    QTest::newRow("on threads") << "paced=true";
+}
+
+void TestLiveStreamPart::theKeeperLowersSteps()
+{
+    QFETCH(QString, paced);
+    // Nothing of 40 steps is done in a millisecond; a window of 60 frames has to fill first.
+    Bench bench({paced.toStdString(), "fps=200", "steps=40", "deadline_keeper=true", "budget=1"});
+    StreamPart part(*bench.networks);
+    part.begin(bench.context);
+    QVERIFY(becomes(bench, part, [&] { return bench.warned("goes to 16 px, p 1, 20 steps."); }));
+    bench.set("steps", std::int64_t{6}); // a ladder of its own
+    part.step(bench.context);
+    QVERIFY(becomes(bench, part, [&] { return bench.warned("goes to 16 px, p 1, 3 steps."); }));
+    // It counts from where the new plan is in use.
+    QVERIFY(becomes(bench, part, [&] {
+        const auto rows = bench.rows(part);
+        const std::string newest = rows.empty() ? "" : rows.back()[0].get<std::string>();
+        return newest.ends_with(" 3 steps.") || newest.ends_with(" 1 step.");
+    }));
+    QVERIFY(bench.finish(part, 1)["steps"].get<int>() <= 3);
+}
+
+void TestLiveStreamPart::aPictureIsKeptOfEachShownFrame()
+{
+    // A stream batch of three answers its first frame with the third.
+    Bench bench({"export_clip=png", "steps=3", "stream_batch=true"});
+    StreamPart part(*bench.networks);
+    part.begin(bench.context);
+    bench.finish(part, 7);
+    const auto all = bench.context.artifacts().list();
+    const auto pictures = std::ranges::count_if(
+        all, [](const Artifact& one) { return one.path.starts_with("artifacts/stream/frames/"); });
+    QCOMPARE(pictures, std::ptrdiff_t{5});
+    QVERIFY(bench.context.warnings.empty());
+}
+
+void TestLiveStreamPart::aGifEndsAndPicturesDoNot()
+{
+    for (const char* format : {"gif", "png"}) {
+        Bench bench({std::string("export_clip=") + format, "steps=1", "sampler=turbo"});
+        StreamPart part(*bench.networks);
+        part.begin(bench.context);
+        bench.finish(part, 253);
+        QCOMPARE(std::filesystem::exists(bench.context.artifact("stream/frames/000252.png")),
+                 std::string(format) == "png");
+        QCOMPARE(std::filesystem::exists(bench.context.artifact("stream.gif")),
+                 std::string(format) == "gif");
+    }
+}
+
+void TestLiveStreamPart::finishingTwiceIsFinishingOnce()
+{
+    Bench bench({"export_clip=gif", "steps=1"});
+    StreamPart part(*bench.networks);
+    part.begin(bench.context);
+    const auto first = bench.finish(part, 3);
+    part.finish(bench.context);
+    QVERIFY(nlohmann::json::parse(readFile(bench.context.artifact("stream/stream.json"))) == first);
+}
+
+void TestLiveStreamPart::whatIsTrainedComesFirst()
+{
+    ConfigBuilder builder(liveDiffusionSchema());
+    builder.addAssignment("weights=trained");
+    builder.addAssignment("parts=[\"distill\", \"train\"]");
+    const auto result = builder.build();
+    QVERIFY(!result.config);
+    QVERIFY(std::ranges::any_of(result.issues, [](const ConfigIssue& issue) {
+        return issue.key == "parts" && issue.sentence.find("train come first") != std::string::npos;
+    }));
+}
+
+QTEST_GUILESS_MAIN(TestLiveStreamPart)
+#include "tst_live_stream_part.moc"
