@@ -1,6 +1,7 @@
 #include "app/shell/preview_path.h"
 
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 #include <unistd.h>
@@ -35,6 +36,16 @@ QString modulePath()
     return {};
 }
 
+/// This program where its options can be given to a child; a window inside another program (a test's)
+/// would start that program again.
+std::optional<QString> studioProgram()
+{
+    QString program = QCoreApplication::applicationFilePath();
+    if (QFileInfo(program).completeBaseName() != QLatin1String("vergence-studio"))
+        return std::nullopt;
+    return program;
+}
+
 } // namespace
 
 PreviewPath::PreviewPath(QObject* parent) : QObject(parent)
@@ -65,15 +76,15 @@ PreviewPath::~PreviewPath()
 
 void PreviewPath::warmShaders()
 {
-    const QString program = QCoreApplication::applicationFilePath();
-    if (QFileInfo(program).completeBaseName() != QLatin1String("vergence-studio"))
-        return; // a window inside another program, which knows no such option
+    const std::optional<QString> program = studioProgram();
+    if (!program)
+        return;
     m_warmup.setStandardOutputFile(QProcess::nullDevice());
     m_warmup.setStandardErrorFile(QProcess::nullDevice());
     m_warmup.setChildProcessModifier([] { nice(kWarmupNice); });
     m_isWarming = true;
     QTimer::singleShot(kLongestWarmupMs, this, &PreviewPath::endWarming);
-    m_warmup.start(program, {"--warm-shaders"});
+    m_warmup.start(*program, {"--warm-shaders"});
 }
 
 void PreviewPath::endWarming()
@@ -86,11 +97,11 @@ void PreviewPath::choose(const QString& choice)
 {
     m_isWanted = choice != QLatin1String("shm");
     use(m_isWanted && m_isUsable);
-    if (!m_isWanted || m_wasProbed || modulePath().isEmpty())
+    const std::optional<QString> program = studioProgram();
+    if (!m_isWanted || m_wasProbed || !program || modulePath().isEmpty())
         return;
     m_wasProbed = true;
-    m_probe.start(QCoreApplication::applicationFilePath(), {"--probe-interop"},
-                  QIODevice::ReadOnly);
+    m_probe.start(*program, {"--probe-interop"}, QIODevice::ReadOnly);
 }
 
 void PreviewPath::use(bool interop)

@@ -11,8 +11,10 @@ int main(int argc, char** argv)
     QCoreApplication::setAttribute(Qt::AA_ShareOpenGLContexts);
     QApplication application(argc, argv);
     const QStringList arguments = QCoreApplication::arguments();
+    if (arguments.size() != 4)
+        return 2;
     vergence::GuiHarness gui;
-    if (arguments.size() != 4 || !gui.waitForPlugins())
+    if (!gui.waitForPlugins())
         return 1;
     gui.window().docks().apply(arguments[3]);
     const QString run = gui.start(arguments[1], arguments[2]);
