@@ -126,6 +126,12 @@ void MainWindow::connectRuns()
         for (const QString& id : live)
             followNew(id, false);
     });
+    // One that begins later, in a terminal or started by a window that is gone, is opened where it
+    // is in nobody's way.
+    connect(&m_runs, &RunListModel::foundAlive, this, [this](const QString& id) {
+        if (m_restoredRuns && m_current.isEmpty())
+            followNew(id, false);
+    });
     connect(&m_starter, &RunStarter::startFailed, this,
             [this](const QString&, const QString& sentence) { say(sentence); });
     connect(m_tabs, &ViewTabs::currentRunChanged, this, [this](const QString& id) {

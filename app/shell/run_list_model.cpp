@@ -14,6 +14,10 @@ namespace vergence {
 
 namespace {
 
+/// From a change in the folder of runs to its being listed: changes come in groups, and a worker
+/// that has just made its folder may need seconds to say that it goes on.
+constexpr int kRescanMs = 500, kLateRescanMs = 3'000;
+
 /// Twelve hues that stay apart on light and dark grounds.
 const QColor kCurveColours[] = {"#3b82d6", "#e07b39", "#3a9d5d", "#b65fcf", "#c94f5b", "#2fa5a5",
                                 "#9a8c2c", "#7c6fe0", "#d16fa0", "#6b8e23", "#8a6d5b", "#5b87a6"};
@@ -22,10 +26,14 @@ const QColor kCurveColours[] = {"#3b82d6", "#e07b39", "#3a9d5d", "#b65fcf", "#c9
 
 RunListModel::RunListModel(QObject* parent) : QAbstractTableModel(parent)
 {
-    m_rescan.setSingleShot(true);
-    m_rescan.setInterval(500);
-    connect(&m_rescan, &QTimer::timeout, this, &RunListModel::rescan);
-    connect(&m_watcher, &QFileSystemWatcher::directoryChanged, this, [this] { m_rescan.start(); });
+    for (const auto& [timer, interval] :
+         {std::pair{&m_rescan, kRescanMs}, std::pair{&m_lateRescan, kLateRescanMs}}) {
+        timer->setSingleShot(true);
+        timer->setInterval(interval);
+        connect(timer, &QTimer::timeout, this, &RunListModel::rescan);
+        connect(&m_watcher, &QFileSystemWatcher::directoryChanged, timer,
+                [timer] { timer->start(); });
+    }
     connect(&m_scanner, &RunScanner::foldersListed, this, &RunListModel::takeFolders);
     connect(&m_scanner, &RunScanner::entriesLoaded, this, &RunListModel::takeEntries);
     connect(&m_scanner, &RunScanner::finished, this, &RunListModel::scanFinished);
@@ -113,8 +121,10 @@ void RunListModel::takeEntries(const std::vector<RunEntry>& entries)
         merge(entry, fresh);
         first = std::min(first, row);
         last = std::max(last, row);
-        if (entry.isAlive && entry.session == nullptr)
+        if (entry.isAlive && entry.session == nullptr) {
             follow(entry);
+            Q_EMIT foundAlive(fresh.id);
+        }
     }
     if (last >= 0)
         Q_EMIT dataChanged(index(first, 0), index(last, ColumnCount - 1));

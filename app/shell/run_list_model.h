@@ -62,6 +62,8 @@ Q_SIGNALS:
     void runStateChanged(const QString& id, vergence::RunState state);
     void runProgressed(const QString& id);
     void sessionOpened(const QString& id);
+    /// A run that goes on, started elsewhere, was met for the first time.
+    void foundAlive(const QString& id);
     void chartedChanged();
     void scanFinished();
 
@@ -81,7 +83,7 @@ private:
     QString m_folder;
     RunScanner m_scanner;
     QFileSystemWatcher m_watcher;
-    QTimer m_rescan;
+    QTimer m_rescan, m_lateRescan;
     std::map<QString, HeadlineMetric> m_headlines;
     std::vector<std::unique_ptr<RunEntry>> m_entries; ///< newest first
     QHash<QString, int> m_rows;

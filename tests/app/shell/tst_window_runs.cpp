@@ -1,4 +1,5 @@
 #include <QLineEdit>
+#include <QProcess>
 #include <QTest>
 
 #include "tests/support/gui/gui_harness.h"
@@ -8,6 +9,26 @@ using namespace vergence;
 namespace {
 
 const char* const kLongRun = "[run]\nsteps = 4000\nstep_ms = 20\n";
+
+/// A long run that somebody has begun in a terminal, until it is out of scope.
+class TerminalRun {
+public:
+    explicit TerminalRun(const QString& folder)
+    {
+        m_process.start(VERGENCE_BINARY_DIR "/bin/vergence",
+                        {"run", "chaos", "--set", "steps=4000", "--set", "step_ms=20", "--quiet",
+                         "--run-dir", folder, "--plugin-path",
+                         VERGENCE_BINARY_DIR "/lib/vergence-test-plugins"});
+    }
+    ~TerminalRun()
+    {
+        m_process.kill();
+        m_process.waitForFinished();
+    }
+
+private:
+    QProcess m_process;
+};
 
 } // namespace
 
@@ -42,6 +63,20 @@ private Q_SLOTS:
         QTRY_VERIFY(gui.findAction("stop")->isEnabled());
         gui.findAction("stop")->trigger();
         QVERIFY(gui.waitState(run, RunState::Stopped));
+    }
+    void aRunThatBeginsElsewhereIsOpenedWhereNothingElseIs()
+    {
+        GuiHarness gui;
+        QVERIFY(gui.waitForPlugins());
+        QTRY_VERIFY(!gui.window().runs().isScanning());
+        const QString open = gui.window().currentRun();
+        QVERIFY2(open.isEmpty(), qPrintable(open));
+        const QString folder = gui.window().runs().folder();
+        const TerminalRun first(folder + "/first");
+        QTRY_COMPARE_WITH_TIMEOUT(gui.window().currentRun(), QString("first"), 30'000);
+        const TerminalRun second(folder + "/second");
+        QVERIFY(gui.waitState("second", RunState::Running));
+        QCOMPARE(gui.window().currentRun(), QString("first")); // nobody is interrupted
     }
     void aFinishedRunCanBeExplored()
     {
