@@ -177,6 +177,36 @@ json opensToJson(const std::vector<OpenedFile>& opens)
     return list;
 }
 
+/// `"takes": [{"markers": ["sparse/0/cameras.bin"], "key": "scene", "preset": "quick", "set":
+/// []}]`; entries without markers or key are left out.
+std::vector<TakenFolder> readTaken(const json& object)
+{
+    std::vector<TakenFolder> takes;
+    const auto list = object.find("takes");
+    if (list == object.end() || !list->is_array())
+        return takes;
+    for (const json& entry : *list) {
+        TakenFolder folder;
+        if (entry.is_object())
+            folder = {textsOf(entry, "markers"), textOf(entry, "key"), textOf(entry, "preset"),
+                      textsOf(entry, "set")};
+        if (!folder.markers.empty() && !folder.key.empty())
+            takes.push_back(std::move(folder));
+    }
+    return takes;
+}
+
+json takesToJson(const std::vector<TakenFolder>& takes)
+{
+    json list = json::array();
+    for (const TakenFolder& folder : takes)
+        list.push_back({{"markers", folder.markers},
+                        {"key", folder.key},
+                        {"preset", folder.preset},
+                        {"set", folder.set}});
+    return list;
+}
+
 void readDescriptor(PluginDescriptor& descriptor, const json& metaData, const json& object)
 {
     descriptor.id = textOf(object, "id");
@@ -197,6 +227,7 @@ void readDescriptor(PluginDescriptor& descriptor, const json& metaData, const js
     descriptor.capabilities = textsOf(object, "capabilities");
     descriptor.literature = textsOf(object, "literature");
     descriptor.opens = readOpened(object);
+    descriptor.takes = readTaken(object);
     readRequirements(descriptor, object);
     const auto demo = object.find("demo");
     if (demo != object.end())
@@ -350,6 +381,7 @@ json toJson(const PluginDescriptor& d)
             {"requirements", d.requirements},
             {"literature", d.literature},
             {"opens", opensToJson(d.opens)},
+            {"takes", takesToJson(d.takes)},
             {"needs_cuda", d.needsCuda},
             {"disabled_by_default", d.disabledByDefault},
             {"demo", d.demo}};

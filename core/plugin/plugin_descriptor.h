@@ -20,6 +20,16 @@ struct OpenedFile {
     std::string key, preset;
 };
 
+/// A kind of folder that a plugin reads: its setting `key` names the folder.
+struct TakenFolder {
+    /// Paths below the folder, any of which says so; `*` stands for any part of a name:
+    /// "sparse/0/cameras.bin", "*.mp4".
+    std::vector<std::string> markers;
+    std::string key;
+    std::string preset{};           ///< where the lab is not being set up already; may be empty
+    std::vector<std::string> set{}; ///< further `key=value`: "source=images"
+};
+
 /// What is known of a plugin file before any of its code runs, and the verdict.
 struct PluginDescriptor {
     std::filesystem::path path;
@@ -31,6 +41,7 @@ struct PluginDescriptor {
     std::string qt, abi, build;
     std::vector<std::string> capabilities, requirements, literature;
     std::vector<OpenedFile> opens;
+    std::vector<TakenFolder> takes;
     std::string demo;               ///< its preset for a first try; empty: none
     bool needsCuda = false;         ///< a CUDA device is required, not optional
     bool disabledByDefault = false; ///< until a user enables it

@@ -110,7 +110,8 @@ PluginRegistry PluginTest::scanned(const std::vector<fs::path>& folders, bool sa
 void PluginTest::allModulesOfBodiesAreFound()
 {
     const fs::path folder = folderWith({});
-    for (const char* name : {"lamp.so", "lamp_lens.so", "lamp_bulb.so", "lamps.so", "lamp_lens.txt"})
+    for (const char* name :
+         {"lamp.so", "lamp_lens.so", "lamp_bulb.so", "lamps.so", "lamp_lens.txt"})
         std::ofstream(folder / (std::string("libvergence-kernels-") + name)) << "x";
     PluginDescriptor descriptor;
     descriptor.path = folder / "libvergence-plugin-lamp.so";
@@ -196,12 +197,17 @@ void PluginTest::descriptorSurvivesJson()
     descriptor.capabilities = {"run", "view"};
     descriptor.literature = {"A paper"};
     descriptor.opens = {{"ply", "input.cloud", "view"}};
+    descriptor.takes = {{{"sparse/0/cameras.bin", "*.mp4"}, "scene", "quick", {"source=images"}}};
     descriptor.needsCuda = true;
 
     QCOMPARE(toJson(descriptorFromJson(toJson(descriptor))).dump(), toJson(descriptor).dump());
     QCOMPARE(descriptorFromJson(toJson(descriptor)).opens.at(0).key, std::string("input.cloud"));
-    const nlohmann::json damaged{{"opens", {{{"suffix", "ply"}}, 3, {{"key", "input.cloud"}}}}};
+    QCOMPARE(descriptorFromJson(toJson(descriptor)).takes.at(0).markers.at(1),
+             std::string("*.mp4"));
+    const nlohmann::json damaged{{"opens", {{{"suffix", "ply"}}, 3, {{"key", "input.cloud"}}}},
+                                 {"takes", {{{"key", "scene"}}, 3, {{"markers", {"*.mp4"}}}}}};
     QVERIFY(descriptorFromJson(damaged).opens.empty());
+    QVERIFY(descriptorFromJson(damaged).takes.empty());
 }
 
 void PluginTest::probeNamesTheCause_data()
