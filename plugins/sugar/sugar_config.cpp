@@ -41,6 +41,13 @@ void addData(Builder& b)
         .title("Photographs")
         .advanced()
         .help("Folder of the photographs, where it is not images beside the model.");
+    b.add("damaged_lines", &C::damagedLines)
+        .title("Damaged lines")
+        .choices({"stop", "skip"})
+        .advanced()
+        .help("Lines of a COLMAP text that cannot be read. stop: the run does not begin. skip: the "
+              "image or point of such a line is left out. Photographs that are missing are left "
+              "out anyway.");
     b.add("masks", &C::masks)
         .choices({"auto", "alpha", "none"})
         .help("Which pixels count. auto: those that are bright in the masks of the scene, where it "

@@ -16,11 +16,12 @@ struct SugarConfig {
     std::string plan = "as_set";     ///< or auto: sizes follow the device's memory
     std::filesystem::path reuseFrom; ///< run whose stages may be taken over; empty: none
 
-    std::filesystem::path scene;      ///< folder; empty: the built-in scene
-    std::filesystem::path images;     ///< folder of the photographs; empty: where the scene says
-    std::string masks = "auto";       ///< or alpha, none
-    std::filesystem::path maskFolder; ///< empty: masks beside the photographs
-    std::filesystem::path gaussians;  ///< file to start from instead of points; empty: none
+    std::filesystem::path scene;       ///< folder; empty: the built-in scene
+    std::filesystem::path images;      ///< folder of the photographs; empty: where the scene says
+    std::string masks = "auto";        ///< or alpha, none
+    std::filesystem::path maskFolder;  ///< empty: masks beside the photographs
+    std::string damagedLines = "stop"; ///< or skip
+    std::filesystem::path gaussians;   ///< file to start from instead of points; empty: none
     double imageScale = 1;
     int maxWidth = 1920;
     std::string undistortFit = "inside";

@@ -28,14 +28,15 @@ ColmapModel readBinary(const std::filesystem::path& folder)
     return model;
 }
 
-ColmapModel readText(const std::filesystem::path& folder)
+ColmapModel readText(const std::filesystem::path& folder, std::vector<DamagedLine>* damaged)
 {
     ColmapModel model;
     const auto file = [&](const char* name) { return (folder / name).string(); };
     model.cameras = parseColmapCameras(readFile(file("cameras.txt")), file("cameras.txt"));
-    model.images = parseColmapImages(readFile(file("images.txt")), file("images.txt"));
+    model.images = parseColmapImages(readFile(file("images.txt")), file("images.txt"), damaged);
     if (std::filesystem::exists(folder / "points3D.txt"))
-        model.points = parseColmapPoints(readFile(file("points3D.txt")), file("points3D.txt"));
+        model.points =
+            parseColmapPoints(readFile(file("points3D.txt")), file("points3D.txt"), damaged);
     return model;
 }
 
@@ -56,9 +57,10 @@ std::string faultOf(const SourceCamera& camera)
     return {};
 }
 
-ColmapModel readColmap(const std::filesystem::path& folder, ColmapForm form)
+ColmapModel readColmap(const std::filesystem::path& folder, ColmapForm form,
+                       std::vector<DamagedLine>* damaged)
 {
-    return form == ColmapForm::Binary ? readBinary(folder) : readText(folder);
+    return form == ColmapForm::Binary ? readBinary(folder) : readText(folder, damaged);
 }
 
 void writeColmap(const std::filesystem::path& folder, const ColmapModel& model, ColmapForm form)

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "plugins/sugar/io/camera_model.h"
+#include "plugins/sugar/io/text_fields.h"
 
 namespace vergence::sugar {
 
@@ -50,12 +51,14 @@ struct ColmapModel {
 enum class ColmapForm { Binary, Text };
 
 /// cameras, images and points3D (.bin or .txt) of a folder; a missing file of points means none.
-/// Throws InputError.
-ColmapModel readColmap(const std::filesystem::path& folder, ColmapForm form);
+/// Throws InputError; with `damaged`, lines of images and points that cannot be read are left out
+/// and added there instead.
+ColmapModel readColmap(const std::filesystem::path& folder, ColmapForm form,
+                       std::vector<DamagedLine>* damaged = nullptr);
 /// Throws OutputError. Text holds the shortest digits that give the same numbers back.
 void writeColmap(const std::filesystem::path& folder, const ColmapModel& model, ColmapForm form);
 
-// The parts by themselves; `file` is for messages. All throw InputError.
+// The parts by themselves; `file` is for messages. All throw InputError, or add to `damaged`.
 std::vector<SourceCamera> parseColmapCameras(std::span<const std::byte> bytes,
                                              const std::string& file);
 std::vector<ColmapImage> parseColmapImages(std::span<const std::byte> bytes,
@@ -63,8 +66,10 @@ std::vector<ColmapImage> parseColmapImages(std::span<const std::byte> bytes,
 std::vector<ColmapPoint> parseColmapPoints(std::span<const std::byte> bytes,
                                            const std::string& file);
 std::vector<SourceCamera> parseColmapCameras(std::string_view text, const std::string& file);
-std::vector<ColmapImage> parseColmapImages(std::string_view text, const std::string& file);
-std::vector<ColmapPoint> parseColmapPoints(std::string_view text, const std::string& file);
+std::vector<ColmapImage> parseColmapImages(std::string_view text, const std::string& file,
+                                           std::vector<DamagedLine>* damaged = nullptr);
+std::vector<ColmapPoint> parseColmapPoints(std::string_view text, const std::string& file,
+                                           std::vector<DamagedLine>* damaged = nullptr);
 
 /// What is wrong with the numbers of a camera, or empty: sizes, parameters that are not finite.
 std::string faultOf(const SourceCamera& camera);

@@ -92,15 +92,31 @@ ColmapPoint readPoint(TextFields& fields)
     return point;
 }
 
+/// What a line holds; nothing where it cannot be read and `damaged` takes note of that.
+template <class Record>
+std::optional<Record> readLine(TextFields fields, Record (*readOne)(TextFields&),
+                               std::vector<DamagedLine>* damaged)
+{
+    try {
+        return readOne(fields);
+    } catch (const LineError& error) {
+        if (damaged == nullptr)
+            throw;
+        damaged->push_back(error.line());
+        return std::nullopt;
+    }
+}
+
 template <class Record>
 std::vector<Record> readLines(std::string_view text, const std::string& file,
-                              Record (*readOne)(TextFields&))
+                              Record (*readOne)(TextFields&),
+                              std::vector<DamagedLine>* damaged = nullptr)
 {
     std::vector<Record> records;
     TextLines lines(text);
     while (const auto line = nextRecord(lines)) {
-        TextFields fields(*line, file, lines.number(), kRemedy);
-        records.push_back(readOne(fields));
+        if (auto record = readLine({*line, file, lines.number(), kRemedy}, readOne, damaged))
+            records.push_back(std::move(*record));
     }
     return records;
 }
@@ -168,24 +184,31 @@ std::vector<SourceCamera> parseColmapCameras(std::string_view text, const std::s
     return readLines(text, file, readCamera);
 }
 
-std::vector<ColmapImage> parseColmapImages(std::string_view text, const std::string& file)
+std::vector<ColmapImage> parseColmapImages(std::string_view text, const std::string& file,
+                                           std::vector<DamagedLine>* damaged)
 {
     std::vector<ColmapImage> images;
     TextLines lines(text);
     while (const auto line = nextRecord(lines)) {
-        TextFields fields(*line, file, lines.number(), kPairRemedy);
-        images.push_back(readImageLine(fields));
-        if (const auto second = lines.next()) {
-            TextFields keypoints(*second, file, lines.number(), kPairRemedy);
-            images.back().keypoints = readKeypointLine(keypoints);
+        auto image = readLine({*line, file, lines.number(), kPairRemedy}, readImageLine, damaged);
+        const auto second = lines.next();
+        if (!image) {
+            damaged->back().isPhotograph = true;
+            continue;
         }
+        if (second)
+            image->keypoints =
+                readLine({*second, file, lines.number(), kPairRemedy}, readKeypointLine, damaged)
+                    .value_or(std::vector<ColmapKeypoint>());
+        images.push_back(std::move(*image));
     }
     return images;
 }
 
-std::vector<ColmapPoint> parseColmapPoints(std::string_view text, const std::string& file)
+std::vector<ColmapPoint> parseColmapPoints(std::string_view text, const std::string& file,
+                                           std::vector<DamagedLine>* damaged)
 {
-    return readLines(text, file, readPoint);
+    return readLines(text, file, readPoint, damaged);
 }
 
 void writeColmapText(const std::filesystem::path& folder, const ColmapModel& model)

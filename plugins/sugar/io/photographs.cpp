@@ -234,7 +234,8 @@ Photographs::Photographs(Scene scene, PhotographSettings settings)
             d.kept.push_back(i);
         } catch (const InputError& error) {
             d.findings.push_back({SceneFinding::Severity::Warning,
-                                  fmt::format("{} is left out. {}", view.name, error.what())});
+                                  fmt::format("{} is left out. {}", view.name, error.what()),
+                                  fs::exists(view.image) ? "E-DATA" : "E-MISSING"});
         }
     }
     planner.addFindings(d.findings);

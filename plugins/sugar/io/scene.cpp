@@ -36,13 +36,17 @@ std::optional<FoundModel> findColmap(const fs::path& root)
     return std::nullopt;
 }
 
-Scene readColmapScene(const FoundModel& found, const fs::path& root, const fs::path& images)
+Scene readColmapScene(const FoundModel& found, const fs::path& root, const fs::path& images,
+                      bool skipsDamaged)
 {
     const fs::path photographs =
         !images.empty() ? images : (fs::exists(root / "images") ? root / "images" : root);
-    Scene scene = sceneFromColmap(readColmap(found.folder, found.form), found.form, found.folder,
-                                  photographs);
+    std::vector<DamagedLine> damaged;
+    const ColmapModel model =
+        readColmap(found.folder, found.form, skipsDamaged ? &damaged : nullptr);
+    Scene scene = sceneFromColmap(model, found.form, found.folder, photographs);
     scene.root = root;
+    scene.damaged = std::move(damaged);
     for (const char* extra : {"rigs", "frames"}) {
         for (const char* ending : {".bin", ".txt"}) {
             const fs::path file = found.folder / (std::string(extra) + ending);
@@ -103,7 +107,7 @@ void warnOfFocals(Scene& scene)
 
 } // namespace
 
-Scene readScene(const fs::path& root, const fs::path& images)
+Scene readScene(const fs::path& root, const fs::path& images, bool skipsDamaged)
 {
     if (fs::is_regular_file(root))
         return readTransforms(root);
@@ -112,7 +116,7 @@ Scene readScene(const fs::path& root, const fs::path& images)
             "There is no folder {}. Give the folder that holds sparse/0 or transforms.json.",
             root.string()));
     if (const auto found = findColmap(root))
-        return readColmapScene(*found, root, images);
+        return readColmapScene(*found, root, images, skipsDamaged);
     if (hasTransforms(root))
         return readTransforms(root);
     throw InputError(fmt::format(

@@ -11,6 +11,7 @@
 #include "core/artifact/image.h"
 #include "plugins/sugar/compute/camera.h"
 #include "plugins/sugar/io/camera_model.h"
+#include "plugins/sugar/io/text_fields.h"
 
 namespace vergence::sugar {
 
@@ -36,6 +37,7 @@ struct SceneFinding {
     enum class Severity { Notice, Warning };
     Severity severity = Severity::Warning;
     std::string sentence;
+    std::string id = "E-DATA"; ///< or "E-MISSING": a file that is not there
 };
 
 /// Cameras, photographs and points in one world frame.
@@ -46,7 +48,8 @@ struct Scene {
     std::vector<SourceView> views; ///< sorted by name, bytewise
     std::vector<ScenePoint> points;
     std::vector<SceneFinding> findings;
-    std::optional<double> boxScale; ///< side of the scene's box where it says so (aabb_scale)
+    std::vector<DamagedLine> damaged; ///< lines that were left out
+    std::optional<double> boxScale;   ///< side of the scene's box where it says so (aabb_scale)
     /// Transform that made this world from the original one, 3 × 4 row-major, where it says so.
     std::optional<std::array<double, 12>> appliedTransform;
     /// Draws the photographs of a built-in scene, whose `image` is empty; unset where they are
@@ -59,8 +62,10 @@ Camera pinholeCamera(const SourceCamera& source, const SourceView& view);
 
 /// Reads a COLMAP model (binary or text; below `root`: sparse/0, sparse, itself, colmap/sparse/0)
 /// or transforms.json. `images`: folder of the photographs; empty: <root>/images, else <root>.
-/// Throws InputError with file, offset or line, and remedy.
-Scene readScene(const std::filesystem::path& root, const std::filesystem::path& images = {});
+/// Throws InputError with file, offset or line, and remedy. `skipsDamaged`: lines of a COLMAP text
+/// that cannot be read are left out, with what they hold.
+Scene readScene(const std::filesystem::path& root, const std::filesystem::path& images = {},
+                bool skipsDamaged = false);
 
 /// 1.1 · the greatest distance of a camera from the mean of all; from the points' 5–95 percentile
 /// box where there is one camera only. World units.

@@ -2,10 +2,9 @@
 
 #include <charconv>
 #include <cstdint>
+#include <utility>
 
 #include <fmt/format.h>
-
-#include "core/base/error.h"
 
 namespace vergence::sugar {
 
@@ -20,6 +19,12 @@ std::string_view withoutLeadingBlanks(std::string_view text)
 }
 
 } // namespace
+
+LineError::LineError(DamagedLine line, const char* remedy)
+    : InputError(fmt::format("{}:{}: {}. {}", line.file, line.number, line.fault, remedy)),
+      m_line(std::move(line))
+{
+}
 
 std::optional<std::string_view> TextLines::next()
 {
@@ -45,7 +50,7 @@ TextFields::TextFields(std::string_view line, const std::string& file, int numbe
 
 void TextFields::fail(const std::string& fault) const
 {
-    throw InputError(fmt::format("{}:{}: {}. {}", *m_file, m_number, fault, m_remedy));
+    throw LineError({*m_file, m_number, fault}, m_remedy);
 }
 
 bool TextFields::atEnd()

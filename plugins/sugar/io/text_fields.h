@@ -4,7 +4,27 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/error.h"
+
 namespace vergence::sugar {
+
+/// A line of a text that cannot be read, and why.
+struct DamagedLine {
+    std::string file;
+    int number = 0; ///< from 1
+    std::string fault;
+    bool isPhotograph = false; ///< the line was to name one
+};
+
+/// "file:line: fault. remedy".
+class LineError final : public InputError {
+public:
+    LineError(DamagedLine line, const char* remedy);
+    const DamagedLine& line() const { return m_line; }
+
+private:
+    DamagedLine m_line;
+};
 
 /// Lines of a text, counted from 1; "\r\n" ends a line like "\n".
 class TextLines {
@@ -18,7 +38,7 @@ private:
     int m_number = 0;
 };
 
-/// Fields between blanks and tabs of one line. Faults become an InputError "file:line: …".
+/// Fields between blanks and tabs of one line. Faults become a LineError.
 class TextFields {
 public:
     TextFields(std::string_view line, const std::string& file, int number, const char* remedy);

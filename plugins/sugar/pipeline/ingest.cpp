@@ -16,13 +16,20 @@ namespace vergence::sugar {
 
 namespace {
 
-constexpr std::size_t kMostLeftOut = 20; ///< rows of the table
+constexpr std::size_t kMostLeftOut = 20; ///< rows of the table, lines of a text
 
 void reportFindings(RunContext& context, const PictureSource& pictures)
 {
+    const std::vector<DamagedLine>& damaged = pictures.scene().damaged;
+    for (std::size_t i = 0; i < std::min(damaged.size(), kMostLeftOut); ++i)
+        context.warn("E-DATA", fmt::format("{} line {} is left out: {}.", damaged[i].file,
+                                           damaged[i].number, damaged[i].fault));
+    if (damaged.size() > kMostLeftOut)
+        context.warn("E-DATA",
+                     fmt::format("{} further lines are left out.", damaged.size() - kMostLeftOut));
     for (const SceneFinding& finding : pictures.findings()) {
         if (finding.severity == SceneFinding::Severity::Warning)
-            context.warn("E-DATA", finding.sentence);
+            context.warn(finding.id, finding.sentence);
         else
             log("sugar").info("{}", finding.sentence);
     }

@@ -95,7 +95,7 @@ std::optional<Scene> sceneOf(const SugarConfig& config)
 {
     if (config.hasNoPictures() || config.isBuiltIn())
         return std::nullopt;
-    return readScene(config.scene, config.images);
+    return readScene(config.scene, config.images, config.damagedLines == "skip");
 }
 
 std::unique_ptr<PictureSource> picturesOf(const SugarConfig& config,

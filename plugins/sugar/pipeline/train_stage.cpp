@@ -39,6 +39,7 @@ std::vector<std::string> TrainStage::keys() const
             "plan",
             "scene",
             "images",
+            "damaged_lines",
             "masks",
             "mask_folder",
             "gaussians",

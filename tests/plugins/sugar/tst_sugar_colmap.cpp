@@ -145,6 +145,7 @@ private Q_SLOTS:
     void brokenNumbersAreNamed_data();
     void brokenNumbersAreNamed();
     void keypointLinesMayBeEmptyButNotMissing();
+    void damagedLinesAreLeftOutOnRequest();
     void binaryEqualsTextOfColmap_data();
     void binaryEqualsTextOfColmap();
     void foxIsRead();
@@ -308,6 +309,39 @@ void SugarColmapTest::keypointLinesMayBeEmptyButNotMissing()
     });
     QVERIFY2(complaint.startsWith("images.txt:2: "), qPrintable(complaint));
     QVERIFY(complaint.contains("two lines"));
+}
+
+void SugarColmapTest::damagedLinesAreLeftOutOnRequest()
+{
+    std::vector<DamagedLine> damaged;
+    const auto images = parseColmapImages(std::string_view("# header\n"
+                                                           "1 1 0 0 0 0 0 0 1 a.jpg\n"
+                                                           "1 oops -1\n"
+                                                           "2 1 0 0 zero 0 0 0 1 b.jpg\n"
+                                                           "1 2 -1\n"
+                                                           "3 1 0 0 0 0 0 0 1 c.jpg\n"
+                                                           "1 2 -1\n"),
+                                          "images.txt", &damaged);
+    QCOMPARE(images.size(), 2u);
+    QCOMPARE(images[0].name, "a.jpg");
+    QVERIFY(images[0].keypoints.empty());
+    QCOMPARE(images[1].name, "c.jpg");
+    QCOMPARE(images[1].keypoints.size(), 1u);
+    QCOMPARE(damaged.size(), 2u);
+    QCOMPARE(damaged[0].number, 3);
+    QVERIFY(!damaged[0].isPhotograph);
+    QCOMPARE(damaged[1].file, "images.txt");
+    QCOMPARE(damaged[1].number, 4);
+    QVERIFY(damaged[1].isPhotograph);
+    QVERIFY(damaged[1].fault.find("\"zero\" is no number") != std::string::npos);
+
+    const auto points = parseColmapPoints(
+        std::string_view("1 0 0 0 1 2 3 0.5\n2 0 0 0 1 2\n3 0 0 0 1 2 3 0.5 1 0\n"), "points3D.txt",
+        &damaged);
+    QCOMPARE(points.size(), 2u);
+    QCOMPARE(points[1].track.size(), 1u);
+    QCOMPARE(damaged.size(), 3u);
+    QCOMPARE(damaged[2].number, 2);
 }
 
 void SugarColmapTest::binaryEqualsTextOfColmap_data()
