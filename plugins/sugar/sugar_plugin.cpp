@@ -1,5 +1,6 @@
 #include "plugins/sugar/sugar_plugin.h"
 
+#include "plugins/sugar/pipeline/inspection.h"
 #include "plugins/sugar/pipeline/step_metrics.h"
 #include "plugins/sugar/sugar_run.h"
 
@@ -23,6 +24,11 @@ std::vector<StreamDecl> SugarPlugin::streams() const
 std::unique_ptr<Run> SugarPlugin::createRun(const Config& config) const
 {
     return std::make_unique<SugarRun>(readSugarConfig(config));
+}
+
+DataReport SugarPlugin::inspect(const Config& config) const
+{
+    return inspectedScene(readSugarConfig(config));
 }
 
 } // namespace vergence::sugar
