@@ -5,6 +5,7 @@
 
 #include "plugins/sugar/io/mesh_ply.h"
 #include "plugins/sugar/mesh/mesh_quality.h"
+#include "plugins/sugar/pipeline/grouped.h"
 #include "plugins/sugar/pipeline/results.h"
 #include "plugins/sugar/pipeline/surface_settings.h"
 
@@ -20,7 +21,8 @@ void reportMesh(RunContext& context, const TriangleMesh& mesh, const Workspace& 
     };
     const double unit = workspace.extent;
     add("score", fmt::format("{:.0f} of 100, {}", q.score, q.label));
-    add("vertices, edges, triangles", fmt::format("{}, {}, {}", q.vertices, q.edges, q.faces));
+    add("vertices, edges, triangles",
+        fmt::format("{}, {}, {}", grouped(q.vertices), grouped(q.edges), grouped(q.faces)));
     add("Euler number", fmt::format("{}", q.eulerNumber));
     add("components", fmt::format("{}", q.components));
     add("boundary loops, edges", fmt::format("{}, {}", q.boundaryLoops, q.boundaryEdges));
@@ -47,7 +49,8 @@ void writeMesh(RunContext& context, TriangleMesh mesh, const Workspace& workspac
 {
     moveBack(mesh, workspace.origin);
     writeMeshPly(context.artifacts().pathFor(name + ".ply"), mesh, meshAxes(workspace));
-    context.artifacts().add(name + ".ply", "mesh", fmt::format("{} triangles", mesh.faces()));
+    context.artifacts().add(name + ".ply", "mesh",
+                            fmt::format("{} triangles", grouped(mesh.faces())));
 }
 
 } // namespace vergence::sugar
