@@ -8,6 +8,7 @@ namespace vergence {
 CommitEdit::CommitEdit(QWidget* parent) : QLineEdit(parent)
 {
     setFocusPolicy(Qt::StrongFocus);
+    setAcceptDrops(false); // a file that is dropped here is meant for the window
 }
 
 void CommitEdit::setHeldText(const QString& text)

@@ -141,9 +141,10 @@ void ConfigForm::Impl::usePresetValues(const QString& name)
 
 std::vector<ConfigIssue> ConfigForm::Impl::issues() const
 {
-    std::vector<ConfigIssue> found = draft.issues(pendingKey, pending);
+    const std::vector<ConfigIssue> local = draft.issues(pendingKey, pending);
+    std::vector<ConfigIssue> found = local;
     for (const ConfigIssue& issue : externalIssues)
-        if (!isReported(found, issue))
+        if (!isReported(local, issue))
             found.push_back(issue);
     found.insert(found.end(), loadIssues.begin(), loadIssues.end());
     std::stable_sort(found.begin(), found.end(), [](const ConfigIssue& a, const ConfigIssue& b) {
@@ -272,6 +273,27 @@ QStringList ConfigForm::flags() const
     for (const ConfigDifference& row : difference(*m_impl->presetConfig, m_impl->draft.config()))
         flags.append(QString::fromStdString(row.key + "=" + row.b));
     return flags;
+}
+
+QString ConfigForm::fieldText(const QString& key) const
+{
+    const auto at = m_impl->draft.states().find(key.toStdString());
+    if (at == m_impl->draft.states().end())
+        return {};
+    return at->second.isValid() ? editorText(at->second.value) : at->second.text;
+}
+
+void ConfigForm::assign(const QStringList& assignments, const QString& title)
+{
+    DraftChange after{{}, m_impl->preset};
+    for (const QString& assignment : assignments) {
+        const std::string key = assignment.section('=', 0, 0).toStdString();
+        if (const Field* field = m_impl->draft.schema().find(key))
+            after.fields[key] =
+                stateFromText(*field, assignment.section('=', 1), m_impl->draft.state(key).value);
+    }
+    if (!after.fields.empty())
+        m_impl->change(title, std::move(after));
 }
 
 std::vector<ConfigIssue> ConfigForm::issues() const

@@ -37,6 +37,11 @@ public:
     std::string
     toml() const; ///< of the present draft, also where it has errors (valid fields only)
     QStringList flags() const; ///< `key=value` of what differs from the preset, for --set
+    /// What the editor of a setting shows; empty for a key that is not there.
+    QString fieldText(const QString& key) const;
+    /// Writes `key=text` into the editors, as one step of the history that is called `title`.
+    /// Unknown keys are left out.
+    void assign(const QStringList& assignments, const QString& title);
     /// Result of the local checks (ranges, types) merged with setExternalIssues().
     std::vector<ConfigIssue> issues() const;
     /// Issues of the plugin's own rules, from a `vergence validate --json` of the draft.

@@ -31,7 +31,6 @@ PathEdit::PathEdit(const QString& title, QWidget* parent)
     m_browse->setFocusPolicy(Qt::StrongFocus);
     m_browse->setToolTip(tr("Choose a file or folder"));
     m_browse->setAccessibleName(tr("Choose %1").arg(title));
-    m_line->setAcceptDrops(false); // a dropped file is a path, not a piece of text
     setAcceptDrops(true);
     setFocusProxy(m_line);
     connect(m_browse, &QToolButton::clicked, this, &PathEdit::browse);

@@ -131,6 +131,7 @@ private Q_SLOTS:
     void unknownKeysAreReportedAndTheRestIsLoaded();
     void brokenTomlChangesNothing();
     void externalIssuesBlockUntilTheirFieldIsEdited();
+    void assignmentsAreOneStep();
     void copyLeftTakesTheOtherValue();
     void keysStartAndQueue();
     void commandLineIsCopied();
@@ -494,8 +495,27 @@ void TestConfigForm::externalIssuesBlockUntilTheirFieldIsEdited()
     QVERIFY(!part<QPushButton>("startButton")->isEnabled());
     QVERIFY(summary().contains(QLatin1String("as many values")));
     QCOMPARE(m_form->issues().size(), std::size_t(1));
+    ConfigIssue second = issue; // two complaints of one rule about one field are two
+    second.sentence = "plane_distances must grow.";
+    m_form->setExternalIssues({issue, second});
+    QCOMPARE(m_form->issues().size(), std::size_t(2));
     type("plane_distances", "100 200");
     QVERIFY(part<QPushButton>("startButton")->isEnabled());
+}
+
+void TestConfigForm::assignmentsAreOneStep()
+{
+    const QString before = m_form->fieldText("learning_rate");
+    m_form->assign({"iterations=77", "learning_rate=0.5", "no_such_key=1"}, "Data");
+    QCOMPARE(m_form->fieldText("iterations"), QString("77"));
+    QCOMPARE(m_form->fieldText("learning_rate"), QString("0.5"));
+    QCOMPARE(m_form->undoStack()->undoText(), QString("Data"));
+    m_form->undoStack()->undo();
+    QCOMPARE(m_form->fieldText("learning_rate"), before);
+    m_form->assign({"iterations=many"}, "Data"); // as if it were typed: wrong, and said so
+    QCOMPARE(m_form->fieldText("iterations"), QString("many"));
+    QVERIFY(hasErrors(m_form->issues()));
+    QVERIFY(m_form->fieldText("no_such_key").isEmpty());
 }
 
 void TestConfigForm::copyLeftTakesTheOtherValue()
