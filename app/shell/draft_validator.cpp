@@ -13,15 +13,20 @@ namespace {
 
 constexpr int kDelayMs = 300;
 
-std::vector<ConfigIssue> issuesIn(const QByteArray& answer)
+std::vector<ConfigIssue> issuesIn(const nlohmann::json& answer)
 {
     std::vector<ConfigIssue> issues;
-    const auto json = nlohmann::json::parse(answer.begin(), answer.end(), nullptr, false);
-    if (!json.is_object() || !json.contains("issues") || !json["issues"].is_array())
+    if (!answer.is_object() || !answer.contains("issues") || !answer["issues"].is_array())
         return issues;
-    for (const auto& issue : json["issues"])
+    for (const auto& issue : answer["issues"])
         issues.push_back(issueFromJson(issue));
     return issues;
+}
+
+DataReport dataIn(const nlohmann::json& answer)
+{
+    return answer.is_object() && answer.contains("data") ? dataReportFromJson(answer["data"])
+                                                         : DataReport{};
 }
 
 } // namespace
@@ -76,7 +81,9 @@ void DraftValidator::readAnswer()
     if (m_process.exitStatus() != QProcess::NormalExit)
         return;
     try {
-        Q_EMIT validated(issuesIn(m_process.readAllStandardOutput()));
+        const QByteArray text = m_process.readAllStandardOutput();
+        const auto answer = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
+        Q_EMIT validated(issuesIn(answer), dataIn(answer));
     } catch (const std::exception& error) {
         log("shell").warn("The answer of `vergence validate` is not understood. {}", error.what());
     }

@@ -7,12 +7,12 @@
 #include <QTemporaryDir>
 #include <QTimer>
 
-#include "core/config/issue.h"
+#include "core/plugin/lab_inspector.h"
 
 namespace vergence {
 
-/// Asks a worker process for the plugin's own rules (`vergence validate --json`), 300 ms after the
-/// last edit. Only the answer to the newest draft counts.
+/// Asks a worker process (`vergence validate --json`) for the plugin's own rules and what it finds
+/// in the data, 300 ms after the last edit. Only the answer to the newest draft counts.
 class DraftValidator : public QObject {
     Q_OBJECT
 public:
@@ -24,7 +24,8 @@ public:
     void cancel();
 
 Q_SIGNALS:
-    void validated(const std::vector<vergence::ConfigIssue>& issues);
+    void validated(const std::vector<vergence::ConfigIssue>& issues,
+                   const vergence::DataReport& data);
 
 private:
     void start();

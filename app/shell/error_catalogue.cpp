@@ -135,6 +135,32 @@ std::optional<CardContent> cardForProblem(const QString& id, const QString& sent
     return card;
 }
 
+std::optional<CardContent> cardForData(const DataReport& report)
+{
+    const auto isError = [](const ConfigIssue& issue) {
+        return issue.severity == IssueSeverity::Error;
+    };
+    const auto first = std::find_if(report.issues.begin(), report.issues.end(), isError);
+    if (first == report.issues.end())
+        return std::nullopt;
+    CardContent card;
+    card.id = QString::fromStdString(first->rule);
+    card.whatHappened = QString::fromStdString(first->text());
+    const auto further = std::count_if(first + 1, report.issues.end(), isError);
+    if (further > 0)
+        card.why = tr("%1 more of this kind; Details lists them.").arg(further);
+    for (const ConfigIssue& issue : report.issues)
+        card.details += QString::fromStdString(issue.rule + ": " + issue.text() + "\n");
+    if (!report.remedy.empty())
+        card.buttons.push_back({"continue_without", tr("Continue without")});
+    if (first->place.line > 0)
+        card.buttons.push_back({"open_file", tr("Open file")});
+    else
+        card.buttons.push_back({"choose_folder", tr("Choose folder")});
+    card.buttons.push_back({"problems", tr("Show problems")});
+    return card;
+}
+
 CardContent cardForConfig(const QString& source, const std::vector<ConfigIssue>& issues)
 {
     CardContent card;

@@ -6,6 +6,7 @@
 #include "app/shell/error_card.h"
 #include "app/shell/run_entry.h"
 #include "core/config/issue.h"
+#include "core/plugin/lab_inspector.h"
 
 namespace vergence {
 
@@ -16,6 +17,9 @@ std::optional<CardContent> cardForRun(const RunEntry& run, const QStringList& la
 std::optional<CardContent> cardForProblem(const QString& id, const QString& sentence);
 /// The card of a configuration with errors.
 CardContent cardForConfig(const QString& source, const std::vector<ConfigIssue>& issues);
+/// The card of data that a run could not begin with; nothing where it could. Buttons:
+/// "continue_without" (the remedy), "open_file" (the first place), "choose_folder", "problems".
+std::optional<CardContent> cardForData(const DataReport& report);
 
 /// Step of the newest complete checkpoint; nothing where there is none.
 std::optional<std::int64_t> newestCheckpointStep(const RunFolder& folder);

@@ -3,7 +3,7 @@
 #include <QCloseEvent>
 #include <QDir>
 #include <QDockWidget>
-#include <QMimeData>
+#include <QLineEdit>
 #include <QScreen>
 #include <QStackedWidget>
 #include <QStatusBar>
@@ -100,6 +100,12 @@ void MainWindow::makeDocks()
     m_docks->add("queueDock", tr("Queue"), m_queuePanel, Qt::BottomDockWidgetArea);
     m_docks->add("devicesDock", tr("Devices"), m_devices, Qt::BottomDockWidgetArea);
     m_docks->add("problemsDock", tr("Problems"), m_problemsPanel, Qt::BottomDockWidgetArea);
+    for (QDockWidget* dock : findChildren<QDockWidget*>()) {
+        dock->setAcceptDrops(true);
+        dock->installEventFilter(this);
+    }
+    for (QLineEdit* line : findChildren<QLineEdit*>()) // would take a file for its name
+        line->setAcceptDrops(false);
     m_actions->addDockToggles(m_docks->toggles());
     m_actions->layoutCombo->addItems(DockLayout::names());
 }
@@ -140,7 +146,7 @@ void MainWindow::beginBackgroundWork()
     m_previewPath.choose(m_settings.previewPath());
     m_previewPath.warmShaders();
     for (const QString& file : m_options.files)
-        if (QFileInfo(file).isDir())
+        if (isRunFolder(file))
             openPath(file);
 }
 
@@ -148,20 +154,6 @@ void MainWindow::closeEvent(QCloseEvent* event)
 {
     m_settings.saveWindow(saveGeometry(), m_docks->save(), m_docks->current());
     QMainWindow::closeEvent(event);
-}
-
-void MainWindow::dragEnterEvent(QDragEnterEvent* event)
-{
-    if (event->mimeData()->hasUrls())
-        event->acceptProposedAction();
-}
-
-void MainWindow::dropEvent(QDropEvent* event)
-{
-    for (const QUrl& url : event->mimeData()->urls())
-        if (url.isLocalFile())
-            openPath(url.toLocalFile());
-    event->acceptProposedAction();
 }
 
 void MainWindow::changeEvent(QEvent* event)

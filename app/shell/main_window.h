@@ -56,7 +56,8 @@ public:
     /// Shows a run in a tab. `explores`: a finished one is served by a worker, so that its controls
     /// work.
     void openRun(const QString& id, bool explores);
-    /// A run folder, an exported bundle, a mesh, a file that a lab opens or a configuration file.
+    /// A run folder, a folder of data, an exported bundle, a mesh, a file that a lab opens or a
+    /// configuration file.
     void openPath(const QString& path);
     void perform(RunAction action, const QStringList& ids);
 
@@ -66,6 +67,7 @@ protected:
     void dragEnterEvent(QDragEnterEvent* event) override;
     void dropEvent(QDropEvent* event) override;
     void changeEvent(QEvent* event) override;
+    bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
     // main_window.cpp: building
@@ -91,10 +93,10 @@ private:
     void syncCharts();
     void noteMesh(const QString& sentence, const QString& runId);
     void validateDraft();
-    void takeIssues(const std::vector<ConfigIssue>& issues);
+    void takeIssues(const std::vector<ConfigIssue>& issues, const DataReport& report);
     void applyAppearance();
 
-    // main_window_runs.cpp, main_window_dialogs.cpp: what is done with runs
+    // main_window_runs.cpp, main_window_dialogs.cpp, main_window_data.cpp: what is done with runs
     QString launch(const std::function<QString()>& start);
     void followNew(const QString& id, bool fromForm);
     void freezeForm(const QString& id);
@@ -116,6 +118,8 @@ private:
     void openSweep();
     void openDialog();
     void openWith(const PluginInfo& plugin, const QString& path);
+    void takeFolder(const QString& path);
+    void setUpWith(const FolderTaker& taker, const QString& path);
     void openBundleFile(const QString& path);
     void openMesh(const QString& path);
     void findInFocus();

@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include <QFileInfo>
 #include <QStackedWidget>
 #include <QUndoStack>
 
@@ -45,6 +44,8 @@ void MainWindow::connectSetup()
 {
     ConfigForm& form = m_setup->form();
     connect(m_setup, &SetupPanel::pluginChosen, this, &MainWindow::validateDraft);
+    connect(m_setup, &SetupPanel::problemsRequested, this,
+            [this] { m_docks->reveal("problemsDock"); });
     connect(&form, &ConfigForm::edited, this, &MainWindow::validateDraft);
     connect(&form, &ConfigForm::startRequested, this, &MainWindow::startDraft);
     connect(&form, &ConfigForm::queueRequested, m_actions->queue, &QAction::trigger);
@@ -219,7 +220,7 @@ void MainWindow::takeCatalog()
     for (RunView* view : m_tabs->runs())
         describeView(*view);
     for (const QString& file : std::exchange(m_options.files, {}))
-        if (!QFileInfo(file).isDir())
+        if (!isRunFolder(file))
             openPath(file);
     followInForm();
     updateActions();
@@ -376,13 +377,19 @@ void MainWindow::validateDraft()
     updateActions();
 }
 
-void MainWindow::takeIssues(const std::vector<ConfigIssue>& issues)
+void MainWindow::takeIssues(const std::vector<ConfigIssue>& issues, const DataReport& report)
 {
     ConfigForm& form = m_setup->form();
     form.setExternalIssues({});
     const std::vector<ConfigIssue> local = form.issues();
     std::vector<ConfigIssue> further;
-    for (const ConfigIssue& issue : issues) {
+    std::vector<ConfigIssue> all = issues;
+    for (ConfigIssue issue : report.issues) {
+        issue.sentence = issue.text(); // with the file and the line
+        issue.place = {};
+        all.push_back(std::move(issue));
+    }
+    for (const ConfigIssue& issue : all) {
         const bool isKnown =
             std::any_of(local.begin(), local.end(), [&issue](const ConfigIssue& other) {
                 return other.rule == issue.rule && other.key == issue.key;
@@ -391,6 +398,7 @@ void MainWindow::takeIssues(const std::vector<ConfigIssue>& issues)
             further.push_back(issue);
     }
     form.setExternalIssues(further);
+    m_setup->showData(report);
     m_problems.setDraftIssues(form.issues());
 }
 

@@ -158,6 +158,8 @@ void MainWindow::openPath(const QString& path)
 {
     try {
         if (QFileInfo(path).isDir()) {
+            if (!isRunFolder(path))
+                return takeFolder(path);
             const RunFolder folder = RunFolder::open(QDir(path).absolutePath().toStdString());
             openRun(m_runs.addFolder(folder), true);
             return;

@@ -1,6 +1,7 @@
 #include "app/shell/plugin_info.h"
 
 #include <QDir>
+#include <QDirIterator>
 #include <QRegularExpression>
 
 #include "core/base/error.h"
@@ -55,6 +56,19 @@ FormPreset readPreset(const nlohmann::json& json)
             QString::fromStdString(textOf(json, "toml")), false};
 }
 
+/// Whether `folder` holds a file as `marker` says: a name or pattern for each level.
+bool isBelow(const QString& folder, const QStringList& marker)
+{
+    const auto kinds = marker.size() == 1 ? QDir::Files : QDir::Dirs | QDir::NoDotAndDotDot;
+    QDirIterator found(folder, {marker.front()}, kinds);
+    while (found.hasNext()) {
+        const QString below = found.next();
+        if (marker.size() == 1 || isBelow(below, marker.mid(1)))
+            return true;
+    }
+    return false;
+}
+
 QDir presetFolder(const QString& plugin)
 {
     return QDir(QString::fromStdString((dataHome() / "presets").string()) + "/" + plugin);
@@ -81,6 +95,17 @@ const OpenedFile* PluginInfo::opened(const QString& fileName) const
     for (const OpenedFile& kind : descriptor.opens)
         if (fileName.endsWith('.' + QString::fromStdString(kind.suffix), Qt::CaseInsensitive))
             return &kind;
+    return nullptr;
+}
+
+const TakenFolder* PluginInfo::taking(const QString& folder, bool byPattern) const
+{
+    for (const TakenFolder& kind : descriptor.takes)
+        for (const std::string& words : kind.markers) {
+            const QString marker = QString::fromStdString(words);
+            if (marker.contains('*') == byPattern && isBelow(folder, marker.split('/')))
+                return &kind;
+        }
     return nullptr;
 }
 

@@ -30,6 +30,9 @@ struct PluginInfo {
     const FormPreset* preset(const QString& name) const;
     /// How the plugin opens a file of this name; null where it does not.
     const OpenedFile* opened(const QString& fileName) const;
+    /// How the plugin reads a folder, by markers with a `*` or by those without; null where it does
+    /// not.
+    const TakenFolder* taking(const QString& folder, bool byPattern) const;
     /// The series shown as "best metric"; null where none is declared.
     const MetricDecl* headline() const;
 };

@@ -104,6 +104,20 @@ const PluginInfo* ProbeCatalog::opening(const QString& fileName) const
     return nullptr;
 }
 
+std::vector<FolderTaker> ProbeCatalog::taking(const QString& folder) const
+{
+    const auto takersBy = [&](bool pattern) {
+        std::vector<FolderTaker> takers;
+        for (const PluginInfo& plugin : m_plugins)
+            if (const TakenFolder* kind =
+                    plugin.isUsable() ? plugin.taking(folder, pattern) : nullptr)
+                takers.push_back({plugin.id(), *kind});
+        return takers;
+    };
+    const std::vector<FolderTaker> named = takersBy(false);
+    return named.empty() ? takersBy(true) : named;
+}
+
 const PluginInfo* ProbeCatalog::find(const QString& id) const
 {
     for (const PluginInfo& plugin : m_plugins)

@@ -12,6 +12,12 @@
 
 namespace vergence {
 
+/// A plugin that reads a folder, and how.
+struct FolderTaker {
+    QString plugin;
+    TakenFolder kind;
+};
+
 /// All plugins with what a probe process says of them. Works in a thread of its own: no plugin code
 /// is ever loaded here, and the window never waits.
 class ProbeCatalog : public QObject {
@@ -30,8 +36,11 @@ public:
     find(const QString& id) const; ///< the usable one; null where unknown or refused
     /// The first usable plugin that opens files of this name; null where none does.
     const PluginInfo* opening(const QString& fileName) const;
-    /// Plugins that are ready and name a preset for a first try: those that come with the program, then
-    /// those of further folders.
+    /// The usable plugins that read this folder: those that know it by a file of a fixed name, else
+    /// those that know it by a kind of file.
+    std::vector<FolderTaker> taking(const QString& folder) const;
+    /// Plugins that are ready and name a preset for a first try: those that come with the program,
+    /// then those of further folders.
     std::vector<const PluginInfo*> demoPlugins() const;
     const PluginSearch& search() const { return m_search; }
 

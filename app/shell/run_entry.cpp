@@ -105,6 +105,11 @@ void readState(const RunStatus& status, RunEntry& entry)
 
 } // namespace
 
+bool isRunFolder(const QString& path)
+{
+    return std::filesystem::exists(RunFolder{path.toStdString()}.status());
+}
+
 RunEntry loadRunEntry(const RunFolder& folder)
 {
     RunEntry entry;

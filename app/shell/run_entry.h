@@ -50,6 +50,9 @@ RunEntry loadRunEntry(const RunFolder& folder);
 /// Best value of `headline` according to the manifest's metric summary.
 std::optional<double> bestFromManifest(const RunFolder& folder, const HeadlineMetric& headline);
 
+/// Whether a folder is that of a run, whole or not.
+bool isRunFolder(const QString& path);
+
 /// Name and tags that people gave, kept in `labels.json` of the run folder. Throws OutputError.
 void saveLabels(const RunEntry& entry);
 

@@ -1,8 +1,11 @@
 #include "app/shell/setup_panel.h"
 
 #include <QComboBox>
+#include <QDesktopServices>
+#include <QDir>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QUrl>
 #include <QVBoxLayout>
 
 #include "app/forms/form_combo.h"
@@ -15,13 +18,16 @@ SetupPanel::SetupPanel(ProbeCatalog& catalog, QWidget* parent) : QWidget(parent)
     m_note = new QLabel(this);
     m_note->setWordWrap(true);
     m_note->setAlignment(Qt::AlignCenter);
+    m_dataCard = new DataCard(this);
     m_form = new ConfigForm(this);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(4, 4, 4, 4);
     column->addWidget(m_strip);
     column->addWidget(makeHeader());
+    column->addWidget(m_dataCard);
     column->addWidget(m_note, 1);
     column->addWidget(m_form, 1);
+    connect(m_dataCard, &DataCard::actionRequested, this, &SetupPanel::act);
     connect(&catalog, &ProbeCatalog::completed, this, &SetupPanel::takeCatalog);
     takeCatalog();
 }
@@ -74,6 +80,7 @@ bool SetupPanel::choose(const QString& plugin, const QString& preset)
         return false;
     if (plugin != m_plugin) {
         m_plugin = plugin;
+        showData({});
         m_form->setSchema(*info->schema, info->presets);
         m_plugins->setCurrentIndex(m_plugins->findData(plugin));
         Q_EMIT pluginChosen(plugin);
@@ -97,6 +104,54 @@ std::vector<ConfigIssue> SetupPanel::loadToml(const std::string& toml, const QSt
         return {issue};
     }
     return m_form->loadToml(toml, source.toStdString());
+}
+
+void SetupPanel::take(const FolderTaker& taker, const QString& folder)
+{
+    const PluginInfo* info = m_catalog.find(taker.plugin);
+    if (info == nullptr)
+        return;
+    const QString preset = QString::fromStdString(taker.kind.preset);
+    const bool isAtDemo =
+        m_form->presetName().toStdString() == info->descriptor.demo && !m_form->isPresetModified();
+    if (taker.plugin != m_plugin || isAtDemo)
+        choose(taker.plugin, info->preset(preset) == nullptr ? QString() : preset);
+    QStringList assignments{QString::fromStdString(taker.kind.key) + '=' + folder};
+    for (const std::string& further : taker.kind.set)
+        assignments << QString::fromStdString(further);
+    m_form->assign(assignments, tr("Data %1").arg(QDir(folder).dirName()));
+}
+
+bool SetupPanel::holds(const FolderTaker& taker, const QString& folder) const
+{
+    return taker.plugin == m_plugin &&
+           m_form->fieldText(QString::fromStdString(taker.kind.key)) == folder;
+}
+
+void SetupPanel::showData(const DataReport& report)
+{
+    m_data = report;
+    m_dataCard->showReport(report);
+}
+
+void SetupPanel::act(const QString& action)
+{
+    const QString key = QString::fromStdString(m_data.key);
+    if (action == "continue_without") {
+        m_form->assign({QString::fromStdString(m_data.remedy)}, tr("Continue without"));
+    } else if (action == "choose_folder") {
+        m_form->focusField(key);
+    } else if (action == "problems") {
+        Q_EMIT problemsRequested();
+    } else if (action == "open_file") {
+        for (const ConfigIssue& issue : m_data.issues)
+            if (issue.severity == IssueSeverity::Error && issue.place.line > 0) {
+                const QDir folder(m_form->fieldText(key));
+                const QString file = QString::fromStdString(issue.place.source);
+                QDesktopServices::openUrl(QUrl::fromLocalFile(folder.filePath(file)));
+                return;
+            }
+    }
 }
 
 RunDraft SetupPanel::draft() const

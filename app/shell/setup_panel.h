@@ -3,6 +3,7 @@
 #include <QWidget>
 
 #include "app/forms/config_form.h"
+#include "app/shell/data_card.h"
 #include "app/shell/probe_catalog.h"
 #include "app/shell/stage_strip.h"
 #include "app/shell/worker_commands.h"
@@ -24,6 +25,12 @@ public:
     /// form.
     std::vector<ConfigIssue> loadToml(const std::string& toml, const QString& source,
                                       const QString& plugin = {});
+    /// Makes a folder the data of a lab. What was set stays where the lab is in the form already,
+    /// but for the demo, which is about data of its own.
+    void take(const FolderTaker& taker, const QString& folder);
+    bool holds(const FolderTaker& taker, const QString& folder) const;
+    /// What the lab found in the data.
+    void showData(const DataReport& report);
     QString plugin() const { return m_plugin; }
     RunDraft draft() const;
     std::string tomlWithHeader() const;
@@ -34,9 +41,11 @@ public:
 
 Q_SIGNALS:
     void pluginChosen(const QString& plugin);
+    void problemsRequested();
 
 private:
     void takeCatalog();
+    void act(const QString& action);
     QWidget* makeHeader();
 
     ProbeCatalog& m_catalog;
@@ -44,6 +53,8 @@ private:
     QComboBox* m_plugins;
     QLabel* m_note;
     StageStrip* m_strip;
+    DataCard* m_dataCard;
+    DataReport m_data;
     ConfigForm* m_form;
 };
 

@@ -107,7 +107,8 @@ QWidget* StartPage::makeButtons()
     column->addLayout(m_furtherDemos);
     column->addWidget(m_demoNote);
     column->addLayout(row);
-    auto* hint = new QLabel(tr("… or drop a configuration file or run folder anywhere."), box);
+    auto* hint =
+        new QLabel(tr("… or drop data, a configuration file or a run folder anywhere."), box);
     hint->setWordWrap(true);
     column->addWidget(hint);
     connect(m_demo, &QPushButton::clicked, this,
