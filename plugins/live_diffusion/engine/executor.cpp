@@ -121,16 +121,23 @@ const Tensor& Executor::output(int value) const
     return tensor;
 }
 
-Tensor Executor::raw(std::size_t output, int rows)
+Tensor Executor::raw(std::size_t output, int rows) const
 {
-    const int buffer = m_list.outputs.at(output);
-    expects(buffer >= 0, "Executor: the output is made elsewhere");
-    const Buffer& b = m_list.buffers[index(buffer)];
-    const Instance& one = instance(rows);
+    const int id = m_list.outputs.at(output);
+    expects(id >= 0, "Executor: the output is made elsewhere");
+    return buffer(id, rows);
+}
+
+Tensor Executor::buffer(int id, int rows) const
+{
+    expectRows(rows);
+    const Buffer& b = m_list.buffers.at(index(id));
+    const Instance& one = *m_instances[index(rows - 1)];
     auto* data =
-        static_cast<std::byte*>(m_arena.data()) + one.plan.offsets[one.bufferAt[index(buffer)]];
-    return Tensor::wrap(m_device, data, {rows, b.height, b.width, b.channels}, m_type,
-                        m_arena.storage());
+        static_cast<std::byte*>(m_arena.data()) + one.plan.offsets[one.bufferAt[index(id)]];
+    const Shape shape = b.channelsLast ? Shape{rows, b.height, b.width, b.channels}
+                                       : Shape{rows, b.channels, b.height, b.width};
+    return Tensor::wrap(m_device, data, shape, m_type, m_arena.storage());
 }
 
 Index Executor::timeOffset(int addChannelsOp) const
@@ -216,10 +223,15 @@ void Executor::planInstance(int rows, const std::vector<BufferLife>& lives)
     m_instances.push_back(std::move(one));
 }
 
-Executor::Instance& Executor::instance(int rows)
+void Executor::expectRows(int rows) const
 {
     expects(rows >= 1 && rows <= m_settings.maxRows,
             fmt::format("Executor: {} batch rows, prepared for 1 to {}", rows, m_settings.maxRows));
+}
+
+Executor::Instance& Executor::instance(int rows)
+{
+    expectRows(rows);
     Instance& one = *m_instances[index(rows - 1)];
     if (one.calls.empty()) {
         const StepBuilder builder(*this, one);

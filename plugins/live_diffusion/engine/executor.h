@@ -47,7 +47,10 @@ public:
     const Tensor& input(int value) const;
     const Tensor& output(int value) const;
     /// An output that stays in its buffer: [rows, H, W, C] in the type of the network.
-    Tensor raw(std::size_t output, int rows);
+    Tensor raw(std::size_t output, int rows) const;
+    /// What a step reads or writes: [rows, H, W, C], or [rows, C, H, W] for planes, in the type of
+    /// the network. Valid from the step that writes it to the last one that reads it.
+    Tensor buffer(int id, int rows) const;
 
     /// What each AddChannels adds per batch row: F32 [maxRows, Σ C]; filled from outside. Where the
     /// addition is part of a convolution it must hold that convolution's bias too: timeBias().
@@ -89,6 +92,7 @@ private:
     void planInstances();
     void planInstance(int rows, const std::vector<BufferLife>& lives);
     void makeRecords();
+    void expectRows(int rows) const;
     Instance& instance(int rows);
 
     std::shared_ptr<Device> m_device;

@@ -75,7 +75,7 @@ private:
     }
     void* memory(std::size_t planned) const;
     Tensor temporary(std::size_t s, std::size_t which, Shape shape, DType type) const;
-    Tensor image(int buffer) const;  ///< [rows, H, W, C] or [rows, C, H, W]
+    Tensor image(int buffer) const { return m_e.buffer(buffer, m_instance.rows); }
     Tensor matrix(int buffer) const; ///< [rows · pixels, C], channels last
     ImageShape imageShape(int buffer) const;
     float* room() const;

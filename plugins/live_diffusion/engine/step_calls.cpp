@@ -72,15 +72,6 @@ Tensor StepBuilder::temporary(std::size_t s, std::size_t which, Shape shape, DTy
                         type, m_e.m_arena.storage());
 }
 
-Tensor StepBuilder::image(int id) const
-{
-    const Buffer& b = bufferOf(id);
-    const Shape shape = b.channelsLast ? Shape{m_instance.rows, b.height, b.width, b.channels}
-                                       : Shape{m_instance.rows, b.channels, b.height, b.width};
-    return Tensor::wrap(m_e.m_device, memory(m_instance.bufferAt[index(id)]), shape, m_e.m_type,
-                        m_e.m_arena.storage());
-}
-
 Tensor StepBuilder::matrix(int id) const
 {
     const Buffer& b = bufferOf(id);

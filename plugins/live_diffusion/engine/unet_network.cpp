@@ -24,8 +24,10 @@ double secondsSince(Clock::time_point start)
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-void expectAvailable(const Device& device, const Switches& switches)
+void expectAvailable(const Device& device, Switches switches, bool takesSlowTypes)
 {
+    if (takesSlowTypes && storageType(switches.precision) != DType::F32)
+        switches.precision = Precision::Fp32; // always there
     std::vector<std::string> changes;
     availableSwitches(device, switches, &changes);
     if (!changes.empty())
@@ -145,7 +147,7 @@ void UnetNetwork::chooseDevice(Engine& engine, const Switches& switches)
 
 std::unique_ptr<UnetNetwork::Engine> UnetNetwork::makeEngine(const Switches& switches)
 {
-    expectAvailable(*m_given, switches);
+    expectAvailable(*m_given, switches, m_settings.takesSlowTypes);
     auto engine = std::make_unique<Engine>();
     chooseDevice(*engine, switches);
     engine->stream = engine->device->createStream();

@@ -13,6 +13,9 @@ struct UnetNetworkSettings {
     UnetSettings unet; ///< its channelRounding is that of the switches
     Switches switches;
     int maxRows = 1;
+    /// 16-bit types even where the device has no fast products of them: what they cost in accuracy
+    /// is the same wherever sums are F32.
+    bool takesSlowTypes = false;
 };
 
 /// The denoiser with its memory bank behind the interface of frames.

@@ -291,67 +291,6 @@ private Q_SLOTS:
         }
     }
 
-    void narrowNumbersStayWithinTheirBounds_data()
-    {
-        QTest::addColumn<int>("precision");
-        QTest::addColumn<double>("cosine");
-        QTest::addColumn<double>("attention");
-        QTest::newRow("fp16") << static_cast<int>(Precision::Fp16) << 0.9999 << 2e-3;
-        QTest::newRow("bf16") << static_cast<int>(Precision::Bf16) << 0.999 << 1.6e-2;
-    }
-    void narrowNumbersStayWithinTheirBounds()
-    {
-        // products of 16 bits run on every processor, only not fast: the switch may be greyed
-        QFETCH(int, precision);
-        QFETCH(double, cosine);
-        QFETCH(double, attention);
-        const UnetSettings unet = settingsOf(Size::Nano);
-        const Program program = buildUnet(unet);
-        const auto weights = sourceOf(benchWeights(unet, 6));
-        const auto stream = m_device->createStream();
-        ConvolutionTuner tuner(m_device);
-        const auto evaluate = [&](Precision kind, AttentionKind how, unsigned seed) {
-            ExecutorSettings settings;
-            settings.switches = cpuSwitches();
-            settings.switches.precision = kind;
-            settings.switches.attention = how;
-            settings.switches.tuned = false;
-            settings.runs = [](const ProgramOp& op) { return op.rate == Rate::Evaluation; };
-            settings.keys = [&](int op) {
-                const Index width = 2 * program.value(program.op(op).output).channels;
-                return uploaded(*stream, m_device, {kMemoryTokens, width},
-                                randomImage(kMemoryTokens * width, seed + 50), storageType(kind));
-            };
-            Executor executor(m_device, *stream, program, weights, settings, tuner);
-            for (const char* name : {"x", "u", "h"}) {
-                const Tensor& place = executor.input(program.findValue(name));
-                const auto image = randomImage(place.size(), seed + static_cast<unsigned>(*name));
-                stream->copy(place.data(), image.data(), place.bytes());
-            }
-            const Tensor& addends = executor.timeAddends();
-            stream->copy(addends.data(), randomImage(addends.size(), seed + 7).data(),
-                         addends.bytes());
-            executor.run(*stream, 1);
-            return executor.output(program.outputs.at(0)).toHost<float>(*stream);
-        };
-        const auto narrow = static_cast<Precision>(precision);
-        for (unsigned seed = 0; seed < 5; ++seed) {
-            const auto want = evaluate(Precision::Fp32, AttentionKind::Flash, seed);
-            const auto got = evaluate(narrow, AttentionKind::Flash, seed);
-            const auto naive = evaluate(narrow, AttentionKind::Naive, seed);
-            double product = 0, a = 0, b = 0;
-            for (std::size_t i = 0; i < want.size(); ++i) {
-                product += double{want[i]} * double{got[i]};
-                a += double{want[i]} * double{want[i]};
-                b += double{got[i]} * double{got[i]};
-            }
-            const double similarity = product / std::sqrt(a * b);
-            QVERIFY2(similarity >= cosine, std::to_string(similarity).c_str());
-            QVERIFY(worst(got, want) > 1e-5); // it is narrow
-            QVERIFY2(worst(naive, got) < attention, std::to_string(worst(naive, got)).c_str());
-        }
-    }
-
     void sameInputsGiveTheSameBits()
     {
         const UnetSettings unet = settingsOf(Size::Pico);
