@@ -210,18 +210,21 @@ bool StreamPart::step(RunContext& context)
     const LiveDiffusionConfig now = readLiveDiffusionConfig(context.config());
     m_networks.follow(now);
     follow(context);
-    bool isLate = false;
     m_wasInterrupted = false;
-    auto frame = next(context, isLate);
-    if (isLate) { // nothing was done that would count as a step
-        m_wasInterrupted = true;
-        return true;
+    if (m_isPictureKept) { // else the frame of this step is there already
+        bool isLate = false;
+        auto frame = next(context, isLate);
+        if (isLate) { // nothing was done that would count as a step
+            m_wasInterrupted = true;
+            return true;
+        }
+        if (!frame) {
+            m_isOver = true;
+            return false;
+        }
+        take(context, *frame);
     }
-    if (!frame) {
-        m_isOver = true;
-        return false;
-    }
-    take(context, *frame);
+    keepPicture();
     const double limit = now.streamSeconds;
     m_isOver =
         m_frames >= now.streamFrames || (limit > 0 && steadySeconds() - m_startedAt >= limit);
@@ -248,8 +251,14 @@ void StreamPart::take(RunContext& context, PresentedFrame& frame)
         publishPicture(context);
     if (context.framesDue())
         publishNumbers(context);
+}
+
+void StreamPart::keepPicture()
+{
+    m_isPictureKept = false;
     if (m_record.shown >= 0)
         m_clip->add(m_shown.input, m_shown.output, 1e3 * m_record.seconds.total);
+    m_isPictureKept = true;
 }
 
 void StreamPart::recordFrame(RunContext& context)

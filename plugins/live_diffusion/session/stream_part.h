@@ -42,6 +42,7 @@ private:
     std::optional<PresentedFrame> next(RunContext& context, bool& isLate);
     std::optional<PresentedFrame> taken(RunContext& context); ///< in turn
     void take(RunContext& context, PresentedFrame& frame);
+    void keepPicture(); ///< of the last frame, in the clip
     void recordFrame(RunContext& context);
     bool isPictureDue(RunContext& context) const;
     void publishPicture(RunContext& context);
@@ -71,6 +72,7 @@ private:
     double m_startedAt = 0, m_pictureAt = 0, m_psnrSum = 0;
     std::int64_t m_psnrCount = 0;
     bool m_isOver = false;
+    bool m_isPictureKept = true; ///< false where it found no room: it is written by the next step
 };
 
 } // namespace vergence::live

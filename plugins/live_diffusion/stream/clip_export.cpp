@@ -100,7 +100,8 @@ public:
 
     void add(const Image& picture) override
     {
-        writePng(m_folder / fmt::format("{:06}.png", m_frames++), picture);
+        writePng(m_folder / fmt::format("{:06}.png", m_frames), picture);
+        ++m_frames; // a picture that could not be written keeps its number
     }
     void finish() override { expects(m_frames > 0, "clip: at least one frame"); }
     std::string codec() const override { return "png"; }

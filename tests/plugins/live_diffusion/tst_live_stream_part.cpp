@@ -3,12 +3,16 @@
 #include <QTest>
 #include <nlohmann/json.hpp>
 
+#include "core/artifact/gif.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/config/config.h"
+#include "plugins/live_diffusion/live_diffusion_run.h"
 #include "plugins/live_diffusion/session/stream_part.h"
 #include "tests/plugins/live_diffusion/part_context.h"
+#include "tests/support/full_disk.h"
+#include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::live;
@@ -94,6 +98,8 @@ private Q_SLOTS:
     void aPictureIsKeptOfEachShownFrame();
     void aGifEndsAndPicturesDoNot();
     void finishingTwiceIsFinishingOnce();
+    void resultsOnAFullDiskAreWrittenAgain();
+    void aPictureOnAFullDiskIsWrittenLater();
     void whatIsTrainedComesFirst();
 };
 
@@ -229,6 +235,55 @@ void TestLiveStreamPart::finishingTwiceIsFinishingOnce()
     const auto first = bench.finish(part, 3);
     part.finish(bench.context);
     QVERIFY(nlohmann::json::parse(readFile(bench.context.artifact("stream/stream.json"))) == first);
+}
+
+void TestLiveStreamPart::resultsOnAFullDiskAreWrittenAgain()
+{
+    Bench bench({"parts=[\"stream\"]", "stream_frames=3", "export_clip=gif", "steps=1"});
+    LiveDiffusionRun run(readLiveDiffusionConfig(bench.context.config()));
+    run.prepare(bench.context);
+    QVERIFY(run.step(bench.context) == StepOutcome::Continue);
+    QVERIFY(run.step(bench.context) == StepOutcome::Continue);
+    {
+        const testing::FullDisk full(bench.context.artifact(""));
+        for (int i = 0; i < 2; ++i) // the last step, then its results alone
+            VERGENCE_THROWS(OutputError, "stream", run.step(bench.context));
+    }
+    const auto frames = bench.context.records["frame_ms"];
+    QCOMPARE(frames.size(), std::size_t{3});
+    QVERIFY(run.step(bench.context) == StepOutcome::Done);
+    QVERIFY(bench.context.records["frame_ms"] == frames); // no step was made for it
+    const auto summary =
+        nlohmann::json::parse(readFile(bench.context.artifact("stream/stream.json")));
+    QCOMPARE(summary["frames"].get<int>(), 3);
+    QCOMPARE(readGif(bench.context.artifact("stream.gif")).frames.size(), std::size_t{3});
+}
+
+void TestLiveStreamPart::aPictureOnAFullDiskIsWrittenLater()
+{
+    const auto makeFilm = [](int fullAt, std::string& pictures) {
+        Bench bench({"export_clip=png", "export_overlay=false", "steps=1"});
+        StreamPart part(*bench.networks);
+        part.begin(bench.context);
+        for (int frame = 0; frame < 4; ++frame) {
+            if (frame == fullAt) {
+                const testing::FullDisk full(bench.context.artifact(""));
+                for (int i = 0; i < 2; ++i)
+                    VERGENCE_THROWS(OutputError, ".png", part.step(bench.context));
+            }
+            bench.steps(part, 1);
+        }
+        part.finish(bench.context);
+        for (int frame = 0; frame < 4; ++frame)
+            pictures +=
+                readFile(bench.context.artifact(fmt::format("stream/frames/{:06}.png", frame)));
+    };
+    std::string whole, first, last;
+    makeFilm(-1, whole);
+    makeFilm(0, first);
+    makeFilm(3, last);
+    QVERIFY(first == whole);
+    QVERIFY(last == whole);
 }
 
 void TestLiveStreamPart::whatIsTrainedComesFirst()
