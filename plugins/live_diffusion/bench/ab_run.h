@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "plugins/live_diffusion/bench/ab_plan.h"
+#include "plugins/live_diffusion/bench/ab_row.h"
 #include "plugins/live_diffusion/bench/report.h"
 
 namespace vergence::live {
@@ -25,10 +25,6 @@ public:
     /// The setting as built, warmed up and measured. The first call is of the baseline.
     virtual AbMeasurement measure(const AbSetting& setting) = 0;
 };
-
-/// By overlap of the 95 % intervals of the median.
-enum class AbVerdict { NotJudged, Faster, Same, Slower };
-std::string_view nameOf(AbVerdict verdict); ///< "", "faster", "same", "slower"
 
 /// One finished row.
 struct AbEntry {
@@ -64,6 +60,8 @@ private:
 };
 
 AbVerdict verdictOf(const Interval& entry, const Interval& reference);
+
+std::vector<AbRow> rowsOf(const std::vector<AbEntry>& entries);
 
 /// One row per entry with all columns of the lab's A/B table.
 std::string abMarkdown(const std::vector<AbEntry>& entries);

@@ -25,70 +25,70 @@ const std::vector<std::string>& columns()
     return names;
 }
 
-std::string nameOfRow(const AbEntry& entry)
+std::string nameOfRow(const AbRow& row)
 {
-    switch (entry.step.part) {
-    case AbPart::Baseline:
-        return "baseline";
-    case AbPart::Alone:
-        return entry.step.technique;
+    switch (row.part) {
     case AbPart::Cumulative:
-        return "+ " + entry.step.technique;
+        return "+ " + row.technique;
     case AbPart::Without:
-        return "all − " + entry.step.technique;
+        return "all − " + row.technique;
+    default:
+        return row.technique;
     }
-    return "?";
 }
 
-std::string orDash(const std::optional<double>& value)
+std::vector<std::string> cellsOf(const AbRow& row)
 {
-    return value ? shortNumber(*value) : "–";
-}
-
-std::vector<std::string> cellsOf(const AbEntry& entry)
-{
-    std::vector<std::string> cells{nameOfRow(entry)};
-    if (!entry.measurement) {
-        cells.resize(columns().size(), "–");
-        cells.back() = entry.failure.empty() ? entry.step.unavailable : entry.failure;
-        return cells;
-    }
-    const BenchResult& result = entry.measurement->result;
-    const auto mebibytes = [](std::uint64_t bytes) {
-        return shortNumber(static_cast<double>(bytes) / (1 << 20));
-    };
-    for (const double value :
-         {entry.milliseconds.value, entry.milliseconds.low, entry.milliseconds.high, entry.speedUp,
-          result.framesPerSecond, result.evaluationsPerSecond})
+    std::vector<std::string> cells{nameOfRow(row)};
+    for (const double value : {row.ms, row.low, row.high, row.speedUp, row.fps, row.evalsPerSecond,
+                               row.launchMs, row.kernels})
         cells.push_back(shortNumber(value));
-    cells.push_back(
-        result.launchUs.empty() ? "–" : shortNumber(summarise(result.launchUs).median / 1000));
-    cells.push_back(std::to_string(result.kernelsPerEvaluation));
-    const BenchMemory& memory = result.memory;
-    for (const std::uint64_t bytes : {memory.weights, memory.arena, memory.workspace, memory.caches,
-                                      memory.steady(), memory.tuningPeak})
-        cells.push_back(mebibytes(bytes));
-    cells.push_back(std::isfinite(entry.memoryReduction)
-                        ? fmt::format("{:.1f} %", 100 * entry.memoryReduction)
-                        : "–");
-    const auto& numeric = result.numeric;
-    cells.push_back(numeric ? shortNumber(numeric->maxAbs) : "–");
-    cells.push_back(numeric ? shortNumber(numeric->psnr) : "–");
-    cells.push_back(numeric ? fmt::format("{:.6f}", numeric->cosine) : "–");
-    const auto& frame = entry.measurement->frameError;
-    cells.push_back(frame ? shortNumber(frame->psnr) : "–");
-    for (const auto& psnr : entry.measurement->streamPsnr)
-        cells.push_back(orDash(psnr));
-    cells.emplace_back(nameOf(entry.verdict));
+    for (const double bytes :
+         {row.weights, row.arena, row.workspace, row.caches, row.steady, row.tuningPeak})
+        cells.push_back(shortNumber(bytes / (1 << 20)));
+    cells.push_back(std::isfinite(row.reduction) ? fmt::format("{:.1f} %", 100 * row.reduction)
+                                                 : "–");
+    cells.push_back(shortNumber(row.maxAbs));
+    cells.push_back(shortNumber(row.psnr));
+    cells.push_back(std::isfinite(row.cosine) ? fmt::format("{:.6f}", row.cosine) : "–");
+    cells.push_back(shortNumber(row.psnrAfterSteps));
+    for (const double psnr : row.streamPsnr)
+        cells.push_back(shortNumber(psnr));
+    cells.push_back(row.whyNot.empty() ? std::string(nameOf(row.verdict)) : row.whyNot);
     return cells;
 }
 
 TextTable tableOf(const std::vector<AbEntry>& entries)
 {
     TextTable table{columns(), {}};
-    for (const AbEntry& entry : entries)
-        table.rows.push_back(cellsOf(entry));
+    for (const AbRow& row : rowsOf(entries))
+        table.rows.push_back(cellsOf(row));
     return table;
+}
+
+void fillMeasured(const AbMeasurement& measured, AbRow& row)
+{
+    const BenchResult& result = measured.result;
+    row.fps = result.framesPerSecond;
+    row.evalsPerSecond = result.evaluationsPerSecond;
+    if (!result.launchUs.empty())
+        row.launchMs = summarise(result.launchUs).median / 1000;
+    row.kernels = result.kernelsPerEvaluation;
+    row.weights = static_cast<double>(result.memory.weights);
+    row.arena = static_cast<double>(result.memory.arena);
+    row.workspace = static_cast<double>(result.memory.workspace);
+    row.caches = static_cast<double>(result.memory.caches);
+    row.steady = static_cast<double>(result.memory.steady());
+    row.tuningPeak = static_cast<double>(result.memory.tuningPeak);
+    if (result.numeric) {
+        row.maxAbs = result.numeric->maxAbs;
+        row.psnr = result.numeric->psnr;
+        row.cosine = result.numeric->cosine;
+    }
+    if (measured.frameError)
+        row.psnrAfterSteps = measured.frameError->psnr;
+    for (std::size_t i = 0; i < row.streamPsnr.size(); ++i)
+        row.streamPsnr[i] = measured.streamPsnr[i].value_or(AbRow::kNone);
 }
 
 json numberOrNull(double value)
@@ -105,6 +105,27 @@ json switchesToJson(const AbSetting& setting)
 }
 
 } // namespace
+
+std::vector<AbRow> rowsOf(const std::vector<AbEntry>& entries)
+{
+    std::vector<AbRow> rows;
+    for (const AbEntry& entry : entries) {
+        AbRow& row = rows.emplace_back();
+        row.part = entry.step.part;
+        row.technique = row.part == AbPart::Baseline ? "baseline" : entry.step.technique;
+        row.ms = entry.milliseconds.value;
+        row.low = entry.milliseconds.low;
+        row.high = entry.milliseconds.high;
+        row.speedUp = entry.speedUp;
+        row.reduction = entry.memoryReduction;
+        row.verdict = entry.verdict;
+        if (entry.measurement)
+            fillMeasured(*entry.measurement, row);
+        else
+            row.whyNot = entry.failure.empty() ? entry.step.unavailable : entry.failure;
+    }
+    return rows;
+}
 
 std::string abMarkdown(const std::vector<AbEntry>& entries)
 {

@@ -56,77 +56,6 @@ void sortForHaste(std::vector<AbStep>& plan)
     std::ranges::stable_sort(plan, {}, rank);
 }
 
-AbRow::Part partOf(AbPart part)
-{
-    switch (part) {
-    case AbPart::Alone:
-        return AbRow::Part::Alone;
-    case AbPart::Cumulative:
-        return AbRow::Part::Cumulative;
-    case AbPart::Without:
-        return AbRow::Part::Without;
-    default:
-        return AbRow::Part::Baseline;
-    }
-}
-
-AbRow::Outcome outcomeOf(AbVerdict verdict)
-{
-    switch (verdict) {
-    case AbVerdict::Faster:
-        return AbRow::Outcome::Faster;
-    case AbVerdict::Same:
-        return AbRow::Outcome::Same;
-    case AbVerdict::Slower:
-        return AbRow::Outcome::Slower;
-    default:
-        return AbRow::Outcome::NotJudged;
-    }
-}
-
-void fillMeasured(const AbMeasurement& measured, AbRow& row)
-{
-    const BenchResult& result = measured.result;
-    row.fps = result.framesPerSecond;
-    row.evalsPerSecond = result.evaluationsPerSecond;
-    if (!result.launchUs.empty())
-        row.launchMs = summarise(result.launchUs).median / 1000;
-    row.kernels = result.kernelsPerEvaluation;
-    row.weights = static_cast<double>(result.memory.weights);
-    row.arena = static_cast<double>(result.memory.arena);
-    row.workspace = static_cast<double>(result.memory.workspace);
-    row.caches = static_cast<double>(result.memory.caches);
-    row.tuningPeak = static_cast<double>(result.memory.tuningPeak);
-    if (result.numeric) {
-        row.maxAbs = result.numeric->maxAbs;
-        row.psnr = result.numeric->psnr;
-        row.cosine = result.numeric->cosine;
-    }
-    if (measured.frameError)
-        row.psnrAfterSteps = measured.frameError->psnr;
-    for (std::size_t i = 0; i < row.streamPsnr.size(); ++i)
-        row.streamPsnr[i] = measured.streamPsnr[i].value_or(AbRow::kNone);
-}
-
-std::vector<AbRow> rowsOf(const std::vector<AbEntry>& entries)
-{
-    std::vector<AbRow> rows;
-    for (const AbEntry& entry : entries) {
-        AbRow& row = rows.emplace_back();
-        row.technique = entry.step.part == AbPart::Baseline ? "baseline" : entry.step.technique;
-        row.part = partOf(entry.step.part);
-        row.ms = entry.milliseconds.value;
-        row.low = entry.milliseconds.low;
-        row.high = entry.milliseconds.high;
-        row.speedUp = entry.speedUp;
-        row.reduction = entry.memoryReduction;
-        row.outcome = outcomeOf(entry.verdict);
-        if (entry.measurement)
-            fillMeasured(*entry.measurement, row);
-    }
-    return rows;
-}
-
 /// What the rows say of the published claims: the baseline, and fp16 or bf16 alone on it.
 std::vector<ClaimCheck> claimsOf(const std::vector<AbEntry>& entries, const std::string& model)
 {
@@ -144,14 +73,6 @@ std::vector<ClaimCheck> claimsOf(const std::vector<AbEntry>& entries, const std:
         }
     }
     return pair.half ? checkClaims({pair}) : std::vector<ClaimCheck>{};
-}
-
-Diagram drawingOf(const std::vector<ClaimCheck>& checks)
-{
-    std::vector<Claim> claims;
-    for (const ClaimCheck& check : checks)
-        claims.push_back({check.what, check.claimed, check.measured, check.theirWay, check.remark});
-    return claimsTable(claims);
 }
 
 std::int64_t measuredRows(const std::vector<AbEntry>& entries)
@@ -258,7 +179,7 @@ void AbRunPart::show(RunContext& context) const
     publishDrawing(context, "ab_table", abTable(rows));
     const auto claims = claimsOf(m_run->entries(), m_subject.model);
     if (!claims.empty())
-        publishDrawing(context, "claims", drawingOf(claims));
+        publishDrawing(context, "claims", claimsTable(claims));
 }
 
 void AbRunPart::finish(RunContext& context)
@@ -284,7 +205,7 @@ void AbRunPart::finish(RunContext& context)
                        "What each technique takes off");
     plot::writeDrawing(artifacts, "ab/table", abTable(rows), "ab", "A/B run");
     if (!claims.empty())
-        plot::writeDrawing(artifacts, "ab/claims", drawingOf(claims), "ab", "Published claims");
+        plot::writeDrawing(artifacts, "ab/claims", claimsTable(claims), "ab", "Published claims");
     show(context);
 }
 

@@ -21,8 +21,8 @@ Diagram abWaterfall(std::span<const AbRow> rows, double width, double height)
     double before = NAN, most = 0;
     std::vector<std::string> names;
     for (const AbRow& row : rows) {
-        const bool isBaseline = row.part == AbRow::Part::Baseline;
-        if (!isBaseline && row.part != AbRow::Part::Cumulative)
+        const bool isBaseline = row.part == AbPart::Baseline;
+        if (!isBaseline && row.part != AbPart::Cumulative)
             continue;
         names.push_back(row.technique);
         const double at = static_cast<double>(names.size());

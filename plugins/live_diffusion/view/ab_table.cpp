@@ -40,28 +40,24 @@ Cell timeCell(const AbRow& row)
 
 Cell memoryCell(const AbRow& row)
 {
-    const double parts[] = {row.weights, row.arena, row.workspace, row.caches};
-    double sum = 0;
-    for (const double part : parts)
-        sum += part; // NaN where one is unknown
-    if (std::isnan(sum))
+    if (std::isnan(row.steady))
         return {"–", "", "text"};
-    return {byteText(sum),
-            fmt::format("{} / {} / {} / {}", byteText(parts[0]), byteText(parts[1]),
-                        byteText(parts[2]), byteText(parts[3])),
+    return {byteText(row.steady),
+            fmt::format("{} / {} / {} / {}", byteText(row.weights), byteText(row.arena),
+                        byteText(row.workspace), byteText(row.caches)),
             "text"};
 }
 
-Cell outcomeCell(const AbRow& row)
+Cell verdictCell(const AbRow& row)
 {
-    switch (row.outcome) {
-    case AbRow::Outcome::Faster:
+    switch (row.verdict) {
+    case AbVerdict::Faster:
         return {"faster", "", "accent"};
-    case AbRow::Outcome::Same:
+    case AbVerdict::Same:
         return {"same", "", "muted"};
-    case AbRow::Outcome::Slower:
+    case AbVerdict::Slower:
         return {"slower", "", "warning"};
-    case AbRow::Outcome::NotJudged:
+    case AbVerdict::NotJudged:
         break;
     }
     return {"", "", "muted"};
@@ -98,7 +94,7 @@ std::vector<Cell> cellsOf(const AbRow& row)
         {number(row.psnr, " dB"), number(row.psnrAfterSteps, " dB")},
         {fmt::format("{}, {}, {}", number(row.streamPsnr[0]), number(row.streamPsnr[1]),
                      number(row.streamPsnr[2]))},
-        outcomeCell(row)};
+        verdictCell(row)};
 }
 
 /// As wide as its texts need, so that no column runs into the next.
@@ -128,11 +124,10 @@ Diagram abTable(std::span<const AbRow> rows, const std::string& title)
         "of the intervals with what the row is compared with. Not measured: not on this device, or "
         "the time for the part was up.";
     table.rows = {heading()};
-    using Part = AbRow::Part;
-    for (const auto& [part, name] : {std::pair{Part::Baseline, ""},
-                                     {Part::Alone, "each alone on the baseline"},
-                                     {Part::Cumulative, "one after the other"},
-                                     {Part::Without, "everything but one"}}) {
+    for (const auto& [part, name] : {std::pair{AbPart::Baseline, ""},
+                                     {AbPart::Alone, "each alone on the baseline"},
+                                     {AbPart::Cumulative, "one after the other"},
+                                     {AbPart::Without, "everything but one"}}) {
         const auto isOfPart = [part = part](const AbRow& row) { return row.part == part; };
         if (std::ranges::none_of(rows, isOfPart))
             continue;
@@ -147,13 +142,13 @@ Diagram abTable(std::span<const AbRow> rows, const std::string& title)
     return laidOut(std::move(table));
 }
 
-Diagram claimsTable(std::span<const Claim> claims)
+Diagram claimsTable(std::span<const ClaimCheck> claims)
 {
     plot::PlotTable table;
     table.title = "Published claims and this computer";
     table.note = "In the claim's way: what its method would have shown here.";
     table.rows = {{{"claim"}, {"claimed"}, {"measured"}, {"in the claim's way"}}};
-    for (const Claim& claim : claims)
+    for (const ClaimCheck& claim : claims)
         table.rows.push_back({{claim.what, claim.remark, "text"},
                               {claim.claimed},
                               {claim.measured, "", "accent"},

@@ -388,7 +388,7 @@ private Q_SLOTS:
         keepDrawing("ab_table", table);
         QVERIFY_READABLE(table);
         QVERIFY(hasText(table, "0.999997"));
-        const std::vector<Claim> claims{
+        const std::vector<ClaimCheck> claims{
             {"fp16 speed-up, Replica-A", "1.96×", "1.41× (1.38 to 1.44)", "1.52×",
              "baseline with TF32 on"},
             {"memory, fp32 to fp16", "−98.4 %", "−49.6 %", "−97.9 %", "peak counted auto-tuning"},
