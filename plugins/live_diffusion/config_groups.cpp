@@ -266,6 +266,10 @@ void addMeasures(Builder& b)
         .choices({"fp32", "fp16"})
         .advanced()
         .help("Type of the exported weights.");
+    b.add("onnx_frame", &C::onnxFrame)
+        .title("ONNX of a frame")
+        .advanced()
+        .help("Also a file of a whole frame, with all steps of the sampler and the blend.");
     b.group("output");
     b.add("export_clip", &C::exportClip)
         .title("Clip")

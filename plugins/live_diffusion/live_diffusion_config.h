@@ -81,6 +81,7 @@ struct LiveDiffusionConfig {
 
     int onnxOpset = 17;
     std::string onnxPrecision = "fp32";
+    bool onnxFrame = false;
 
     std::string exportClip = "gif"; ///< none, gif, png, mp4
     bool exportSideBySide = true, exportOverlay = true;

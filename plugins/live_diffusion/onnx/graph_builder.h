@@ -11,7 +11,11 @@ namespace vergence::live {
 /// Adds nodes and constants to a model; names are made from those that are given.
 class OnnxGraphBuilder {
 public:
-    explicit OnnxGraphBuilder(OnnxModel& model) : m_model(model) {}
+    explicit OnnxGraphBuilder(OnnxModel& model) : m_model(model)
+    {
+        for (const OnnxTensor& tensor : model.initialisers)
+            m_names.insert(tensor.name);
+    }
 
     /// A node with one output of the same name; returns it.
     std::string node(const std::string& op, const std::string& name,

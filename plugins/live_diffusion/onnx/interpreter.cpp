@@ -120,6 +120,7 @@ private:
         static const std::map<std::string, Rule> kRules{
             {"Add", &Interpreter::elementwise},
             {"Cast", &Interpreter::copy},
+            {"Clip", &Interpreter::clip},
             {"Concat", &Interpreter::concat},
             {"Conv", &Interpreter::convolution},
             {"Cos", &Interpreter::map},
@@ -177,6 +178,13 @@ private:
             y.values[k] =
                 isProduct ? y.values[k] * b.values[offset] : y.values[k] + b.values[offset];
         });
+    }
+
+    void clip(const OnnxNode& node, OnnxArray& y)
+    {
+        const float low = in(node, 1).values[0], high = in(node, 2).values[0];
+        std::ranges::transform(in(node, 0).values, y.values.begin(),
+                               [=](float v) { return std::clamp(v, low, high); });
     }
 
     void concat(const OnnxNode& node, OnnxArray& y)

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "core/artifact/npz_archive.h"
 #include "core/artifact/output_file.h"
 #include "plugins/live_diffusion/onnx/onnx_reader.h"
@@ -41,20 +43,34 @@ OnnxExport exportOnnx(Stream& stream, const TapeNetwork& network,
                       const std::filesystem::path& folder, const OnnxExportSettings& settings)
 {
     const WeightSource weights = weightsOf(stream, network.parameters());
-    const auto isStopped = [&] { return settings.isStopped && settings.isStopped(); };
     OnnxExport result;
+    const auto isStopped = [&] {
+        return result.isStopped = settings.isStopped && settings.isStopped();
+    };
     nlohmann::json report = nlohmann::json::array();
     struct Part {
-        const char* file;
-        const Program& program;
+        std::string file;
+        std::function<OnnxModel()> model;
         OnnxReference reference;
     };
-    for (const Part& part : {Part{"unet.onnx", network.unet(), unetReference(stream, network)},
-                             Part{"mem_encoder.onnx", network.memoryEncoder(),
-                                  memoryEncoderReference(stream, network)}}) {
+    const auto ofProgram = [&](const Program& program) {
+        return [&] { return exportProgram(program, weights, settings.options); };
+    };
+    std::vector<Part> parts{
+        {"unet.onnx", ofProgram(network.unet()), unetReference(stream, network)},
+        {"mem_encoder.onnx", ofProgram(network.memoryEncoder()),
+         memoryEncoderReference(stream, network)}};
+    if (settings.frame)
+        parts.push_back({fmt::format("frame_{}.onnx", settings.frame->steps()),
+                         [&] {
+                             return exportFrame(network.unet(), weights, *settings.frame,
+                                                settings.options);
+                         },
+                         frameReference(stream, network, *settings.frame)});
+    for (const Part& part : parts) {
         if (isStopped())
             return result;
-        const OnnxModel model = exportProgram(part.program, weights, settings.options);
+        const OnnxModel model = part.model();
         for (auto& file : writeOnnx(model, folder / part.file, settings.writing))
             result.files.push_back(std::move(file));
         if (isStopped())

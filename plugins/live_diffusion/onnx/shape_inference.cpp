@@ -133,6 +133,7 @@ private:
         static const std::map<std::string, Rule> kRules{
             {"Add", &Inference::elementwise},
             {"Cast", &Inference::cast},
+            {"Clip", &Inference::clip},
             {"Concat", &Inference::concat},
             {"Conv", &Inference::convolution},
             {"Cos", &Inference::same},
@@ -169,6 +170,13 @@ private:
         requireSameType(node);
         require(node.inputs.size() == 2, "no two operands");
         return {{"", in(node, 0).type, broadcast(in(node, 0).dims, in(node, 1).dims)}};
+    }
+    Outputs clip(const OnnxNode& node)
+    {
+        requireSameType(node);
+        require(node.inputs.size() == 3 && in(node, 1).dims.empty() && in(node, 2).dims.empty(),
+                "no two numbers as bounds");
+        return {in(node, 0)};
     }
     Outputs cast(const OnnxNode& node)
     {

@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/compute/graph/graph.h"
 #include "core/compute/rng.h"
+#include "plugins/live_diffusion/model/blend.h"
 #include "plugins/live_diffusion/onnx/onnx_reader.h"
 #include "plugins/live_diffusion/onnx/shape_inference.h"
 
@@ -130,6 +131,33 @@ OnnxReference memoryEncoderReference(Stream& stream, const TapeNetwork& network)
     };
 }
 
+OnnxReference frameReference(Stream& stream, const TapeNetwork& network, const Sampler& sampler)
+{
+    return [evaluate = unetReference(stream, network), sampler](const OnnxArrays& inputs) {
+        OnnxArrays asked = inputs;
+        OnnxArray x = inputs.at("init"), logits;
+        const OnnxDims& d = x.dims;
+        std::vector<float> clean(x.values.size()), before(clean);
+        sampler.begin(x.values, inputs.at("noise").values, x.values);
+        for (int step = 0; step < sampler.steps(); ++step) {
+            const int time = sampler.times()[static_cast<std::size_t>(step)];
+            asked["x"] = x;
+            asked["t"] = {{d[0]}, std::vector<float>(static_cast<std::size_t>(d[0]), float(time))};
+            const OnnxArrays output = evaluate(asked);
+            logits = output.at("blend");
+            std::swap(clean, before);
+            std::span<const float> noise;
+            if (sampler.usesNoise(step))
+                noise = inputs.at(fmt::format("noise_{}", step)).values;
+            sampler.step(step, {x.values, output.at("pred").values, clean, before, noise});
+        }
+        OnnxArray frame{d, std::vector<float>(clean.size())};
+        temporalBlend(clean, inputs.at("previous").values, logits.values,
+                      inputs.at("beta").values[0], {d[0], d[1], d[2] * d[3]}, frame.values);
+        return OnnxArrays{{"frame", std::move(frame)}};
+    };
+}
+
 OnnxArrays seededInputs(const OnnxModel& model, std::uint64_t seed)
 {
     OnnxArrays inputs;
@@ -145,6 +173,8 @@ OnnxArrays seededInputs(const OnnxModel& model, std::uint64_t seed)
                 value = std::floor(1000 * uniform);
             else if (input.name == "b")
                 value = std::floor(kHistoryBuckets * uniform);
+            else if (input.name == "beta")
+                value = uniform;
             else if (input.name == "mem_bias")
                 value = i == kNullToken      ? 0
                         : i < kNullToken / 2 ? kBiasPerWrite * static_cast<float>(i / kSlotTokens)
@@ -171,11 +201,11 @@ OnnxVerification verifyOnnx(const std::filesystem::path& path, const OnnxReferen
     result.opset = model.opset;
     result.irVersion = model.irVersion;
     result.nodes = model.nodes.size();
-    for (const OnnxTensor& tensor : model.initialisers)
+    for (const OnnxTensor& tensor : model.initialisers) {
         if (tensor.type != OnnxType::Int64)
             result.parameters += elementCount(tensor.dims);
-    result.isNarrow = std::ranges::any_of(
-        model.outputs, [](const OnnxValue& output) { return output.type == OnnxType::Float16; });
+        result.isNarrow = result.isNarrow || tensor.type == OnnxType::Float16;
+    }
     result.problems = inferShapes(model).problems;
     for (int run = 0; run < runs && result.problems.empty(); ++run) {
         const auto seed = static_cast<std::uint64_t>(run);

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "plugins/live_diffusion/diffusion/sampler.h"
 #include "plugins/live_diffusion/model/tape_network.h"
 #include "plugins/live_diffusion/onnx/interpreter.h"
 
@@ -22,9 +23,11 @@ using OnnxReference = std::function<OnnxArrays(const OnnxArrays& inputs)>;
 /// The network in 32 bits on its own tape. Network and stream must outlive it.
 OnnxReference unetReference(Stream& stream, const TapeNetwork& network);
 OnnxReference memoryEncoderReference(Stream& stream, const TapeNetwork& network);
+/// The same network in the sampler's steps, with the temporal blend: see exportFrame().
+OnnxReference frameReference(Stream& stream, const TapeNetwork& network, const Sampler& sampler);
 
 /// Inputs of a file that follow from the seed alone: images and tokens even over [−1, 1), timesteps
-/// and buckets over their ranges, a memory with half of its slots filled.
+/// and buckets over their ranges, a memory with half of its slots filled, a blend of 0 to 1.
 OnnxArrays seededInputs(const OnnxModel& model, std::uint64_t seed);
 
 inline constexpr double kOnnxBound = 1e-4;     ///< of max|reference|, files of 32 bits
@@ -45,7 +48,7 @@ struct OnnxVerification {
     std::string file;
     std::uint64_t bytes = 0; ///< with the file of weights beside it
     int opset = 0, irVersion = 0;
-    bool isNarrow = false; ///< 16 bits
+    bool isNarrow = false; ///< weights of 16 bits
     std::size_t nodes = 0;
     std::int64_t parameters = 0;       ///< numbers in floating constants
     std::vector<std::string> problems; ///< of the structure

@@ -7,8 +7,6 @@ namespace vergence::live {
 
 namespace {
 
-constexpr std::size_t kParts = 2; // denoiser and memory encoder
-
 /// The reference interpreter takes seconds for a few GFLOP.
 int runsFor(std::int64_t flop)
 {
@@ -36,12 +34,17 @@ bool OnnxPart::step(RunContext& context)
     OnnxExportSettings settings;
     settings.options.opset = config.onnxOpset;
     settings.options.type = config.onnxPrecision == "fp16" ? OnnxType::Float16 : OnnxType::Float;
-    settings.runs = runsFor(flopPerEvaluation(tape->unet()));
+    int evaluations = 1;
+    if (config.onnxFrame) {
+        settings.frame = samplerOf(m_networks.loop());
+        evaluations = settings.frame->steps();
+    }
+    settings.runs = runsFor(evaluations * flopPerEvaluation(tape->unet()));
     settings.isStopped = [&context] { return context.stopRequested(); };
     ArtifactStore& artifacts = context.artifacts();
     const auto folder = artifacts.pathFor("onnx/unet.onnx").parent_path();
     const OnnxExport result = exportOnnx(context.stream(), *tape, folder, settings);
-    if (result.verifications.size() < kParts) {
+    if (result.isStopped) {
         m_wasInterrupted = true;
         return true;
     }

@@ -16,18 +16,6 @@ namespace vergence::live {
 
 namespace {
 
-SamplerSettings samplerSettings(const LoopSettings& settings)
-{
-    SamplerSettings result;
-    result.kind = settings.sampler;
-    result.prediction = settings.prediction;
-    result.steps = stepsOf(settings);
-    result.strength = settings.strength;
-    result.eta = settings.sampler == SamplerKind::Ddim ? settings.eta : 0;
-    result.clampsClean = settings.clampsEstimate;
-    return result;
-}
-
 /// Values that are worth a thread.
 constexpr Index kGrain = 1 << 14;
 
@@ -45,7 +33,7 @@ bool areFinite(std::span<const float> values)
 FrameStepper::FrameStepper(FrameNetwork& network, const LoopSettings& settings, Device& cpu)
     : m_network(&network),
       m_settings(settings),
-      m_sampler(NoiseSchedule(settings.curve, settings.zeroTerminalSnr), samplerSettings(settings)),
+      m_sampler(samplerOf(settings)),
       m_noise(settings.seed),
       m_stream(cpu.createStream()),
       m_values(static_cast<std::size_t>(network.shape().values())),

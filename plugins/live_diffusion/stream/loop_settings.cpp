@@ -39,6 +39,18 @@ int stepsOf(const LoopSettings& settings)
     return settings.sampler == SamplerKind::Turbo ? 1 : settings.steps;
 }
 
+Sampler samplerOf(const LoopSettings& settings)
+{
+    SamplerSettings result;
+    result.kind = settings.sampler;
+    result.prediction = settings.prediction;
+    result.steps = stepsOf(settings);
+    result.strength = settings.strength;
+    result.eta = settings.sampler == SamplerKind::Ddim ? settings.eta : 0;
+    result.clampsClean = settings.clampsEstimate;
+    return {NoiseSchedule(settings.curve, settings.zeroTerminalSnr), result};
+}
+
 const char* nameOf(StreamMode mode)
 {
     return mode == StreamMode::Restyle   ? "restyle"

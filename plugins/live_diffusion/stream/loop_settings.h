@@ -52,6 +52,8 @@ struct LoopSettings {
 void check(const LoopSettings& settings);
 /// Steps of one frame: Turbo takes 1.
 int stepsOf(const LoopSettings& settings);
+/// What goes from the start to the picture. Throws ContractError as it does.
+Sampler samplerOf(const LoopSettings& settings);
 const char* nameOf(StreamMode mode); ///< "restyle", "restore", "dream"
 
 } // namespace vergence::live

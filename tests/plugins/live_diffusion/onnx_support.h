@@ -182,7 +182,7 @@ public:
     }
 
 private:
-    std::shared_ptr<Device> m_device = makeCpuDevice(2);
+    std::shared_ptr<Device> m_device = makeCpuDevice(1); // small products: threads would wait
     std::unique_ptr<Stream> m_stream = m_device->createStream();
     std::map<Size, std::unique_ptr<TapeNetwork>> m_networks;
 };

@@ -431,13 +431,16 @@ void TestLiveParts::longDriftFitsIntoAFrame()
 
 void TestLiveParts::onnxHolds()
 {
-    Bench bench(tiny());
+    LiveDiffusionConfig config = tiny();
+    config.onnxFrame = true;
+    config.steps = 3;
+    Bench bench(config);
     OnnxPart part(bench.networks);
     QCOMPARE(bench.run(part), std::int64_t{1});
     QCOMPARE(bench.last("onnx_ok"), 1.0);
     QVERIFY(bench.context.warnings.empty());
-    for (const char* file : {"onnx/unet.onnx", "onnx/mem_encoder.onnx", "onnx/onnx_check.npz",
-                             "onnx/onnx_check.json", "onnx/onnx_check.txt"})
+    for (const char* file : {"onnx/unet.onnx", "onnx/mem_encoder.onnx", "onnx/frame_3.onnx",
+                             "onnx/onnx_check.npz", "onnx/onnx_check.json", "onnx/onnx_check.txt"})
         QVERIFY2(bench.has(file), file);
 }
 
