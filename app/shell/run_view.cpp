@@ -13,6 +13,7 @@ namespace {
 
 constexpr int kMostCards = 3; ///< more would push the view out of sight; Problems has them all
 constexpr int kLogTail = 12;
+constexpr int kArtifactsMs = 100; ///< hundreds of results may be named at once
 
 QString causeOf(const RunEntry& run)
 {
@@ -56,7 +57,13 @@ RunView::RunView(RunListModel& runs, const QString& runId, QWidget* parent)
         m_panel->setMeshes(meshesOf(m_session.client().artifacts(), m_session.client().folder()));
         showStages(); // the tables of a finished run come with its artifacts
     };
-    connect(&m_session.client(), &RunClient::artifactsChanged, this, takeArtifacts);
+    m_artifactsSoon.setSingleShot(true);
+    m_artifactsSoon.setInterval(kArtifactsMs);
+    connect(&m_artifactsSoon, &QTimer::timeout, this, takeArtifacts);
+    connect(&m_session.client(), &RunClient::artifactsChanged, this, [this] {
+        if (!m_artifactsSoon.isActive())
+            m_artifactsSoon.start();
+    });
     connect(&m_session.client(), &RunClient::tableChanged, this, &RunView::showStages);
     connect(&m_runs, &RunListModel::runProgressed, this, [this](const QString& id) {
         // Cause and exit code may arrive a moment after the state they explain.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <QTimer>
 #include <QWidget>
 
 #include "app/shell/error_card.h"
@@ -54,6 +55,7 @@ private:
     ViewPanel* m_panel;
     FramePump* m_pump;
     QString m_shownCause; ///< of the card on screen
+    QTimer m_artifactsSoon;
     bool m_sawLive = false;
 };
 

@@ -97,12 +97,12 @@ std::vector<ViewControl> RunClient::controls() const
     return m_impl->controls;
 }
 
-std::vector<nlohmann::json> RunClient::artifacts() const
+const std::vector<nlohmann::json>& RunClient::artifacts() const
 {
     return m_impl->artifacts;
 }
 
-std::vector<nlohmann::json> RunClient::tables() const
+const std::vector<nlohmann::json>& RunClient::tables() const
 {
     return m_impl->tables;
 }

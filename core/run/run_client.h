@@ -38,8 +38,8 @@ public:
     const MetricStore& metrics() const;
     std::vector<StreamDecl> streams() const;
     std::vector<ViewControl> controls() const;
-    std::vector<nlohmann::json> artifacts() const; ///< {"path", "role", "title", "bytes"}
-    std::vector<nlohmann::json> tables() const;
+    const std::vector<nlohmann::json>& artifacts() const; ///< {"path", "role", "title", "bytes"}
+    const std::vector<nlohmann::json>& tables() const;
     QString phase() const;
     /// Newest frame of a stream if newer than `seen`.
     std::optional<Frame> frame(const std::string& stream, std::uint64_t seen);

@@ -12,9 +12,13 @@ using nlohmann::json;
 /// Replaces the entry with the same `key`, or appends.
 void upsert(std::vector<json>& list, const json& entry, const char* key)
 {
-    const auto found = std::ranges::find_if(list, [&](const json& known) {
-        return known.value(key, json()) == entry.value(key, json());
-    });
+    static const json kNone;
+    const auto name = [key](const json& object) -> const json& {
+        const auto found = object.find(key);
+        return found == object.end() ? kNone : *found;
+    };
+    const auto found =
+        std::ranges::find_if(list, [&](const json& known) { return name(known) == name(entry); });
     if (found != list.end())
         *found = entry;
     else
