@@ -80,15 +80,17 @@ std::shared_ptr<const Plan> ConvPlans::make(ConvPass pass, const ConvShape& s, E
 {
     const OnThisThread single;
     const auto nhwc = memory::format_tag::nhwc;
-    const auto xType = pass == ConvPass::BackwardData ? kF32 : m_operandType;
-    const auto yType = pass == ConvPass::Forward ? kF32 : m_operandType;
+    const auto typeOf = [](bool isNarrow) { return isNarrow ? memory::data_type::bf16 : kF32; };
+    const auto resultType = typeOf(extras.narrowResult);
+    const auto xType = pass == ConvPass::BackwardData ? resultType : m_operandType;
+    const auto yType = pass == ConvPass::Forward ? resultType : m_operandType;
     const memory::desc x({s.images, s.channels, s.rowsX, m_p.width}, xType, nhwc);
     const memory::desc y({s.images, s.outChannels, s.rowsY, m_p.outWidth}, yType, nhwc);
     const memory::dims kernels = {s.outChannels, s.channels, m_p.kernelHeight, m_p.kernelWidth};
     const auto wType = pass == ConvPass::BackwardWeight ? kF32 : m_operandType;
     const memory::desc w =
         weights ? *weights : memory::desc(kernels, wType, memory::format_tag::any);
-    const memory::desc bias({s.outChannels}, kF32, memory::format_tag::a);
+    const memory::desc bias({s.outChannels}, typeOf(extras.narrowBias), memory::format_tag::a);
     const memory::dims strides = {m_p.stride, m_p.stride};
     const Index right = (m_p.outWidth - 1) * m_p.stride + m_p.kernelWidth - m_p.width - m_p.padding;
     const memory::dims before = {s.padTop, m_p.padding};
@@ -159,6 +161,8 @@ std::shared_ptr<const Plan> ConvPlans::find(ConvPass pass, const ConvShape& s, E
     PlanKey key;
     key.values = {kConv | static_cast<std::int64_t>(pass) << 8 | std::int64_t{extras.bias} << 16 |
                       std::int64_t{extras.sum} << 17 | std::int64_t{extras.addend} << 18 |
+                      std::int64_t{extras.narrowResult} << 19 |
+                      std::int64_t{extras.narrowBias} << 20 |
                       static_cast<std::int64_t>(m_operandType) << 24,
                   s.images,
                   s.rowsX,

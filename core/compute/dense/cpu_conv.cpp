@@ -186,13 +186,16 @@ std::shared_ptr<CpuPackedConv> WindowedConv::pack(Stream& stream, const Tensor& 
 bool WindowedConv::chooseTarget(const Tensor& result)
 {
     const Tensor* residual = m_options.residual;
-    const bool isPlain = isNhwc() && m_slices == 1 && result.dtype() == DType::F32;
-    if (!isPlain) {
+    const bool isNarrow = m_isNarrow && result.dtype() == DType::BF16;
+    const bool isDirect =
+        !isForward() || (m_options.activation == Activation::None && !m_options.preActivation);
+    if (!isNhwc() || m_slices > 1 || !(result.dtype() == DType::F32 || (isNarrow && isDirect))) {
         m_target = Target::Slot;
-    } else if (!isForward() ||
-               (m_options.activation == Activation::None && !m_options.preActivation)) {
+    } else if (isDirect) {
         m_target = Target::Result;
+        m_extras.narrowResult = isNarrow;
         m_extras.bias = isForward() && m_options.bias;
+        m_extras.narrowBias = m_extras.bias && m_options.bias->dtype() == DType::BF16;
         m_extras.sum = isForward() && residual && residual->data() == result.data();
         m_extras.addend = isForward() && residual && !m_extras.sum;
     } else if (m_options.preActivation) {
@@ -229,9 +232,9 @@ bool WindowedConv::findPlansOrFinish(const CpuPackedConv& packed)
 {
     if (findPlans(packed))
         return true;
-    if (!m_extras.bias && !m_extras.sum && !m_extras.addend)
+    if (!m_extras.bias && !m_extras.sum && !m_extras.addend && !m_extras.narrowResult)
         return false;
-    m_target = m_extras.sum ? Target::Slot : Target::ResultThenFinish;
+    m_target = m_extras.sum || m_extras.narrowResult ? Target::Slot : Target::ResultThenFinish;
     m_extras = {};
     return findPlans(packed);
 }

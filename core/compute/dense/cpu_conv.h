@@ -44,7 +44,7 @@ bool canBeNarrow(const CpuDenseMath& dense, const ConvProblem& problem);
 /// Builds and caches oneDNN's convolutions.
 class ConvPlans {
 public:
-    /// `isNarrow`: operands and weights are BF16 and the result F32, else all are F32.
+    /// `isNarrow`: operands and weights are BF16, the result F32 or BF16; else all are F32.
     ConvPlans(CpuDenseMath& dense, const ConvProblem& problem, bool isNarrow = false)
         : m_dense(dense),
           m_p(problem),
@@ -54,6 +54,7 @@ public:
 
     struct Extras {
         bool bias = false, sum = false, addend = false;
+        bool narrowResult = false, narrowBias = false; ///< BF16 instead of F32
     };
 
     /// Arguments in the order operand, weights, result, then bias and addend where asked: x, w, y
