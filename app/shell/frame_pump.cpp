@@ -66,19 +66,27 @@ FramePump::FramePump(RunClient& client, ViewPanel& panel, QObject* parent)
         if (m_isVisible && !m_timer.isActive())
             m_timer.start();
     });
-    connect(&client, &RunClient::viewDeclared, this, &FramePump::declare);
+    m_declaring.setSingleShot(true);
+    connect(&m_declaring, &QTimer::timeout, this, &FramePump::declare);
+    connect(&client, &RunClient::viewDeclared, this, &FramePump::declareSoon);
     connect(&panel, &ViewPanel::viewInputChanged, &client, &RunClient::setView);
     connect(&panel, &ViewPanel::visibleStreamsChanged, &m_timer, qOverload<>(&QTimer::start));
     connect(&panel, &ViewPanel::visibleStreamsChanged, this, &FramePump::tellVisible);
     connect(&panel, &ViewPanel::sharedDeviceChanged, this, &FramePump::tellWatched);
     connect(&client, &RunClient::connectionLost, &panel, &ViewPanel::closeSources);
-    declare();
+    declareSoon();
 }
 
 void FramePump::setPluginStreams(std::vector<StreamDecl> streams)
 {
     m_pluginStreams = std::move(streams);
-    declare();
+    declareSoon();
+}
+
+void FramePump::declareSoon()
+{
+    if (!m_declaring.isActive())
+        m_declaring.start(0);
 }
 
 std::vector<StreamDecl> FramePump::allStreams() const

@@ -36,6 +36,7 @@ Q_SIGNALS:
     void frameShown();
 
 private:
+    void declareSoon();
     void declare();
     void tellVisible();
     void tellWatched();
@@ -47,6 +48,7 @@ private:
     RunClient& m_client;
     ViewPanel& m_panel;
     QTimer m_timer;
+    QTimer m_declaring; ///< an event of its own: many widgets are made
     std::vector<StreamDecl> m_pluginStreams;
     std::map<std::string, std::uint64_t> m_seen;
     QSet<QString> m_dirty;

@@ -53,13 +53,12 @@ RunView::RunView(RunListModel& runs, const QString& runId, QWidget* parent)
                     takeState(state);
             });
     connect(&m_session.client(), &RunClient::progressChanged, this, &RunView::showMessage);
-    const auto takeArtifacts = [this] {
-        m_panel->setMeshes(meshesOf(m_session.client().artifacts(), m_session.client().folder()));
-        showStages(); // the tables of a finished run come with its artifacts
-    };
     m_artifactsSoon.setSingleShot(true);
     m_artifactsSoon.setInterval(kArtifactsMs);
-    connect(&m_artifactsSoon, &QTimer::timeout, this, takeArtifacts);
+    connect(&m_artifactsSoon, &QTimer::timeout, this, [this] {
+        m_panel->setMeshes(meshesOf(m_session.client().artifacts(), m_session.client().folder()));
+        showStages(); // the tables of a finished run come with its artifacts
+    });
     connect(&m_session.client(), &RunClient::artifactsChanged, this, [this] {
         if (!m_artifactsSoon.isActive())
             m_artifactsSoon.start();
@@ -79,7 +78,7 @@ RunView::RunView(RunListModel& runs, const QString& runId, QWidget* parent)
             addCard(*card);
     });
     takeState(m_runs.find(m_id)->state);
-    takeArtifacts();
+    m_artifactsSoon.start(); // after the streams
 }
 
 void RunView::showStages()
