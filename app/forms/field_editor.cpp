@@ -82,8 +82,7 @@ void FieldEditor::makeCombo(QWidget* parent)
 {
     auto* combo = new FormCombo(parent);
     m_widget = m_input = combo;
-    combo->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-    combo->setMinimumContentsLength(6);
+    combo->setLeastCharacters(6);
     for (const std::string& choice : m_field.choices)
         combo->addItem(QString::fromStdString(choice));
     m_show = [combo](const FieldState& state) {

@@ -40,9 +40,7 @@ FieldRow::FieldRow(const Field& field, QWidget* parent)
       m_pair(new QHBoxLayout),
       m_label(new QLabel(titleOf(field), this)),
       m_editor(new FieldEditor(field, this)),
-      m_unit(new QLabel(QString::fromStdString(field.unit), this)),
-      m_dot(new QToolButton(this)),
-      m_lock(new QLabel(this))
+      m_dot(new QToolButton(this))
 {
     const QString key = QString::fromStdString(field.key);
     setObjectName(QStringLiteral("configRow/") + key);
@@ -55,15 +53,16 @@ FieldRow::FieldRow(const Field& field, QWidget* parent)
     m_line->setSpacing(kGap);
     m_line->addWidget(m_dot);
     m_line->addLayout(m_pair, 1);
-    m_line->addWidget(m_lock);
     m_pair->setSpacing(kGap);
     m_pair->addWidget(m_label);
     auto* value = new QHBoxLayout;
     value->setSpacing(kGap);
     value->addWidget(m_editor->widget(), 1);
-    value->addWidget(m_unit);
+    if (!field.unit.empty()) {
+        m_unit = new QLabel(QString::fromStdString(field.unit), this);
+        value->addWidget(m_unit);
+    }
     m_pair->addLayout(value, 1);
-    m_unit->setVisible(!field.unit.empty());
 
     m_label->setBuddy(m_editor->input());
     m_label->setCursor(Qt::WhatsThisCursor);
@@ -73,9 +72,6 @@ FieldRow::FieldRow(const Field& field, QWidget* parent)
     m_dot->setFixedSize(kMarkWidth, kMarkWidth);
     m_dot->setFocusPolicy(Qt::TabFocus);
     m_dot->setAccessibleName(tr("Reset %1 to its default").arg(titleOf(field)));
-    m_lock->setObjectName(QStringLiteral("fieldLock"));
-    m_lock->setFixedWidth(kMarkWidth);
-    m_lock->hide();
     QSizePolicy keep = m_dot->sizePolicy();
     keep.setRetainSizeWhenHidden(true);
     m_dot->setSizePolicy(keep);
@@ -91,7 +87,8 @@ FieldRow::FieldRow(const Field& field, QWidget* parent)
 void FieldRow::setColumns(int labelWidth, int unitWidth)
 {
     m_labelWidth = labelWidth;
-    m_unit->setFixedWidth(unitWidth);
+    if (m_unit != nullptr)
+        m_unit->setFixedWidth(unitWidth);
     fitLabel();
 }
 
@@ -120,10 +117,24 @@ int FieldRow::problemIndent() const
 
 void FieldRow::reserveLock(bool reserved)
 {
-    QSizePolicy keep = m_lock->sizePolicy();
+    if (m_lock == nullptr && !reserved)
+        return;
+    QSizePolicy keep = lock().sizePolicy();
     keep.setRetainSizeWhenHidden(reserved);
-    m_lock->setSizePolicy(keep);
+    lock().setSizePolicy(keep);
     m_line->invalidate(); // a hidden widget does not tell its layout
+}
+
+QLabel& FieldRow::lock()
+{
+    if (m_lock == nullptr) {
+        m_lock = new QLabel(this);
+        m_lock->setObjectName(QStringLiteral("fieldLock"));
+        m_lock->setFixedWidth(kMarkWidth);
+        m_lock->hide();
+        m_line->addWidget(m_lock);
+    }
+    return *m_lock;
 }
 
 bool FieldRow::isLong() const
@@ -158,12 +169,14 @@ void FieldRow::setChanged(bool changed)
 
 void FieldRow::setLock(bool locked, const QString& reason)
 {
-    m_lock->setToolTip(reason);
-    m_lock->setAccessibleName(locked ? tr("Locked: %1").arg(reason) : QString());
+    if (m_lock == nullptr && !locked)
+        return;
+    lock().setToolTip(reason);
+    lock().setAccessibleName(locked ? tr("Locked: %1").arg(reason) : QString());
     if (locked == m_isLocked)
         return;
     m_isLocked = locked;
-    m_lock->setVisible(locked);
+    lock().setVisible(locked);
     m_dot->setEnabled(!locked);
     m_editor->setLocked(locked);
     restyle();
@@ -237,7 +250,7 @@ void FieldRow::restyle()
     if (m_isChanged)
         m_dot->setIcon(signIcon(Sign::Dot, accentColour(Accent::Changed, palette())));
     if (m_isLocked)
-        m_lock->setPixmap(
+        lock().setPixmap(
             signIcon(Sign::Lock, palette().color(QPalette::WindowText)).pixmap(16, 16));
     if (m_problem == nullptr)
         return;

@@ -50,6 +50,7 @@ protected:
 private:
     QString help() const;
     void fitLabel();
+    QLabel& lock();
     int problemIndent() const;
     void restyle();
 
@@ -62,10 +63,11 @@ private:
     QBoxLayout* m_pair; // label and editor
     QLabel* m_label;
     FieldEditor* m_editor;
-    QLabel* m_unit;
+    QLabel* m_unit = nullptr; // where there is one
     QToolButton* m_dot;
-    QLabel* m_lock;
-    QLabel* m_problem = nullptr; // made when first needed
+    // Made when first needed:
+    QLabel* m_lock = nullptr;
+    QLabel* m_problem = nullptr;
 };
 
 } // namespace vergence

@@ -1,3 +1,4 @@
+#include <QAbstractItemView>
 #include <QApplication>
 #include <QCheckBox>
 #include <QClipboard>
@@ -114,6 +115,7 @@ private Q_SLOTS:
     void everyEditorHasANameAndAHelp();
     void aWrongNumberKeepsStartFromWorkingAndSaysWhich();
     void theSummaryJumpsToTheField();
+    void aRowMakesOnlyWhatItShows();
     void theWheelChangesNothingUnderThePointer();
     void scientificNumbersComeBackExactlyInToml();
     void aCommaIsRefusedWithAHint();
@@ -237,6 +239,17 @@ void TestConfigForm::theSummaryJumpsToTheField()
     QVERIFY(editor<QLineEdit>("weight_20")
                 ->hasFocus()); // the next one, though it is an advanced setting
     QVERIFY(editor<QLineEdit>("weight_20")->isVisible());
+}
+
+/// What a form of a hundred settings does not make is time that the window does not stand still.
+void TestConfigForm::aRowMakesOnlyWhatItShows()
+{
+    auto* combo = editor<QComboBox>("solver");
+    QVERIFY(combo->findChild<QAbstractItemView*>() == nullptr); // made when it is opened
+    const int six = 6 * combo->fontMetrics().horizontalAdvance(u'X');
+    QVERIFY(combo->minimumSizeHint().width() > six);
+    QVERIFY(combo->minimumSizeHint().width() < 3 * six);
+    QVERIFY(row("iterations")->findChild<QLabel*>(QStringLiteral("fieldLock")) == nullptr);
 }
 
 void TestConfigForm::theWheelChangesNothingUnderThePointer()
