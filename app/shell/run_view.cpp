@@ -129,7 +129,7 @@ void RunView::showMessage()
     else if (isLive(run->state))
         m_panel->setMessage(tr("No picture yet. The charts show the numbers as they come."));
     else if (m_session.client().isConnected())
-        m_panel->setMessage(tr("Loading the result…"));
+        m_panel->setMessage(tr("Loading the result. What the run did not make stays empty."));
     else
         m_panel->setMessage(tr("Nothing to show yet. Run → Explore opens the result of this run."));
 }

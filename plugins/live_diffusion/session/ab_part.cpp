@@ -177,9 +177,7 @@ void AbRunPart::show(RunContext& context) const
     const std::vector<AbRow> rows = rowsOf(m_run->entries());
     publishDrawing(context, "ab", abWaterfall(rows));
     publishDrawing(context, "ab_table", abTable(rows));
-    const auto claims = claimsOf(m_run->entries(), m_subject.model);
-    if (!claims.empty())
-        publishDrawing(context, "claims", claimsTable(claims));
+    publishDrawing(context, "claims", claimsTable(claimsOf(m_run->entries(), m_subject.model)));
 }
 
 void AbRunPart::finish(RunContext& context)
