@@ -36,8 +36,8 @@ QString modulePath()
     return {};
 }
 
-/// This program where its options can be given to a child; a window inside another program (a test's)
-/// would start that program again.
+/// This program where its options can be given to a child; a window inside another program (a
+/// test's) would start that program again.
 std::optional<QString> studioProgram()
 {
     QString program = QCoreApplication::applicationFilePath();
