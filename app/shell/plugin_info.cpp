@@ -100,12 +100,20 @@ const OpenedFile* PluginInfo::opened(const QString& fileName) const
 
 const TakenFolder* PluginInfo::taking(const QString& folder, bool byPattern) const
 {
-    for (const TakenFolder& kind : descriptor.takes)
+    for (const TakenFolder& kind : descriptor.takes) {
+        QStringList names; // looked for in one pass: folders may be large
         for (const std::string& words : kind.markers) {
             const QString marker = QString::fromStdString(words);
-            if (marker.contains('*') == byPattern && isBelow(folder, marker.split('/')))
+            if (marker.contains('*') != byPattern)
+                continue;
+            if (!marker.contains('/'))
+                names << marker;
+            else if (isBelow(folder, marker.split('/')))
                 return &kind;
         }
+        if (!names.isEmpty() && QDirIterator(folder, names, QDir::Files).hasNext())
+            return &kind;
+    }
     return nullptr;
 }
 
