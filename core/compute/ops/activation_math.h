@@ -14,10 +14,12 @@ VERGENCE_HD Real sigmoid(Real x)
     return S(1) / (S(1) + exponential(-x));
 }
 
+/// x Φ(x) = max(x, 0) − t Φ(−t), t = |x|.
 template <class Real>
 VERGENCE_HD Real geluErf(Real x)
 {
-    return x * normalDistribution(x).below;
+    const Real t = atMost(absolute(x), kTailEnd<Real>);
+    return multiplyAdd(-t, normalTail(t), atLeast(x, ScalarOf<Real>(0)));
 }
 template <class Real>
 VERGENCE_HD Real geluErfDerivative(Real x)

@@ -199,7 +199,7 @@ void forEachPack(Stream& stream, Index n, const Body& body)
             const Body run = given.body; // a copy that no store can change
             const Index whole = last * N <= given.n ? last : last - 1;
             for (Index pack = first; pack < whole; ++pack)
-                run(Lanes<N, true>{pack * N, N});
+                run(FarLanes<N>{{pack * N, N}});
             if (whole < last)
                 run(Lanes<N, false>{whole * N, static_cast<int>(given.n - whole * N)});
         },

@@ -139,7 +139,22 @@ VERGENCE_HD R atMost(R x, ScalarOf<R> bound)
 template <class R>
 VERGENCE_HD R atLeast(R x, ScalarOf<R> bound)
 {
-    return -atMost(-x, -bound);
+    const R limit = spread<R>(bound);
+#if defined(__SSE__) && !defined(__CUDACC__)
+    if constexpr (!kIsScalar<R> && std::is_same_v<ScalarOf<R>, float>) {
+#if defined(__AVX512F__)
+        if constexpr (sizeof(R) == 64)
+            return (R)_mm512_maskz_max_ps(0xFFFF, (__m512)limit, (__m512)x);
+#endif
+#if defined(__AVX__)
+        if constexpr (sizeof(R) == 32)
+            return (R)_mm256_max_ps((__m256)limit, (__m256)x);
+#endif
+        if constexpr (sizeof(R) == 16)
+            return (R)_mm_max_ps((__m128)limit, (__m128)x);
+    }
+#endif
+    return select(x < limit, limit, x);
 }
 
 } // namespace vergence

@@ -59,8 +59,16 @@ struct Lanes {
     static constexpr int kSize = N;
     static constexpr bool kWhole = isWhole;
     static constexpr int kSlot = slot;
+    static constexpr bool kIsFar = false;
     Index first;
     int count;
+};
+
+/// A whole pack within a long walk through memory: load and store fetch what lies ahead, so that
+/// the memory works while a formula is computed.
+template <int N>
+struct FarLanes : Lanes<N, true> {
+    static constexpr bool kIsFar = true;
 };
 
 namespace packs {
@@ -105,6 +113,14 @@ VERGENCE_HD void storeWhole(T* to, const Pack<Real, N>& pack)
 }
 
 #else
+
+/// Asks for the memory that a walk reaches some thirty cache lines later; no address is wrong.
+VERGENCE_HD void fetchAhead(const void* at)
+{
+    constexpr std::uintptr_t kBytes = 2048;
+    __builtin_prefetch(
+        reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(at) + kBytes));
+}
 
 /// The same bits as another vector of equal size.
 template <class To, class From>
@@ -201,6 +217,10 @@ template <class Real, class T, class At>
 VERGENCE_HD Pack<Real, At::kSize> loadAs(const T* from, At at)
 {
     from += at.first;
+#if !defined(__CUDACC__)
+    if constexpr (At::kIsFar)
+        packs::fetchAhead(from);
+#endif
     if constexpr (At::kWhole) {
         return packs::loadWhole<Real, At::kSize>(from);
     } else {
@@ -230,6 +250,10 @@ VERGENCE_HD void store(T* to, At at, const P& pack)
 {
     using Real = ScalarOf<P>;
     to += at.first;
+#if !defined(__CUDACC__)
+    if constexpr (At::kIsFar)
+        packs::fetchAhead(to);
+#endif
     if constexpr (At::kWhole) {
         packs::storeWhole<T, Real, At::kSize>(to, pack);
     } else {

@@ -22,6 +22,8 @@ struct Apply {
             store(y, at, errorFunction(v));
         else if constexpr (function == Function::HyperbolicTangent)
             store(y, at, hyperbolicTangent(v));
+        else if constexpr (function == Function::NormalTail)
+            store(y, at, normalTail(v));
         else
             store(y, at, logarithm(v));
     }
@@ -49,6 +51,8 @@ void applyBody(Stream& stream, Function function, const float* x, float* y, Inde
         return forEachPack<float>(stream, count, Apply<Function::HyperbolicTangent>{x, y});
     case Function::Logarithm:
         return forEachPack<float>(stream, count, Apply<Function::Logarithm>{x, y});
+    case Function::NormalTail:
+        return forEachPack<float>(stream, count, Apply<Function::NormalTail>{x, y});
     }
 }
 

@@ -5,7 +5,7 @@
 
 namespace vergence::test {
 
-enum class Function : int { Exponential, ErrorFunction, HyperbolicTangent, Logarithm };
+enum class Function : int { Exponential, ErrorFunction, HyperbolicTangent, Logarithm, NormalTail };
 
 /// y[i] = f(x[i]) for `count` floats on the device, in packs.
 inline const Kernel<void(Function, const float*, float*, Index)> applyFunction{"test.fast_math"};

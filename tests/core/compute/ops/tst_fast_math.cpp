@@ -207,6 +207,30 @@ private Q_SLOTS:
         }
     }
 
+    void tailOfTheNormalDistribution_data() { addRows(false); }
+    void tailOfTheNormalDistribution()
+    {
+        QFETCH(int, place);
+        const auto device = placeOrSkip(place);
+        if (!device)
+            return;
+        std::vector<float> at;
+        for (int i = 0; i < 100000; ++i)
+            at.push_back(static_cast<float>(i) / 10000.0f);
+        const auto got = applied(device, Function::NormalTail, at);
+        double worst = 0, worstShare = 0;
+        for (std::size_t i = 0; i < at.size(); ++i) {
+            const double exact = 0.5 * std::erfc(static_cast<double>(at[i]) * M_SQRT1_2);
+            const double error = std::abs(static_cast<double>(got[i]) - exact);
+            worst = std::max(worst, error);
+            worstShare = std::max(worstShare, error / exact);
+        }
+        qInfo("largest error %.3g, of its own size %.3g", worst, worstShare);
+        QVERIFY(worst <= 1.3e-7);
+        QVERIFY(worstShare <= 1e-4);
+        QCOMPARE(applied(device, Function::NormalTail, {40.0f}).front(), 0.0f);
+    }
+
     void sineAndCosineOfTurns_data() { addRows(false); }
     void sineAndCosineOfTurns()
     {

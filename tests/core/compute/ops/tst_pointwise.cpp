@@ -123,6 +123,20 @@ private Q_SLOTS:
         }
     }
 
+    void geluOfInfinitiesAndNan()
+    {
+        const auto device = makeCpuDevice(1);
+        const auto stream = device->createStream();
+        constexpr float kInfinity = std::numeric_limits<float>::infinity();
+        const std::vector<float> at{kInfinity, -kInfinity, std::nanf("")};
+        const Tensor x = Tensor::fromHost<float>(*stream, device, {3}, at);
+        activate(*stream, Activation::GeluErf, x, x);
+        const auto values = x.toHost<float>(*stream);
+        QCOMPARE(values[0], kInfinity);
+        QCOMPARE(values[1], 0.0f);
+        QVERIFY(std::isnan(values[2]));
+    }
+
     void activationsOfEverySizeAndPlace_data() { addPlaceAndTypeRows(); }
     void activationsOfEverySizeAndPlace()
     {
