@@ -1,6 +1,7 @@
 #include "core/compute/dense/tile_kernels.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "core/compute/ops/activation_math.h"
 #include "core/compute/ops/loops.h"
@@ -189,18 +190,57 @@ void sumPartialsBody(Stream&, const PartialSum& sum)
 
 constexpr int kColumns = 4;
 
-/// One step of kColumns rows of b under `Rows` rows of a: sums[i · kColumns + j] += a_i ⊙ b_j. The
-/// indices are written out, so that all sums stay in registers.
-template <class T, class At, class Sum, std::size_t... I, std::size_t... J>
-VERGENCE_HD void multiplyStep(const T* a, Index aStride, const T* const* b, At at, Sum* sums,
-                              std::index_sequence<I...>, std::index_sequence<J...>)
+/// Keeps the compiler from reading a pack again wherever it is used: loads are what is short.
+template <class P>
+VERGENCE_HD void keepInRegister(P& pack)
 {
-    const Sum weights[] = {loadAs<float>(b[J], at)...};
+#if defined(__SSE__)
+    asm("" : "+v"(pack));
+#endif
+}
+
+/// One step of kColumns rows of b under `Rows` rows of a: sums[i · kColumns + j] += a_i ⊙ b_j,
+/// while the next rows of b are asked for. The indices are written out, so that all sums stay in
+/// registers.
+template <class T, class At, class Sum, std::size_t... I, std::size_t... J>
+VERGENCE_HD void multiplyStep(const T* a, Index aStride, const T* const* b, Index bStride, At at,
+                              Sum* sums, std::index_sequence<I...>, std::index_sequence<J...>)
+{
+    const auto nextRows = kColumns * bStride * static_cast<Index>(sizeof(T));
+    (packs::fetchAhead(b[J] + at.first, nextRows), ...);
+    Sum weights[] = {loadAs<float>(b[J], at)...};
+    (keepInRegister(weights[J]), ...);
     const auto row = [&](std::size_t i) VERGENCE_INLINE {
         const Sum x = loadAs<float>(a + static_cast<Index>(i) * aStride, at);
         ((sums[i * kColumns + J] = multiplyAdd(x, weights[J], sums[i * kColumns + J])), ...);
     };
     (row(I), ...);
+}
+
+/// Lanes of a and b in runs of `each`: the first or second of every pair of runs.
+template <int each, bool second, std::size_t... I>
+VERGENCE_HD Floats alternateRuns(Floats a, Floats b, std::index_sequence<I...>)
+{
+    constexpr auto from = [](int i) { return i / each * 2 * each + i % each + second * each; };
+    return __builtin_shufflevector(a, b, from(static_cast<int>(I))...);
+}
+
+/// Adds up the lanes of `count` packs at once, in each round two packs to one of half the lanes for
+/// each sum: in the end lane i of all packs in a row is the sum of pack i.
+template <int count, int each = kLanes / 2>
+VERGENCE_HD void addLanes(Floats* sums)
+{
+    if constexpr (each > 0) {
+        constexpr std::make_index_sequence<kLanes> kAll;
+        constexpr int kLeft = (count + 1) / 2;
+#pragma GCC unroll 16
+        for (int i = 0; i < kLeft; ++i) {
+            const Floats a = sums[2 * i], b = sums[std::min(2 * i + 1, count - 1)];
+            sums[i] =
+                alternateRuns<each, false>(a, b, kAll) + alternateRuns<each, true>(a, b, kAll);
+        }
+        addLanes<kLeft, each / 2>(sums);
+    }
 }
 
 /// `Rows` rows of a against kColumns rows of b at a time, each sum in the lanes of one register.
@@ -216,20 +256,20 @@ void multiplyRows(const RowProduct& p)
         const T* b[kColumns];
         for (int j = 0; j < kColumns; ++j)
             b[j] = static_cast<const T*>(p.b) + (column + std::min(j, columns - 1)) * p.bStride;
-        Pack<float, N> sums[Rows * kColumns] = {};
+        const auto step = [&](auto at, Floats* sums) VERGENCE_INLINE {
+            multiplyStep(a, p.aStride, b, p.bStride, at, sums, kRows, kEach);
+        };
+        Floats sums[Rows * kColumns] = {};
         Index i = 0;
         for (; i + N <= p.k; i += N)
-            multiplyStep(a, p.aStride, b, Lanes<N, true>{i, N}, sums, kRows, kEach);
+            step(Lanes<N, true>{i, N}, sums);
         if (i < p.k)
-            multiplyStep(a, p.aStride, b, Lanes<N, false>{i, static_cast<int>(p.k - i)}, sums,
-                         kRows, kEach);
-        for (int r = 0; r < Rows; ++r) {
-            for (int j = 0; j < columns; ++j) {
-                LaneSum<float, 1> sum;
-                sum.chain[0] = sums[r * kColumns + j];
-                p.product[r * p.productStride + column + j] = sum.ofThread();
-            }
-        }
+            step(Lanes<N, false>{i, static_cast<int>(p.k - i)}, sums);
+        addLanes<Rows * kColumns>(sums);
+        float totals[Rows * kColumns];
+        std::memcpy(totals, sums, sizeof(totals));
+        for (int r = 0; r < Rows; ++r)
+            std::copy_n(totals + r * kColumns, columns, p.product + r * p.productStride + column);
     }
 }
 

@@ -114,12 +114,12 @@ VERGENCE_HD void storeWhole(T* to, const Pack<Real, N>& pack)
 
 #else
 
-/// Asks for the memory that a walk reaches some thirty cache lines later; no address is wrong.
-VERGENCE_HD void fetchAhead(const void* at)
+/// Asks for the memory that a walk reaches soon; no address is wrong. Thirty cache lines are enough
+/// where memory is read in its order.
+VERGENCE_HD void fetchAhead(const void* at, Index bytes = 2048)
 {
-    constexpr std::uintptr_t kBytes = 2048;
-    __builtin_prefetch(
-        reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(at) + kBytes));
+    __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(at) +
+                                                     static_cast<std::uintptr_t>(bytes)));
 }
 
 /// The same bits as another vector of equal size.

@@ -249,9 +249,9 @@ private Q_SLOTS:
         QTest::addColumn<int>("k");
         forEachDevice([](const std::string& name, int device) {
             for (const auto& e : {std::array{1, 1536, 200},
-                                  {2, 700, 513},
-                                  {3, 64, 1000},
-                                  {4, 1000, 96},
+                                  {2, 701, 513},
+                                  {3, 66, 1000},
+                                  {4, 1003, 96},
                                   {257, 640, 160},
                                   {1300, 70, 40},
                                   {96, 2100, 130}})
