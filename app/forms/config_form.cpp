@@ -316,6 +316,16 @@ void ConfigForm::setFrozen(bool frozen, const QString& reason)
         m_impl->refreshRow(field);
 }
 
+void ConfigForm::setClosedChoices(const std::vector<ClosedChoice>& choices)
+{
+    m_impl->closed.clear();
+    for (const ClosedChoice& choice : choices)
+        m_impl->closed[choice.key][QString::fromStdString(choice.value)] =
+            QString::fromStdString(choice.reason);
+    for (const Field& field : m_impl->draft.schema().fields())
+        m_impl->refreshRow(field);
+}
+
 void ConfigForm::focusField(const QString& key)
 {
     m_impl->reveal(key.toStdString());

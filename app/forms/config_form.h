@@ -6,6 +6,7 @@
 
 #include <QWidget>
 
+#include "core/config/closed_choice.h"
 #include "core/config/config.h"
 
 class QUndoStack;
@@ -49,6 +50,9 @@ public:
     /// Frozen: only live fields may be edited (while a run goes on); `reason` is the tool tip of
     /// the lock.
     void setFrozen(bool frozen, const QString& reason = {});
+    /// Choices that are greyed with their reason, for what a run that goes on cannot take where it
+    /// runs; a tick box whose other state is closed is locked. Replaces those of before.
+    void setClosedChoices(const std::vector<ClosedChoice>& choices);
     void focusField(const QString& key);
     std::vector<ConfigDifference> differencesTo(const std::string& toml) const;
 

@@ -3,6 +3,7 @@
 #include <QCheckBox>
 #include <QComboBox>
 #include <QEvent>
+#include <QStandardItemModel>
 
 #include "app/forms/form_combo.h"
 #include "app/forms/path_edit.h"
@@ -15,6 +16,7 @@ FieldEditor::FieldEditor(const Field& field, QWidget* parent)
     : QObject(parent),
       m_field(field),
       m_last(field.defaultValue),
+      m_close([](const auto&) {}),
       m_commit([] {})
 {
     switch (field.type) {
@@ -48,6 +50,11 @@ void FieldEditor::show(const FieldState& state)
 void FieldEditor::setLocked(bool locked)
 {
     m_lock(locked);
+}
+
+void FieldEditor::setClosed(const std::map<QString, QString>& reasons)
+{
+    m_close(reasons);
 }
 
 void FieldEditor::commit()
@@ -89,6 +96,14 @@ void FieldEditor::makeCombo(QWidget* parent)
         combo->setCurrentIndex(combo->findText(editorText(state.value)));
     };
     m_lock = [combo](bool locked) { combo->setEnabled(!locked); };
+    m_close = [combo](const std::map<QString, QString>& reasons) {
+        auto& items = *qobject_cast<QStandardItemModel*>(combo->model());
+        for (int i = 0; i < items.rowCount(); ++i) {
+            const auto found = reasons.find(combo->itemText(i));
+            items.item(i)->setEnabled(found == reasons.end());
+            items.item(i)->setToolTip(found == reasons.end() ? QString() : found->second);
+        }
+    };
     connect(combo, &QComboBox::activated, this, [this, combo] {
         Q_EMIT committed({combo->currentText().toStdString(), {}, {}});
     });

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 
 #include <QObject>
 
@@ -22,6 +23,8 @@ public:
     QWidget* input() const { return m_input; }   ///< what takes the keys; named `configForm/<key>`
     void show(const FieldState& state);
     void setLocked(bool locked);
+    /// Choices that cannot be taken now, by value with the reason; nothing for other types.
+    void setClosed(const std::map<QString, QString>& reasons);
     void commit(); ///< takes over what is being typed
 
 Q_SIGNALS:
@@ -45,6 +48,7 @@ private:
     QWidget* m_input = nullptr;
     std::function<void(const FieldState&)> m_show;
     std::function<void(bool)> m_lock;
+    std::function<void(const std::map<QString, QString>&)> m_close;
     std::function<void()> m_commit;
 };
 

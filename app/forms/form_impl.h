@@ -75,7 +75,8 @@ struct ConfigForm::Impl {
     FieldState pending;
     bool isFrozen = false;
     QString frozenReason;
-    std::string revealed; // shown whatever the filters say
+    std::map<std::string, std::map<QString, QString>> closed; // reasons by key and value
+    std::string revealed;                                     // shown whatever the filters say
 
     PresetBar* bar = nullptr;
     QLineEdit* search = nullptr;

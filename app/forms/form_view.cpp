@@ -24,7 +24,7 @@ namespace {
 constexpr int kLabelCharacters = 24;  // wider titles are wrapped
 constexpr int kEditorCharacters = 24; // what a list or a path needs to be read
 constexpr int kRightMargin = 4;
-enum Level { Basic, All };
+enum Level { Basic, All, Live };
 
 } // namespace
 
@@ -69,10 +69,12 @@ QWidget* ConfigForm::Impl::makeFilterBar()
     search->setClearButtonEnabled(true);
     level->setObjectName(QStringLiteral("configLevel"));
     level->setAccessibleName(tr("Which settings to show"));
-    level->setToolTip(tr("Basic hides the settings that are rarely needed"));
+    level->setToolTip(tr("Basic hides the settings that are rarely needed; Live shows those that "
+                         "may be changed while a run goes on"));
     level->setFocusPolicy(Qt::StrongFocus);
     level->addItem(tr("Basic"));
     level->addItem(tr("All"));
+    level->addItem(tr("Live"));
     changedOnly->setObjectName(QStringLiteral("configChangedOnly"));
     changedOnly->setToolTip(tr("Show only the settings that differ from their defaults"));
     changedOnly->setAccessibleName(tr("Only changed settings"));
@@ -193,7 +195,14 @@ void ConfigForm::Impl::refreshRow(const Field& field)
     row->editor().show(draft.state(field.key));
     row->setChanged(draft.differsFromDefault(field));
     row->reserveLock(isFrozen);
-    row->setLock(isFrozen && !field.isLive, frozenReason);
+    const auto found = closed.find(field.key);
+    const auto reasons =
+        found == closed.end() ? std::map<QString, QString>() : found->second; // by value
+    row->editor().setClosed(reasons);
+    const bool isLocked = isFrozen && !field.isLive;
+    const bool isClosed = field.type == FieldType::Bool && !reasons.empty();
+    row->setLock(isLocked || isClosed,
+                 isLocked || !isClosed ? frozenReason : reasons.begin()->second);
 }
 
 bool ConfigForm::Impl::isShown(const FieldRow& row, const QString& text) const
@@ -207,6 +216,8 @@ bool ConfigForm::Impl::isShown(const FieldRow& row, const QString& text) const
         return false;
     if (changedOnly->isChecked())
         return draft.differsFromDefault(field);
+    if (level->currentIndex() == Live && text.isEmpty())
+        return field.isLive;
     // A search looks through everything; what is wrong must be seen.
     return !field.isAdvanced || level->currentIndex() == All || !text.isEmpty() ||
            !draft.state(field.key).isValid();
@@ -238,7 +249,7 @@ void ConfigForm::Impl::refreshVisibility()
     emptyText->setText(text.isEmpty()
                            ? tr("Every setting is at its default.")
                            : tr("No setting matches “%1”.").arg(search->text().trimmed()));
-    moreButton->setVisible(hiddenAdvanced > 0 && !isFiltered);
+    moreButton->setVisible(hiddenAdvanced > 0 && !isFiltered && level->currentIndex() == Basic);
     moreButton->setText(hiddenAdvanced == 1 ? tr("Show 1 advanced setting")
                                             : tr("Show %1 advanced settings").arg(hiddenAdvanced));
     moreButton->setAccessibleName(moreButton->text());

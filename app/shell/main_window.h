@@ -113,6 +113,7 @@ private:
     void compareWithRun();
     void compareWithStart(const QString& id);
     void savePreset(const QString& name, const QString& toml);
+    void closeChoices(); ///< of the run whose settings the form shows
     void setLiveValue(const QString& key, const QString& tomlValue);
     void openPalette();
     void openSweep();

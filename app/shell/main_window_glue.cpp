@@ -242,6 +242,10 @@ void MainWindow::takeSession(const QString& id)
     connect(&session.client(), &RunClient::metricsAppended, m_charts, &ChartsPanel::refresh);
     // At once: a chart that is drawn before would look at series that are gone.
     connect(&session.client(), &RunClient::metricsRestarted, this, &MainWindow::syncCharts);
+    connect(&session.client(), &RunClient::choicesClosed, this, [this, id] {
+        if (id == m_formRun)
+            closeChoices();
+    });
     connect(&session.client(), &RunClient::tableChanged, this, [this, id] {
         if (id == m_current)
             syncCharts();

@@ -127,7 +127,16 @@ void MainWindow::freezeForm(const QString& id)
                 true, tr("%1 is going on; only live settings can be changed. New run (Ctrl+N) "
                          "frees the form.")
                           .arg(run->name));
+        closeChoices();
     });
+}
+
+void MainWindow::closeChoices()
+{
+    const RunEntry* run = m_runs.find(m_formRun);
+    const bool isOpen = run != nullptr && run->session != nullptr && isLive(run->state);
+    m_setup->form().setClosedChoices(isOpen ? run->session->client().closedChoices()
+                                            : std::vector<ClosedChoice>());
 }
 
 void MainWindow::releaseForm()
@@ -139,6 +148,7 @@ void MainWindow::releaseForm()
         m_setup->strip().setStage(StageStrip::Stage::Setup);
     m_formRun.clear();
     m_setup->form().setFrozen(false);
+    closeChoices();
 }
 
 void MainWindow::openRun(const QString& id, bool explores)

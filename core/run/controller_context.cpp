@@ -80,6 +80,11 @@ void ControllerContext::declareControls(const std::vector<ViewControl>& controls
     m_services.outbox.setControls(controlsToJson(controls));
 }
 
+void ControllerContext::closeChoices(const std::vector<ClosedChoice>& choices)
+{
+    m_services.outbox.send({{"type", "closed"}, {"choices", choicesToJson(choices)}});
+}
+
 void ControllerContext::declareStreams(const std::vector<StreamDecl>& streams)
 {
     std::vector<StreamDecl> all = m_services.streams;

@@ -45,6 +45,7 @@ public:
     void phase(int number, int count, const std::string& name) override;
     void table(const nlohmann::json& table) override;
     void declareControls(const std::vector<ViewControl>& controls) override;
+    void closeChoices(const std::vector<ClosedChoice>& choices) override;
     void declareStreams(const std::vector<StreamDecl>& streams) override;
     void warn(const std::string& id, const std::string& sentence) override;
     void note(const std::string& key, const nlohmann::json& value) override;

@@ -135,6 +135,24 @@ std::vector<ViewControl> controlsFromJson(const json& controls)
     return list;
 }
 
+json choicesToJson(const std::vector<ClosedChoice>& choices)
+{
+    json list = json::array();
+    for (const ClosedChoice& choice : choices)
+        list.push_back({{"key", choice.key}, {"value", choice.value}, {"reason", choice.reason}});
+    return list;
+}
+
+std::vector<ClosedChoice> choicesFromJson(const json& choices)
+{
+    std::vector<ClosedChoice> list;
+    for (const json& entry : choices) {
+        if (entry.is_object() && !textOf(entry, "key").empty())
+            list.push_back({textOf(entry, "key"), textOf(entry, "value"), textOf(entry, "reason")});
+    }
+    return list;
+}
+
 json streamsToJson(const std::vector<StreamDecl>& streams)
 {
     json list = json::array();

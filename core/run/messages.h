@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/artifact/artifact_store.h"
+#include "core/config/closed_choice.h"
 #include "core/metrics/metric_sink.h"
 #include "core/view/frame.h"
 #include "core/view/view_input.h"
@@ -22,6 +23,8 @@ std::vector<MetricPoint> pointsFromJson(const nlohmann::json& points);
 
 nlohmann::json controlsToJson(const std::vector<ViewControl>& controls);
 std::vector<ViewControl> controlsFromJson(const nlohmann::json& controls);
+nlohmann::json choicesToJson(const std::vector<ClosedChoice>& choices);
+std::vector<ClosedChoice> choicesFromJson(const nlohmann::json& choices);
 nlohmann::json streamsToJson(const std::vector<StreamDecl>& streams);
 std::vector<StreamDecl> streamsFromJson(const nlohmann::json& streams);
 

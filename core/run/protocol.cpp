@@ -83,6 +83,7 @@ const std::vector<MessageType>& messageTypes()
          Direction::FromWorker,
          {{"stream", M::String}, {"ring", M::String}, {"sequence", M::Count}}},
         {"controls", Direction::FromWorker, {{"controls", M::Objects}}},
+        {"closed", Direction::FromWorker, {{"choices", M::Objects}}},
         {"streams", Direction::FromWorker, {{"streams", M::Objects}}},
         {"log",
          Direction::FromWorker,

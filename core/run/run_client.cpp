@@ -97,6 +97,11 @@ std::vector<ViewControl> RunClient::controls() const
     return m_impl->controls;
 }
 
+const std::vector<ClosedChoice>& RunClient::closedChoices() const
+{
+    return m_impl->closedChoices;
+}
+
 const std::vector<nlohmann::json>& RunClient::artifacts() const
 {
     return m_impl->artifacts;

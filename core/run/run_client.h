@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/artifact/run_folder.h"
+#include "core/config/closed_choice.h"
 #include "core/metrics/metric_store.h"
 #include "core/run/run_state.h"
 #include "core/view/frame.h"
@@ -38,7 +39,8 @@ public:
     const MetricStore& metrics() const;
     std::vector<StreamDecl> streams() const;
     std::vector<ViewControl> controls() const;
-    const std::vector<nlohmann::json>& artifacts() const; ///< {"path", "role", "title", "bytes"}
+    const std::vector<ClosedChoice>& closedChoices() const; ///< of the worker that is connected
+    const std::vector<nlohmann::json>& artifacts() const;   ///< {"path", "role", "title", "bytes"}
     const std::vector<nlohmann::json>& tables() const;
     QString phase() const;
     /// Newest frame of a stream if newer than `seen`.
@@ -67,6 +69,7 @@ Q_SIGNALS:
     void frameArrived(const QString& stream);
     void connectionLost(); ///< the worker ended, or is out of reach
     void viewDeclared();   ///< controls or streams changed
+    void choicesClosed();  ///< closedChoices() changed
     void artifactsChanged();
     void tableChanged(const QString& id);
     void logArrived(const QString& time, const QString& level, const QString& area,

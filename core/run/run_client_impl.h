@@ -67,6 +67,7 @@ struct RunClient::Impl {
     QString phase;
     std::vector<StreamDecl> streams;
     std::vector<ViewControl> controls;
+    std::vector<ClosedChoice> closedChoices;
     std::vector<nlohmann::json> artifacts, tables;
     struct Ring {
         std::string name;

@@ -64,6 +64,9 @@ void RunClient::Impl::hear(const json& message)
     } else if (type == "controls") {
         controls = controlsFromJson(message.at("controls"));
         Q_EMIT q.viewDeclared();
+    } else if (type == "closed") {
+        closedChoices = choicesFromJson(message.at("choices"));
+        Q_EMIT q.choicesClosed();
     } else if (type == "streams") {
         streams = streamsFromJson(message.at("streams"));
         Q_EMIT q.viewDeclared();

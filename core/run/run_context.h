@@ -19,6 +19,7 @@
 namespace vergence {
 
 class Config;
+struct ClosedChoice;
 
 /// All that a run may touch; lent for the length of a call, never stored.
 class RunContext {
@@ -50,6 +51,9 @@ public:
     virtual void table(const nlohmann::json& table) = 0;
     /// What the viewer may move (replaces earlier declarations).
     virtual void declareControls(const std::vector<ViewControl>& controls) = 0;
+    /// Values of settings that the device does not offer, so that nobody moves a live setting there
+    /// (replaces earlier declarations).
+    virtual void closeChoices(const std::vector<ClosedChoice>& choices) = 0;
     /// Streams decided at run time, beside those of the plugin.
     virtual void declareStreams(const std::vector<StreamDecl>& streams) = 0;
     /// A sentence for people, shown in Problems; the run goes on.

@@ -35,14 +35,17 @@ void addSampler(Builder& b)
     b.add("curve", &C::curve)
         .title("Schedule")
         .choices({"cosine", "linear", "scaled_linear"})
+        .live()
         .advanced()
         .help("How noise grows over the thousand times of training. The shipped weights know "
               "cosine.");
     b.add("zero_terminal_snr", &C::zeroTerminalSnr)
+        .live()
         .advanced()
         .help("Rescale the schedule so that its last time is noise alone.");
     b.add("prediction", &C::prediction)
         .choices({"v", "epsilon"})
+        .live()
         .advanced()
         .help("What the network predicts. The shipped weights know v.");
     b.add("clamp_estimate", &C::clampEstimate)
@@ -173,6 +176,7 @@ void addSwitches(Builder& b)
         .help("Doubling and its convolution as four small convolutions: 2.25 times less work.");
     b.add("channel_rounding", &C::channelRounding)
         .range(0, 64)
+        .live()
         .advanced()
         .help("Channels of input and output are padded to a multiple: 0, 8 or 64.");
 }

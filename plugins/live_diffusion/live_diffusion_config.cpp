@@ -35,6 +35,7 @@ void addNetwork(Builder& b)
     b.add("model_size", &C::modelSize)
         .title("Size")
         .choices({"nano", "pico", "s", "m", "l", "xl"})
+        .live()
         .visibleIf("network=unet")
         .help("3 M (pico) to 880 M (xl) parameters. Pico has trained weights; the others are for "
               "measuring or for a training of your own.");
@@ -42,31 +43,38 @@ void addNetwork(Builder& b)
         .title("Frame")
         .range(16, 2'048)
         .unit("px")
+        .live()
         .help("Side of the frames. The network works on a smaller grid whose cells hold several "
-              "pixels.");
+              "pixels. A film that is being streamed keeps its size and is scaled.");
     b.add("high_quality", &C::highQuality)
         .title("Finer grid")
+        .live()
         .help("Twice the grid: four to five times the work.");
     b.add("weights", &C::weights)
         .choices({"shipped", "bench", "file", "trained"})
+        .live()
         .visibleIf("network=unet")
         .help("shipped: those that come with the program (pico at 64 px). file: a safetensors file "
               "of this lab. trained: what the part train learns in this run. bench: random; only "
               "speed means something.");
     b.add("weights_file", &C::weightsFile)
         .title("Weights file")
+        .live()
         .visibleIf("weights=file")
         .help("A safetensors file that this lab wrote, with its JSON beside it.");
     b.add("attention_level0", &C::attentionLevel0)
         .title("Attention at full grid")
+        .live()
         .advanced()
         .help("Attention at the finest level too: as heavy as in early networks. Needs weights "
               "that were trained so.");
     b.add("window_attention", &C::windowAttention)
+        .live()
         .advanced()
         .help("Self-attention of the two finest levels stays within windows of 8 by 8; changes "
               "the result.");
     b.add("misaligned", &C::misaligned)
+        .live()
         .advanced()
         .help("Every width is 63/64 of what it was: less work, yet slower where hardware wants "
               "multiples of 8. S to XL.");

@@ -4,8 +4,9 @@ namespace vergence::live {
 
 std::unique_ptr<FrameLoop> LoopRecipe::build() const
 {
-    return std::make_unique<FrameLoop>(networks.build(switches, FrameLoop::rowsNeeded(settings)),
-                                       settings);
+    Networks own = networks;
+    return std::make_unique<FrameLoop>(
+        shelf->network(own, switches, FrameLoop::rowsNeeded(settings)), settings);
 }
 
 std::unique_ptr<FrameLoop> LoopRecipe::build(const QualityLevel& level) const
@@ -17,7 +18,9 @@ std::unique_ptr<FrameLoop> LoopRecipe::build(const QualityLevel& level) const
 
 std::vector<QualityLevel> LoopRecipe::ladder() const
 {
-    const QualityLevel best{stepsOf(settings), networks.shape().patch, networks.config().frameSize};
+    const UnetSettings unet = unetSettings(networks.config());
+    const QualityLevel best{stepsOf(settings), static_cast<int>(unet.patch),
+                            static_cast<int>(unet.frameSize())};
     if (!networks.config().deadlineKeeper)
         return {best};
     auto ladder = qualityLadder(best);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "plugins/live_diffusion/session/networks.h"
+#include "plugins/live_diffusion/session/plan_shelf.h"
 #include "plugins/live_diffusion/stream/deadline.h"
 #include "plugins/live_diffusion/stream/frame_loop.h"
 
@@ -15,6 +16,7 @@ struct LoopRecipe {
     Networks networks;
     Switches switches;
     LoopSettings settings;
+    std::shared_ptr<PlanShelf> shelf; ///< where networks come from and go to
 
     std::unique_ptr<FrameLoop> build() const;
     /// The loop of a rung of ladder().

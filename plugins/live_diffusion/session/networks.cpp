@@ -1,12 +1,8 @@
 #include "plugins/live_diffusion/session/networks.h"
 
 #include <algorithm>
-#include <string_view>
-
-#include <QFile>
 
 #include "core/base/error.h"
-#include "core/base/file.h"
 #include "plugins/live_diffusion/bench/subjects.h"
 #include "plugins/live_diffusion/engine/replica_network.h"
 #include "plugins/live_diffusion/engine/unet_network.h"
@@ -20,44 +16,6 @@
 namespace vergence::live {
 
 namespace {
-
-/// The shipped weights as files that loaders can open; gone with this object.
-class ShippedFiles {
-public:
-    ShippedFiles() : m_folder(makeFolder())
-    {
-        for (const char* name : {"pico.safetensors", "pico.json"}) {
-            QFile resource(QString(":/live_diffusion/") + name);
-            if (!resource.open(QIODevice::ReadOnly))
-                throw InputError("The weights that come with the program are missing from this "
-                                 "build.");
-            const QByteArray bytes = resource.readAll();
-            writeFileAtomic(m_folder / name, std::string_view(bytes.data(), bytes.size()));
-        }
-    }
-    ~ShippedFiles()
-    {
-        std::error_code ignored;
-        std::filesystem::remove_all(m_folder, ignored);
-    }
-    ShippedFiles(const ShippedFiles&) = delete;
-    ShippedFiles& operator=(const ShippedFiles&) = delete;
-
-    std::filesystem::path weights() const { return m_folder / "pico.safetensors"; }
-
-private:
-    static std::filesystem::path makeFolder()
-    {
-        std::string pattern =
-            (std::filesystem::temp_directory_path() / "vergence-pico-XXXXXX").string();
-        if (mkdtemp(pattern.data()) == nullptr)
-            throw OutputError("Cannot make a folder in " +
-                              std::filesystem::temp_directory_path().string() + ".");
-        return pattern;
-    }
-
-    std::filesystem::path m_folder;
-};
 
 std::vector<float> oraclePictures(const LiveDiffusionConfig& config, const FrameShape& shape)
 {
@@ -85,52 +43,22 @@ Networks::Networks(std::shared_ptr<Device> device, Stream& stream,
     switchesOf(m_config, *m_device, &changes);
     for (const std::string& change : changes)
         warn("W-SWITCH", change);
-    if (m_config.network == "unet")
-        load(stream, warn);
+    m_model = std::make_shared<const LoadedModel>(loadedModel(stream, m_device, m_config, warn));
 }
 
-void Networks::load(Stream& stream, const Warn& warn)
+void Networks::load(const Warn& warn)
 {
-    m_unet = unetSettings(m_config);
-    m_description.settings = m_unet;
-    m_description.prediction = m_config.prediction;
-    m_description.schedule = m_config.curve;
-    m_description.mode = m_config.mode;
-    if (m_config.weights == "trained")
-        return;
-    if (m_config.weights == "bench") {
-        m_weights = benchWeights(m_unet, m_config.seed);
-        return;
-    }
-    std::unique_ptr<ShippedFiles> shipped;
-    std::filesystem::path file = m_config.weightsFile;
-    if (m_config.weights == "shipped") {
-        shipped = std::make_unique<ShippedFiles>();
-        file = shipped->weights();
-    }
-    m_description = readModelDescription(file);
-    UnetSettings stored = m_description.settings;
-    stored.channelRounding = m_unet.channelRounding;
-    stored.grid = m_unet.grid;
-    if (!(stored == m_unet))
-        throw InputError("The weights in " + file.string() + " are of " +
-                         std::string(nameOf(m_description.settings.size)) + " for frames of " +
-                         std::to_string(m_description.settings.frameSize()) +
-                         " px; set model_size and frame_size to that, or name other weights.");
-    if (m_description.prediction != m_config.prediction)
-        warn("W-PREDICTION", "The weights were trained to predict " + m_description.prediction +
-                                 "; set prediction to that.");
-    TapeNetwork tape(stream, m_device, m_description.settings);
-    loadModel(stream, tape.parameters(), file);
-    m_weights = hostWeights(stream, tape.parameters());
-    m_isTrained = true;
+    if (m_config.network == "unet" && m_config.weights == "trained")
+        throw InputError("This run has trained no weights for this network.");
+    const auto stream = m_device->createStream();
+    m_model = std::make_shared<const LoadedModel>(loadedModel(*stream, m_device, m_config, warn));
 }
 
 FrameShape Networks::shape() const
 {
     if (m_config.network.starts_with("replica"))
         return {1, 64, 64};
-    const UnetSettings unet = unetSettings(m_config);
+    const UnetSettings& unet = m_model->unet;
     return {static_cast<int>(unet.patch), static_cast<int>(unet.grid), static_cast<int>(unet.grid)};
 }
 
@@ -140,12 +68,12 @@ std::string Networks::name() const
         return "Oracle";
     if (m_config.network == "replica_a")
         return "Replica-A";
-    return m_config.network == "replica_b" ? "Replica-B" : std::string(nameOf(m_unet.size));
+    return m_config.network == "replica_b" ? "Replica-B" : std::string(nameOf(m_model->unet.size));
 }
 
 bool Networks::isTrained() const
 {
-    return m_config.network == "oracle" || m_isTrained;
+    return m_config.network == "oracle" || m_model->isTrained;
 }
 
 std::string Networks::note() const
@@ -155,14 +83,14 @@ std::string Networks::note() const
 
 std::string Networks::weightsHash() const
 {
-    return m_weights == nullptr ? std::string() : live::weightsHash(*m_weights);
+    return m_model->weights == nullptr ? std::string() : live::weightsHash(*m_model->weights);
 }
 
 const std::shared_ptr<const HostWeights>& Networks::weights() const
 {
-    if (m_weights == nullptr)
+    if (m_model->weights == nullptr)
         throw InputError("There are no weights yet: the part train has to come before.");
-    return m_weights;
+    return m_model->weights;
 }
 
 std::shared_ptr<FrameNetwork> Networks::build(const Switches& switches, int rows) const
@@ -180,7 +108,7 @@ std::shared_ptr<FrameNetwork> Networks::build(const Switches& switches, int rows
     if (m_config.network.starts_with("replica"))
         return makeReplicaNetwork(m_device, subject().program, m_config.seed, switches, rows);
     return std::make_shared<UnetNetwork>(m_device, weights(),
-                                         UnetNetworkSettings{m_unet, switches, rows});
+                                         UnetNetworkSettings{m_model->unet, switches, rows});
 }
 
 std::shared_ptr<FrameNetwork> Networks::build() const
@@ -194,8 +122,8 @@ BenchSubject Networks::subject() const
     subject.model = name();
     subject.isStream = !m_config.network.starts_with("replica");
     if (m_config.network == "unet") {
-        subject.program = buildUnet(m_unet);
-        subject.describe = [unet = m_unet](Index grid) {
+        subject.program = buildUnet(m_model->unet);
+        subject.describe = [unet = m_model->unet](Index grid) {
             UnetSettings other = unet;
             other.grid = grid;
             return buildUnet(other);
@@ -215,8 +143,8 @@ std::unique_ptr<TapeNetwork> Networks::tape(Stream& stream, bool trains) const
 {
     ParameterSettings parameters;
     parameters.trains = trains;
-    UnetSettings unet = m_unet;
-    unet.channelRounding = m_description.settings.channelRounding; // as the weights have it
+    UnetSettings unet = m_model->unet;
+    unet.channelRounding = m_model->description.settings.channelRounding; // as the weights have it
     auto tape = std::make_unique<TapeNetwork>(stream, m_device, unet, parameters);
     setParameters(stream, tape->parameters(), *weights());
     return tape;
@@ -224,26 +152,26 @@ std::unique_ptr<TapeNetwork> Networks::tape(Stream& stream, bool trains) const
 
 ModelDescription Networks::description() const
 {
-    return m_description;
+    return m_model->description;
 }
 
 void Networks::setWeights(std::shared_ptr<const HostWeights> weights, const UnetSettings& unet,
                           bool isConsistencyModel)
 {
-    m_weights = std::move(weights);
-    m_unet = unet;
-    m_description.settings = unet;
-    m_description.isConsistencyModel = isConsistencyModel;
-    m_isTrained = true;
+    LoadedModel model{modelKey(m_config), unet, m_model->description, std::move(weights), true};
+    model.description.settings = unet;
+    model.description.isConsistencyModel = isConsistencyModel;
+    m_model = std::make_shared<const LoadedModel>(std::move(model));
 }
 
 void Networks::takeWeights(Stream& stream, const std::filesystem::path& file)
 {
-    m_description = readModelDescription(file);
-    TapeNetwork tape(stream, m_device, m_description.settings);
+    LoadedModel model{modelKey(m_config), {}, readModelDescription(file), {}, true};
+    model.unet = model.description.settings;
+    TapeNetwork tape(stream, m_device, model.unet);
     loadModel(stream, tape.parameters(), file);
-    setWeights(hostWeights(stream, tape.parameters()), m_description.settings,
-               m_description.isConsistencyModel);
+    model.weights = hostWeights(stream, tape.parameters());
+    m_model = std::make_shared<const LoadedModel>(std::move(model));
 }
 
 std::vector<std::vector<float>> Networks::frames(int count) const

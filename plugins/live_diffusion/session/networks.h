@@ -1,14 +1,12 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "plugins/live_diffusion/bench/driven_network.h"
-#include "plugins/live_diffusion/engine/host_weights.h"
 #include "plugins/live_diffusion/live_diffusion_config.h"
-#include "plugins/live_diffusion/model/weight_file.h"
+#include "plugins/live_diffusion/session/loaded_model.h"
 #include "plugins/live_diffusion/session/settings.h"
 
 namespace vergence::live {
@@ -20,7 +18,6 @@ class TapeNetwork;
 /// weights.
 class Networks {
 public:
-    using Warn = std::function<void(const std::string& id, const std::string& sentence)>;
     /// Loads the weights; `warn` hears of what is replaced or does not quite fit. Throws InputError
     /// for a file that does not fit.
     Networks(std::shared_ptr<Device> device, Stream& stream, const LiveDiffusionConfig& config,
@@ -29,6 +26,13 @@ public:
     const LiveDiffusionConfig& config() const { return m_config; }
     /// Values that people changed while the run goes on.
     void follow(const LiveDiffusionConfig& config) { m_config = config; }
+    /// The weights in use. They stay where others are named, until these are loaded.
+    const std::shared_ptr<const LoadedModel>& model() const { return m_model; }
+    void setModel(std::shared_ptr<const LoadedModel> model) { m_model = std::move(model); }
+    bool hasNamedModel() const { return m_model->key == modelKey(m_config); }
+    /// The weights that the configuration names now. Throws InputError for a file that does not fit
+    /// and for weights that were not trained.
+    void load(const Warn& warn);
     const std::shared_ptr<Device>& device() const { return m_device; }
     FrameShape shape() const;
     LoopSettings loop() const { return loopSettings(m_config); }
@@ -60,14 +64,10 @@ public:
 
 private:
     const std::shared_ptr<const HostWeights>& weights() const; ///< throws InputError for none
-    void load(Stream& stream, const Warn& warn);
 
     std::shared_ptr<Device> m_device;
     LiveDiffusionConfig m_config;
-    UnetSettings m_unet;
-    ModelDescription m_description;
-    std::shared_ptr<const HostWeights> m_weights;
-    bool m_isTrained = false;
+    std::shared_ptr<const LoadedModel> m_model; ///< never null
 };
 
 } // namespace vergence::live

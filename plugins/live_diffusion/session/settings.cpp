@@ -129,6 +129,16 @@ Switches switchesOf(const LiveDiffusionConfig& config, const Device& device,
     return availableSwitches(device, wanted, changes);
 }
 
+std::vector<ClosedChoice> closedChoices(const Device& device)
+{
+    std::vector<ClosedChoice> closed;
+    for (const SwitchChoice& choice : switchChoices(device))
+        if (!choice.isAvailable)
+            closed.push_back(
+                {choice.key, choice.value == "on" ? "true" : choice.value, choice.reason});
+    return closed;
+}
+
 SceneSettings sceneSettings(const LiveDiffusionConfig& config)
 {
     return {sceneKind(config.source), config.frameSize, config.frameSize,

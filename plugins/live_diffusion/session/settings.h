@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/config/closed_choice.h"
 #include "plugins/live_diffusion/engine/switches.h"
 #include "plugins/live_diffusion/live_diffusion_config.h"
 #include "plugins/live_diffusion/model/unet_settings.h"
@@ -19,6 +20,8 @@ LoopSettings loopSettings(const LiveDiffusionConfig& config);
 /// With what the device does not offer replaced; `changes` receives a sentence for each.
 Switches switchesOf(const LiveDiffusionConfig& config, const Device& device,
                     std::vector<std::string>* changes = nullptr);
+/// Values of settings that the device does not offer, each with its reason.
+std::vector<ClosedChoice> closedChoices(const Device& device);
 SceneSettings sceneSettings(const LiveDiffusionConfig& config);
 SourceSettings sourceSettings(const LiveDiffusionConfig& config);
 LiveSettings liveSettings(const LiveDiffusionConfig& config);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/base/error.h"
+#include "plugins/live_diffusion/view/picture_sheet.h"
 
 namespace vergence::live {
 
@@ -45,8 +46,14 @@ void StreamClip::add(const Image& input, const Image& output, double millisecond
 {
     if (m_writer == nullptr || (m_settings.format == ExportFormat::Gif && m_pictures >= kGifFrames))
         return;
-    m_writer->add(
-        composed(input, output, fmt::format("{} {:.1f} ms", m_pictures, milliseconds), m_settings));
+    if (m_pictures == 0) {
+        m_width = output.width;
+        m_height = output.height;
+    }
+    const std::string overlay = fmt::format("{} {:.1f} ms", m_pictures, milliseconds);
+    const bool isFitting = output.width == m_width && output.height == m_height;
+    m_writer->add(composed(input, isFitting ? output : resized(output, m_width, m_height), overlay,
+                           m_settings));
     ++m_pictures;
 }
 

@@ -15,7 +15,7 @@ class StreamClip {
 public:
     StreamClip(RunContext& context, const LiveDiffusionConfig& config);
 
-    /// Throws OutputError.
+    /// A frame of another size than the first is scaled to that one's. Throws OutputError.
     void add(const Image& input, const Image& output, double milliseconds);
     /// Completes it and lists it among the results; nothing more the second time. May be repeated
     /// after an OutputError.
@@ -26,6 +26,7 @@ private:
     std::string m_name; ///< of the file or folder among the results
     std::unique_ptr<ClipWriter> m_writer;
     std::int64_t m_pictures = 0;
+    int m_width = 0, m_height = 0; ///< of the first frame
 };
 
 } // namespace vergence::live

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -17,6 +18,30 @@ constexpr std::size_t kWindow = 600; ///< frames that quantiles are of
 constexpr std::size_t kMostFrames = 36'000;
 constexpr double kRateSeconds = 1;
 constexpr std::size_t kSettling = 2; ///< frames after a change that do not count
+
+/// "a 1 to 2, b off to on": what changed, in words.
+class Differences {
+public:
+    template <class Value>
+    void add(const char* name, const Value& from, const Value& to)
+    {
+        if (from != to)
+            m_changes.push_back(fmt::format("{} {} to {}", name, textOf(from), textOf(to)));
+    }
+    std::string text() const { return joined(m_changes); }
+
+private:
+    template <class Value>
+    static std::string textOf(const Value& value)
+    {
+        if constexpr (std::is_same_v<Value, bool>)
+            return value ? "on" : "off";
+        else
+            return fmt::format("{}", value);
+    }
+
+    std::vector<std::string> m_changes;
+};
 
 } // namespace
 
@@ -174,20 +199,53 @@ std::vector<BigNumber> bigNumbers(const StreamLog& log, const FrameCost& cost, i
 
 std::string differences(const Switches& before, const Switches& after)
 {
+    Differences found;
+    found.add("precision", nameOf(before.precision), nameOf(after.precision));
+    found.add("layout", nameOf(before.layout), nameOf(after.layout));
+    found.add("attention", nameOf(before.attention), nameOf(after.attention));
+    found.add("fusion", before.fusion, after.fusion);
+    found.add("tuning", before.tuned, after.tuned);
+    found.add("CUDA graph", before.graph, after.graph);
+    found.add("collapsed upsampling", before.collapsedUpsampling, after.collapsedUpsampling);
+    found.add("channel rounding", before.channelRounding, after.channelRounding);
+    return found.text();
+}
+
+std::string differences(const LoopSettings& before, const LoopSettings& after)
+{
+    Differences found;
+    found.add("steps", stepsOf(before), stepsOf(after));
+    found.add("sampler", nameOf(before.sampler), nameOf(after.sampler));
+    found.add("guidance", nameOf(before.guidance.kind), nameOf(after.guidance.kind));
+    found.add("stream batch", before.isStreamBatch, after.isStreamBatch);
+    found.add("memory", before.usesMemory, after.usesMemory);
+    found.add("similarity filter", before.filtersSimilar, after.filtersSimilar);
+    return found.text();
+}
+
+std::string differences(const ModelKey& before, const ModelKey& after)
+{
+    const UnetSettings &from = before.unet, &to = after.unet;
+    Differences found;
+    found.add("size", nameOf(from.size), nameOf(to.size));
+    found.add("frame", fmt::format("{} px", from.frameSize()),
+              fmt::format("{} px", to.frameSize()));
+    found.add("grid", from.grid, to.grid);
+    found.add("attention at full grid", from.hasAttentionAtLevel0, to.hasAttentionAtLevel0);
+    found.add("window attention", from.hasWindowAttention, to.hasWindowAttention);
+    found.add("misaligned", from.isMisaligned, to.isMisaligned);
+    found.add("weights", before.weights, after.weights);
+    if (found.text().empty() && before != after)
+        return "other weights";
+    return found.text();
+}
+
+std::string joined(const std::vector<std::string>& changes)
+{
     std::string text;
-    const auto add = [&](const char* name, const std::string& from, const std::string& to) {
-        if (from != to)
-            text += fmt::format("{}{} {} to {}", text.empty() ? "" : ", ", name, from, to);
-    };
-    const auto onOff = [](bool on) { return std::string(on ? "on" : "off"); };
-    add("precision", std::string(nameOf(before.precision)), std::string(nameOf(after.precision)));
-    add("layout", std::string(nameOf(before.layout)), std::string(nameOf(after.layout)));
-    add("attention", std::string(nameOf(before.attention)), std::string(nameOf(after.attention)));
-    add("fusion", onOff(before.fusion), onOff(after.fusion));
-    add("tuning", onOff(before.tuned), onOff(after.tuned));
-    add("CUDA graph", onOff(before.graph), onOff(after.graph));
-    add("collapsed upsampling", onOff(before.collapsedUpsampling),
-        onOff(after.collapsedUpsampling));
+    for (const std::string& change : changes)
+        if (!change.empty())
+            text += (text.empty() ? "" : ", ") + change;
     return text;
 }
 

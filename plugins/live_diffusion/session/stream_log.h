@@ -7,6 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "plugins/live_diffusion/engine/frame_network.h"
+#include "plugins/live_diffusion/session/loaded_model.h"
 #include "plugins/live_diffusion/stream/frame_loop.h"
 #include "plugins/live_diffusion/view/latency_charts.h"
 #include "plugins/live_diffusion/view/numbers_card.h"
@@ -60,5 +61,9 @@ std::vector<BigNumber> bigNumbers(const StreamLog& log, const FrameCost& cost, i
 
 /// "precision fp32 to bf16, fusion on to off"; empty where nothing differs.
 std::string differences(const Switches& before, const Switches& after);
+/// Of what changes the work of a frame: "steps 2 to 4, stream batch off to on".
+std::string differences(const LoopSettings& before, const LoopSettings& after);
+std::string differences(const ModelKey& before, const ModelKey& after); ///< "size Pico to S"
+std::string joined(const std::vector<std::string>& changes); ///< those that are not empty
 
 } // namespace vergence::live

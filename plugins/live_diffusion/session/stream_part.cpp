@@ -32,6 +32,17 @@ double psnrOf(const Image& output, const Image& target)
     return psnrOfError(sum / static_cast<double>(output.pixels.size()));
 }
 
+/// Whether a change of loop settings alone asks for another network.
+bool needsNewNetwork(const LiveDiffusionConfig& config, const LoopSettings& before,
+                     const LoopSettings& after)
+{
+    const bool isOtherOracle = before.curve != after.curve ||
+                               before.prediction != after.prediction ||
+                               before.zeroTerminalSnr != after.zeroTerminalSnr;
+    return FrameLoop::rowsNeeded(after) > FrameLoop::rowsNeeded(before) ||
+           (config.network == "oracle" && isOtherOracle);
+}
+
 } // namespace
 
 StreamPart::StreamPart(Networks& networks) : m_networks(networks) {}
@@ -59,8 +70,9 @@ void StreamPart::begin(RunContext& context)
     const LiveDiffusionConfig& config = m_networks.config();
     m_settings = m_networks.loop();
     m_switches = switchesOf(config, *m_networks.device(), &m_replaced);
+    m_model = modelKey(config);
+    context.closeChoices(closedChoices(*m_networks.device()));
     m_speed = config.speed;
-    m_look.edge = std::clamp(config.frameSize * 4, 192, 512);
     OpenedSource opened = openSourceOrOrbits(sourceSettings(config));
     if (!opened.message.empty())
         context.warn("W-SOURCE", opened.message);
@@ -90,26 +102,37 @@ void StreamPart::follow(RunContext& context)
     if (m_live != nullptr && config.speed != m_speed)
         m_live->setSpeed(m_speed = config.speed);
     const LoopSettings settings = m_networks.loop();
+    const ModelKey model = modelKey(config);
     std::vector<std::string> replaced;
     const Switches switches = switchesOf(config, *m_networks.device(), &replaced);
     if (replaced != m_replaced)
         for (const std::string& sentence : replaced)
             context.warn("W-SWITCH", sentence);
     m_replaced = std::move(replaced);
-    if (settings == m_settings && switches == m_switches)
+    if (settings == m_settings && switches == m_switches && model == m_model)
         return;
-    std::string change = differences(m_switches, switches);
-    const int before = stepsOf(m_settings), after = stepsOf(settings);
-    const bool needsNewLoop = switches != m_switches ||
-                              FrameLoop::rowsNeeded(settings) > FrameLoop::rowsNeeded(m_settings);
-    if (after != before)
-        change += fmt::format("{}steps {} to {}", change.empty() ? "" : ", ", before, after);
+    const std::string change =
+        joined({differences(m_model, model), differences(m_switches, switches),
+                differences(m_settings, settings)});
+    const bool movesSteps = stepsOf(settings) != stepsOf(m_settings);
+    const bool needsNewLoop =
+        switches != m_switches || model != m_model || needsNewNetwork(config, m_settings, settings);
     m_settings = settings;
     m_switches = switches;
-    if (!apply(needsNewLoop, after != before))
-        m_awaited += (m_awaited.empty() || change.empty() ? "" : ", ") + change;
+    m_model = model;
+    if (!apply(needsNewLoop, movesSteps))
+        m_awaited = joined({m_awaited, change});
     else if (!change.empty())
         m_log.mark(change);
+}
+
+LoopRecipe StreamPart::recipe() const
+{
+    LoopRecipe recipe{m_networks, m_switches, m_settings, m_shelf};
+    // Measured now, the fastest number of threads would be that beside a stream.
+    if (m_live != nullptr || m_loop != nullptr)
+        recipe.switches.threads = cost().threads;
+    return recipe;
 }
 
 bool StreamPart::apply(bool needsNewLoop, bool movesSteps)
@@ -127,14 +150,42 @@ bool StreamPart::apply(bool needsNewLoop, bool movesSteps)
     }
     if (needsNewLadder)
         m_keeper.emplace(made.ladder(), m_keeper->settings());
-    if (needsNewLoop) {
-        auto loop = made.build();
-        loop->adopt(*m_loop);
-        m_loop = std::move(loop);
+    if (needsNewLoop)
+        m_newLoop.start(made);
+    if (m_newLoop.isBusy()) { // the old loop may have too few rows for what is asked for
+        m_isBuilding = true;
+        return false;
     }
     m_loop->setSettings(m_keeper->isReduced() ? reducedTo(m_keeper->level(), m_settings)
                                               : m_settings);
     return true;
+}
+
+void StreamPart::swapWhenBuilt(RunContext& context)
+{
+    auto made = m_newLoop.take();
+    if (!made)
+        return;
+    if (made->loop == nullptr) {
+        context.warn("W-STREAM", made->failure);
+        m_awaited.clear();
+        m_isBuilding = false;
+        return;
+    }
+    made->loop->adopt(*m_loop);
+    m_loop = std::move(made->loop);
+    m_loop->setSettings(m_keeper->isReduced() ? reducedTo(m_keeper->level(), m_settings)
+                                              : m_settings);
+    planIsInUse();
+}
+
+void StreamPart::planIsInUse()
+{
+    m_isBuilding = false;
+    if (auto model = m_shelf->model(m_model))
+        m_networks.setModel(std::move(model));
+    if (!m_awaited.empty())
+        m_log.mark(std::exchange(m_awaited, {}));
 }
 
 void StreamPart::hearEvents(RunContext& context)
@@ -152,16 +203,18 @@ void StreamPart::hearEvents(RunContext& context)
             break;
         case Kind::RebuildFailed:
             m_awaited.clear();
+            m_isBuilding = false;
             context.warn("W-STREAM", event.text);
             break;
         case Kind::Rebuilt:
             m_live->setLoopSettings(m_settings); // they may have moved while the plan was made
-            if (!m_awaited.empty())
-                m_log.mark(std::exchange(m_awaited, {}));
+            planIsInUse();
+            break;
+        case Kind::Rebuilding:
+            m_isBuilding = true;
             break;
         case Kind::Resumed:
         case Kind::Ended:
-        case Kind::Rebuilding:
             break;
         }
     }
@@ -197,8 +250,10 @@ std::optional<PresentedFrame> StreamPart::taken(RunContext& context)
 std::optional<PresentedFrame> StreamPart::next(RunContext& context, bool& isLate)
 {
     isLate = false;
-    if (m_live == nullptr)
+    if (m_live == nullptr) {
+        swapWhenBuilt(context);
         return taken(context);
+    }
     hearEvents(context);
     auto frame = m_live->waitFor(kWaitSeconds);
     isLate = !frame && m_live->state() == StreamState::Running;
@@ -286,13 +341,14 @@ bool StreamPart::isPictureDue(RunContext& context) const
 
 std::vector<Badge> StreamPart::badges() const
 {
-    const LiveDiffusionConfig& config = m_networks.config();
     const int steps = stepsNow();
     std::vector<Badge> badges{{m_networks.name(), false},
-                              {fmt::format("{} px", config.frameSize), false},
+                              {fmt::format("{} px", m_shown.output.width), false},
                               {std::string(nameOf(m_switches.precision)), false},
                               {fmt::format("{} step{}", steps, steps == 1 ? "" : "s"), false},
                               {fmt::format("{:.1f} frames/s", m_log.framesPerSecond()), false}};
+    if (m_isBuilding)
+        badges.push_back({"building…", true});
     if (!m_networks.note().empty())
         badges.push_back({m_networks.note(), true});
     if (m_record.fate != FrameFate::Generated)
@@ -317,6 +373,7 @@ void StreamPart::publishPicture(RunContext& context)
     if (output.pixels.empty())
         return;
     m_pictureAt = steadySeconds();
+    m_look.edge = std::clamp(output.width * 4, 192, 512);
     const bool isFitting =
         m_shown.input.width == output.width && m_shown.input.height == output.height;
     publishImage(

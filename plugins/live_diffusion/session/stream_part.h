@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "plugins/live_diffusion/session/background_loop.h"
 #include "plugins/live_diffusion/session/loop_recipe.h"
 #include "plugins/live_diffusion/session/part.h"
 #include "plugins/live_diffusion/session/stream_clip.h"
@@ -16,7 +17,8 @@ namespace vergence::live {
 
 /// One picture after the other. Paced sources and cameras run on threads of their own, where late
 /// frames may be lost; otherwise every frame is taken in turn and the result is the same each time
-/// (but for the deadline keeper, which goes by the clock).
+/// (but for the deadline keeper, which goes by the clock, and for the frame from which on a plan is
+/// in use that had to be built while the old one streamed on).
 class StreamPart final : public Part {
 public:
     explicit StreamPart(Networks& networks);
@@ -37,7 +39,9 @@ private:
     /// False where the change waits for a plan that is being built.
     bool apply(bool needsNewLoop, bool movesSteps);
     void hearEvents(RunContext& context);
-    LoopRecipe recipe() const { return {m_networks, m_switches, m_settings}; }
+    void swapWhenBuilt(RunContext& context); ///< in turn
+    void planIsInUse();
+    LoopRecipe recipe() const;
     /// The next frame, now or after a while; none: the source is over. `isLate`: nothing came yet.
     std::optional<PresentedFrame> next(RunContext& context, bool& isLate);
     std::optional<PresentedFrame> taken(RunContext& context); ///< in turn
@@ -58,9 +62,13 @@ private:
     Switches m_switches;
     std::vector<std::string> m_replaced; ///< sentences on switches that the device lacks
     std::string m_awaited;               ///< change that a plan which is being built brings
+    bool m_isBuilding = false;           ///< a plan; the one before streams on
+    ModelKey m_model;                    ///< weights that are in use or being loaded
+    std::shared_ptr<PlanShelf> m_shelf = std::make_shared<PlanShelf>();
     double m_speed = 1;
     std::unique_ptr<Source> m_source;       ///< in turn
     std::unique_ptr<FrameLoop> m_loop;      ///< in turn
+    BackgroundLoop m_newLoop;               ///< in turn
     std::optional<DeadlineKeeper> m_keeper; ///< in turn
     std::unique_ptr<LiveStream> m_live;     ///< on threads
     std::optional<StreamClip> m_clip;

@@ -58,6 +58,7 @@ private Q_SLOTS:
     void basicHidesAdvancedSettings();
     void conditionsHideRows();
     void frozenLeavesLiveFieldsAlone();
+    void closedChoicesSayWhy();
     void unknownKeysAreReportedAndTheRestIsLoaded();
     void brokenTomlChangesNothing();
     void externalIssuesBlockUntilTheirFieldIsEdited();
@@ -402,8 +403,38 @@ void TestConfigForm::frozenLeavesLiveFieldsAlone()
     QCOMPARE(live[0][1].toString(), QStringLiteral("20"));
     type("preview_every", "0"); // out of range: not sent
     QCOMPARE(live.count(), 1);
+    auto* level = part<QComboBox>("configLevel");
+    level->setCurrentText(QStringLiteral("Live"));
+    QVERIFY(row("preview_every")->isVisible());
+    QVERIFY(!row("iterations")->isVisible() && !row("solver")->isVisible());
+    level->setCurrentText(QStringLiteral("Basic"));
+    QVERIFY(row("iterations")->isVisible());
     m_form->setFrozen(false);
     QVERIFY(!editor<QLineEdit>("iterations")->isReadOnly());
+}
+
+void TestConfigForm::closedChoicesSayWhy()
+{
+    const QString reason = QStringLiteral("This processor has none.");
+    m_form->setClosedChoices({{"solver", "adamw", reason.toStdString()},
+                              {"clip_gradients", "true", reason.toStdString()},
+                              {"no_such_key", "x", ""}});
+    auto* solver = editor<QComboBox>("solver");
+    const int closed = solver->findText(QStringLiteral("adamw"));
+    const auto isOpen = [&](int at) {
+        return solver->model()->flags(solver->model()->index(at, 0)).testFlag(Qt::ItemIsEnabled);
+    };
+    QVERIFY(!isOpen(closed) && isOpen(0));
+    QCOMPARE(solver->itemData(closed, Qt::ToolTipRole).toString(), reason);
+    solver->setFocus();
+    QTest::keyClick(solver, Qt::Key_Down); // skips it
+    QCOMPARE(solver->currentText(), QStringLiteral("sgd"));
+    QVERIFY(!editor<QCheckBox>("clip_gradients")->isEnabled());
+    QCOMPARE(row("clip_gradients")->findChild<QLabel*>(QStringLiteral("fieldLock"))->toolTip(),
+             reason);
+    m_form->setClosedChoices({});
+    QVERIFY(isOpen(closed) && editor<QCheckBox>("clip_gradients")->isEnabled());
+    QVERIFY(solver->itemData(closed, Qt::ToolTipRole).toString().isEmpty());
 }
 
 void TestConfigForm::unknownKeysAreReportedAndTheRestIsLoaded()

@@ -58,6 +58,8 @@ const std::vector<Sample>& samples()
          Direction::FromWorker},
         {R"({"type":"frame","stream":"s","ring":"/r","sequence":1})", Direction::FromWorker},
         {R"({"type":"controls","controls":[{"id":"x"}]})", Direction::FromWorker},
+        {R"({"type":"closed","choices":[{"key":"k","value":"v","reason":"r"},{"value":1}]})",
+         Direction::FromWorker},
         {R"({"type":"streams","streams":[]})", Direction::FromWorker},
         {R"({"type":"log","time":"t","level":"info","area":"run","text":"x","index":0})",
          Direction::FromWorker},
@@ -87,6 +89,8 @@ void readAccepted(const json& message)
         pointsFromJson(message.at("points"));
     else if (type == "controls")
         controlsFromJson(message.at("controls"));
+    else if (type == "closed")
+        choicesFromJson(message.at("choices"));
     else if (type == "streams")
         streamsFromJson(message.at("streams"));
     else if (type == "view")
@@ -291,6 +295,9 @@ void TestProtocol::viewAndDeclarationsReadBack()
     QCOMPARE(controls.size(), std::size_t{1});
     QVERIFY(controls[0].kind == ViewControl::Kind::Pad && controls[0].maximum == control.maximum);
     QCOMPARE(controls[0].marks.at(0).label, std::string("training"));
+    const std::vector<ClosedChoice> closed{{"precision", "fp16", "This processor has none."}};
+    QVERIFY(choicesFromJson(choicesToJson(closed)) == closed);
+    QVERIFY(choicesFromJson(json::parse(R"([{"value":"x"}, 3])")).empty());
     const auto streams = streamsFromJson(
         streamsToJson({{"eye_view", "Eye view", StreamKind::ImageStack, "help", "eye"}}));
     QVERIFY(streams.at(0).kind == StreamKind::ImageStack && streams[0].compareGroup == "eye");

@@ -1,6 +1,7 @@
 #include <QTest>
 
 #include "core/base/file.h"
+#include "core/config/closed_choice.h"
 #include "core/run/status_writer.h"
 #include "tests/core/run/controller_bench.h"
 
@@ -118,6 +119,7 @@ void TestRunViewing::lateClientHearsWhatItMissed()
         if (context.step() == 1)
             context.table(
                 {{"id", "t"}, {"title", "T"}, {"columns", {"a"}}, {"rows", json::array()}});
+        context.closeChoices({{"precision", "fp16", "There is none here."}}); // the last one counts
     };
     bench.start(20);
     QVERIFY(bench.ends());
@@ -130,9 +132,10 @@ void TestRunViewing::lateClientHearsWhatItMissed()
     QCOMPARE(std::ranges::count_if(bench.messages,
                                    [](const json& m) { return m.at("type") == "table"; }),
              1);
-    QCOMPARE(std::ranges::count_if(bench.messages,
-                                   [](const json& m) { return m.at("type") == "controls"; }),
-             1);
+    for (const char* type : {"controls", "closed"})
+        QCOMPARE(std::ranges::count_if(bench.messages,
+                                       [&](const json& m) { return m.at("type") == type; }),
+                 1);
 }
 
 void TestRunViewing::framesAreDueOnlyWhenWatched()

@@ -13,6 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/compute/device.h"
+#include "core/config/closed_choice.h"
 #include "core/run/run_context.h"
 #include "tests/support/scratch.h"
 
@@ -66,6 +67,7 @@ public:
         tables[table.at("id").get<std::string>()] = table;
     }
     void declareControls(const std::vector<ViewControl>&) override {}
+    void closeChoices(const std::vector<ClosedChoice>& choices) override { closed = choices; }
     void declareStreams(const std::vector<StreamDecl>&) override {}
     void warn(const std::string&, const std::string& sentence) override
     {
@@ -85,6 +87,7 @@ public:
     std::map<std::string, std::vector<std::pair<std::int64_t, double>>> records;
     std::map<std::string, nlohmann::json> notes;
     std::vector<std::string> warnings;
+    std::vector<ClosedChoice> closed;
 
 private:
     Scratch m_scratch;

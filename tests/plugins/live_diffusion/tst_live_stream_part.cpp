@@ -1,9 +1,11 @@
 #include <algorithm>
 
+#include <QElapsedTimer>
 #include <QTest>
 #include <nlohmann/json.hpp>
 
 #include "core/artifact/gif.h"
+#include "core/artifact/image.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
@@ -93,6 +95,11 @@ private Q_SLOTS:
     void switchesMoveInTurn();
     void switchesMoveOnThreads();
     void switchesMoveTheSameWayEachTime();
+    void sizesMoveToo_data();
+    void sizesMoveToo();
+    void weightsThatAreMissingChangeNothing();
+    void whatTheDeviceLacksIsClosed();
+    void plansAreKeptForAWhile();
     void theKeeperLowersSteps_data();
     void theKeeperLowersSteps();
     void aPictureIsKeptOfEachShownFrame();
@@ -111,12 +118,13 @@ void TestLiveStreamPart::switchesMoveInTurn()
     bench.steps(part, 6);
     bench.set("steps", std::int64_t{4}); // no new network
     bench.steps(part, 6);
-    bench.set("fusion", false); // a new one
+    bench.set("fusion", false); // a new one, while the old one streams on
+    QVERIFY(becomes(bench, part, [&] { return bench.rows(part).size() == 2; }));
     bench.steps(part, 6);
     bench.set("strength", 0.4); // nothing for the table
     const auto summary = bench.finish(part, 6);
     QCOMPARE(summary["steps"].get<int>(), 4);
-    QCOMPARE(summary["generated"].get<int>(), 24);
+    QVERIFY(summary["generated"].get<int>() >= 24);
     const auto& rows = summary["switches"]["rows"];
     QCOMPARE(rows.size(), std::size_t{2});
     QCOMPARE(rows[0][0].get<std::string>(), std::string("steps 2 to 4"));
@@ -163,13 +171,124 @@ void TestLiveStreamPart::switchesMoveTheSameWayEachTime()
         part.begin(bench.context);
         bench.steps(part, 4);
         bench.set("steps", std::int64_t{3});
-        bench.set("layout", std::string("nchw"));
+        bench.set("sampler", std::string("dpm"));
         bench.finish(part, 4);
         return readFile(bench.context.artifact("stream/frames/000007.png"));
     };
     const std::string first = film();
     QVERIFY(first.size() > 100);
     QVERIFY(first == film());
+}
+
+void TestLiveStreamPart::sizesMoveToo_data()
+{
+    QTest::addColumn<QString>("paced");
+    QTest::newRow("in turn") << "paced=false";
+    QTest::newRow("on threads") << "paced=true";
+}
+
+void TestLiveStreamPart::sizesMoveToo()
+{
+    QFETCH(QString, paced);
+    Bench bench({paced.toStdString(), "fps=200", "steps=1", "export_clip=png"});
+    StreamPart part(*bench.networks);
+    part.begin(bench.context);
+    bench.steps(part, 3);
+    const auto told = [&](const char* change) {
+        const auto rows = bench.rows(part);
+        return !rows.empty() && rows.back()[0] == change;
+    };
+    bench.set("frame_size", std::int64_t{32}); // two pixels a cell: other weights
+    QVERIFY(becomes(bench, part, [&] { return told("frame 16 px to 32 px"); }));
+    QCOMPARE(bench.networks->shape().width(), 32);
+    bench.set("high_quality", true);
+    QVERIFY(becomes(bench, part, [&] { return told("grid 16 to 32"); }));
+    QCOMPARE(bench.networks->shape().gridWidth, 32);
+    bench.set("high_quality", false);
+    bench.set("model_size", std::string("pico"));
+    QVERIFY(becomes(bench, part, [&] { return told("size Nano to Pico"); }));
+    QCOMPARE(bench.networks->name(), std::string("Pico"));
+    bench.set("channel_rounding", std::int64_t{64});
+    QVERIFY(becomes(bench, part, [&] { return told("channel rounding 8 to 64"); }));
+    bench.finish(part, 3);
+    QVERIFY(bench.context.warnings.empty());
+    // All pictures of the clip are as large as its first.
+    const auto picture = [&](int frame) {
+        return readPng(bench.context.artifact(fmt::format("stream/frames/{:06}.png", frame)));
+    };
+    int last = 0;
+    while (std::filesystem::exists(
+        bench.context.artifact(fmt::format("stream/frames/{:06}.png", last + 1))))
+        ++last;
+    QVERIFY(last >= 6);
+    QCOMPARE(picture(last).width, picture(0).width);
+}
+
+void TestLiveStreamPart::weightsThatAreMissingChangeNothing()
+{
+    Bench bench({"steps=1"});
+    StreamPart part(*bench.networks);
+    part.begin(bench.context);
+    bench.steps(part, 2);
+    const std::string hash = bench.networks->weightsHash();
+    bench.set("weights", std::string("trained")); // past the rules
+    QVERIFY(becomes(bench, part, [&] { return bench.warned("The old plan streams on."); }));
+    bench.set("weights", std::string("bench"));
+    bench.set("seed", std::int64_t{2});
+    QVERIFY(becomes(bench, part, [&] { return bench.networks->weightsHash() != hash; }));
+    const auto summary = bench.finish(part, 2);
+    QVERIFY(summary["generated"].get<int>() >= 4);
+}
+
+void TestLiveStreamPart::whatTheDeviceLacksIsClosed()
+{
+    Bench bench({"steps=1"});
+    StreamPart part(*bench.networks);
+    part.begin(bench.context);
+    const auto isClosed = [&](const char* key, const char* value) {
+        return std::ranges::any_of(bench.context.closed, [&](const ClosedChoice& choice) {
+            return choice.key == key && choice.value == value && choice.reason.ends_with(".");
+        });
+    };
+    QVERIFY(isClosed("precision", "tf32") && isClosed("graph", "true"));
+    QVERIFY(!isClosed("precision", "fp32") && !isClosed("layout", "nchw"));
+    const ConfigSchema schema = liveDiffusionSchema();
+    for (const ClosedChoice& choice : bench.context.closed)
+        QVERIFY2(schema.find(choice.key) != nullptr, choice.key.c_str());
+}
+
+void TestLiveStreamPart::plansAreKeptForAWhile()
+{
+    Bench bench({});
+    const auto shelf = std::make_shared<PlanShelf>();
+    const auto network = [&](int rows) {
+        return shelf->network(*bench.networks, bench.networks->switches(), rows);
+    };
+    auto first = network(1);
+    FrameNetwork* const kept = first.get();
+    QVERIFY(network(1).get() != kept); // that one is in use; the other one is put aside
+    std::vector<float> frame(static_cast<std::size_t>(kept->shape().values()), 0.5f);
+    first->writeMemory(frame);
+    first.reset();
+    first = network(1); // the newest
+    QVERIFY(first.get() == kept);
+    QCOMPARE(first->memoryWrites(), 0);
+    for (int rows = 2; rows <= 6; ++rows)
+        network(rows);
+    first.reset();
+    QElapsedTimer timer;
+    timer.start();
+    QVERIFY(network(1).get() == kept);
+    QVERIFY2(timer.elapsed() < 250, qPrintable(QString::number(timer.elapsed())));
+    for (int rows = 2; rows <= 6; ++rows)
+        network(rows); // more than are kept
+    first = network(1);
+    QCOMPARE(first->maxRows(), 1);
+    Switches other = first->switches();
+    other.fusion = !other.fusion;
+    first->setSwitches(other); // as after a result that was not finite
+    first.reset();
+    QVERIFY(network(1)->switches() == bench.networks->switches());
 }
 
 void TestLiveStreamPart::theKeeperLowersSteps_data()

@@ -38,6 +38,7 @@ public:
         controls = declared;
         ++declarations;
     }
+    void closeChoices(const std::vector<ClosedChoice>&) override {}
     void declareStreams(const std::vector<StreamDecl>&) override {}
     void warn(const std::string&, const std::string&) override {}
     void note(const std::string&, const nlohmann::json&) override {}

@@ -1,0 +1,118 @@
+#include <QComboBox>
+#include <QElapsedTimer>
+#include <QLabel>
+#include <QLineEdit>
+#include <QTest>
+
+#include "app/forms/config_form.h"
+#include "tests/support/gui/gui_harness.h"
+
+using namespace vergence;
+
+namespace {
+
+const char* const kStream = "[network]\nmodel_size = \"pico\"\nframe_size = 64\n"
+                            "weights = \"shipped\"\n[sampler]\nsteps = 2\n[switches]\n"
+                            "precision = \"fp32\"\n[parts]\nparts = [\"stream\"]\n"
+                            "stream_frames = 1000000\n[output]\nexport_clip = \"none\"\n";
+
+} // namespace
+
+/// A person moves the switches of a live denoiser in the form while it streams.
+class TestLiveSwitches : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void switchesMoveWhileItStreams()
+    {
+        GuiHarness gui;
+        QVERIFY(gui.waitForPlugins());
+        const QString run = gui.start("live_diffusion", kStream);
+        QVERIFY(gui.waitState(run, RunState::Running));
+        const auto combo = [&](const char* key) {
+            return gui.find<QComboBox>(QStringLiteral("configForm/") + key);
+        };
+        const auto rows = [&] {
+            for (const auto& table : gui.window().runs().find(run)->session->client().tables())
+                if (table.value("id", "") == "switches")
+                    return table.at("rows");
+            return nlohmann::json::array();
+        };
+        const auto newest = [&] {
+            const auto all = rows();
+            return all.empty() ? QString()
+                               : QString::fromStdString(all.back()[0].get<std::string>());
+        };
+        QTRY_VERIFY(gui.find<QLineEdit>("configForm/stream_frames")->isReadOnly());
+        for (const char* key : {"precision", "layout", "attention", "model_size", "sampler"})
+            QVERIFY2(combo(key)->isEnabled(), key);
+        for (const char* key : {"steps", "channel_rounding", "frame_size"})
+            QVERIFY2(!gui.find<QLineEdit>(QStringLiteral("configForm/") + key)->isReadOnly(), key);
+
+        // What this machine lacks cannot be chosen, and says why.
+        const auto reason = [&](const char* value) {
+            return combo("precision")
+                ->itemData(combo("precision")->findText(value), Qt::ToolTipRole)
+                .toString();
+        };
+        const auto isOpen = [&](const char* value) {
+            QComboBox* box = combo("precision");
+            const QModelIndex at = box->model()->index(box->findText(value), 0);
+            return box->model()->flags(at).testFlag(Qt::ItemIsEnabled);
+        };
+        QTRY_VERIFY(!isOpen("tf32"));
+        QVERIFY(reason("tf32").contains("tensor cores"));
+        QVERIFY(isOpen("fp32") && reason("fp32").isEmpty());
+        QCOMPARE(isOpen("bf16"), reason("bf16").isEmpty());
+        QVERIFY(!gui.find<QWidget>("configForm/graph")->isEnabled());
+
+        choose(combo("layout"), "nchw");
+        QTRY_COMPARE_WITH_TIMEOUT(newest(), QString("layout nhwc to nchw"), 60'000);
+        QElapsedTimer back; // this plan is there already
+        back.start();
+        choose(combo("layout"), "nhwc");
+        QTRY_COMPARE_WITH_TIMEOUT(newest(), QString("layout nchw to nhwc"), 60'000);
+        qInfo("back after %lld ms", back.elapsed());
+        if (isOpen("bf16")) {
+            choose(combo("precision"), "bf16");
+            QTRY_COMPARE_WITH_TIMEOUT(newest(), QString("precision fp32 to bf16"), 60'000);
+            gui.find<QComboBox>("configLevel")->setCurrentText("Live");
+            gui.find<ConfigForm>("configForm")->focusField("precision");
+            QTest::qWait(1500);
+            gui.shoot("live_switches");
+            choose(combo("precision"), "fp32");
+            QTRY_COMPARE_WITH_TIMEOUT(newest(), QString("precision bf16 to fp32"), 60'000);
+        }
+        // The lab's own rules hold: no weights of that size come with it.
+        choose(combo("model_size"), "nano");
+        QTRY_VERIFY(gui.window().problems().rowCount() > 0);
+        choose(combo("model_size"), "pico");
+        choose(combo("weights"), "bench");
+        QTRY_COMPARE_WITH_TIMEOUT(newest(), QString("weights shipped to bench"), 60'000);
+        choose(combo("model_size"), "nano");
+        QTRY_COMPARE_WITH_TIMEOUT(newest(), QString("size Pico to Nano, grid 32 to 16"), 60'000);
+        QCOMPARE(gui.window().runs().find(run)->state, RunState::Running);
+        for (const auto& row : rows())
+            qInfo("%s: %s ms, then %s ms", row[0].get<std::string>().c_str(),
+                  row[1].get<std::string>().c_str(), row[2].get<std::string>().c_str());
+        gui.findAction("stop")->trigger();
+        QVERIFY(gui.waitState(run, RunState::Stopped));
+        QVERIFY(isOpen("tf32")); // the next run may be elsewhere
+    }
+
+private:
+    /// As with keys: the entry, then Enter.
+    static void choose(QComboBox* combo, const char* value)
+    {
+        combo->setFocus();
+        const int at = combo->findText(value);
+        QVERIFY(at >= 0);
+        while (combo->currentIndex() != at) {
+            const int before = combo->currentIndex();
+            QTest::keyClick(combo, before < at ? Qt::Key_Down : Qt::Key_Up);
+            QVERIFY(combo->currentIndex() != before);
+        }
+    }
+};
+
+VERGENCE_GUI_TEST_MAIN(TestLiveSwitches)
+#include "tst_live_switches.moc"
