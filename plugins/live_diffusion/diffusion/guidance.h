@@ -26,14 +26,14 @@ struct GuidanceSettings {
 /// ε = δε̄ + γ(ε_c − δε̄), computed as ε_c + (γ − 1)(ε_c − δε̄): ε_c to the bit for γ = 1, and for
 /// ε_c = ε̄ with δ = 1. Full guidance is the same with δ = 1 and ε̄ = ε_u.
 template <class Real>
-Real guidedNoise(Real conditional, Real negative, Real gamma, Real delta)
+VERGENCE_HD Real guidedNoise(Real conditional, Real negative, Real gamma, Real delta)
 {
     return conditional + (gamma - Real(1)) * (conditional - delta * negative);
 }
 
 /// ε̄ = (x − α x_ref)/σ: the noise if the reference were the picture.
 template <class Real>
-Real virtualNegative(Real x, Real reference, Real alpha, Real sigma)
+VERGENCE_HD Real virtualNegative(Real x, Real reference, Real alpha, Real sigma)
 {
     return (x - alpha * reference) / sigma;
 }

@@ -13,12 +13,18 @@ namespace {
 constexpr std::uint32_t kStepStride = 16; ///< purposes of the steps lie above all others
 }
 
+std::uint32_t stepPurpose(int step)
+{
+    return static_cast<std::uint32_t>(NoisePurpose::Step) +
+           kStepStride * static_cast<std::uint32_t>(step);
+}
+
 void FrameNoise::fill(Stream& stream, std::uint32_t frame, std::uint32_t purpose,
                       std::span<float> out, std::uint32_t firstElement) const
 {
     expects(firstElement % 4 == 0, "FrameNoise: the first element is a multiple of 4");
-    fillNormalsKernel(
-        stream, {out.data(), static_cast<Index>(out.size()), m_key, frame, purpose, firstElement});
+    fillNormalsKernel(stream, {out.data(), static_cast<Index>(out.size()), m_key, frame, purpose,
+                               firstElement, nullptr});
 }
 
 void FrameNoise::normals(Stream& stream, std::uint32_t frame, NoisePurpose purpose,
@@ -30,9 +36,7 @@ void FrameNoise::normals(Stream& stream, std::uint32_t frame, NoisePurpose purpo
 void FrameNoise::stepNormals(Stream& stream, std::uint32_t frame, int step,
                              std::span<float> out) const
 {
-    const auto purpose = static_cast<std::uint32_t>(NoisePurpose::Step) +
-                         kStepStride * static_cast<std::uint32_t>(step);
-    fill(stream, frame, purpose, out, 0);
+    fill(stream, frame, stepPurpose(step), out, 0);
 }
 
 std::uint32_t FrameNoise::word(std::uint32_t frame, NoisePurpose purpose,

@@ -42,6 +42,8 @@ public:
     /// In (0, 1).
     double uniform(std::uint32_t frame, NoisePurpose purpose, std::uint32_t element) const;
 
+    std::uint64_t key() const { return m_key; } ///< seed, and the stream above it
+
 private:
     void fill(Stream& stream, std::uint32_t frame, std::uint32_t purpose, std::span<float> out,
               std::uint32_t firstElement) const;
@@ -61,12 +63,22 @@ void startNoise(Stream& stream, const FrameNoise& noise, StartNoise mode, double
 void historyNoise(Stream& stream, const FrameNoise& noise, double s, std::uint32_t frame,
                   std::span<const float> picture, std::span<float> out);
 
+/// What the numbers of a frame are drawn with, where they are drawn on a device from numbers there.
+struct NoiseDraw {
+    std::uint64_t key = 0;
+    std::uint32_t frame = 0;
+};
+
+/// Of a stochastic sampler's step, for NormalFill.
+std::uint32_t stepPurpose(int step);
+
 /// y[i] = normal number of element `first` + i.
 struct NormalFill {
     float* y = nullptr;
     Index count = 0;
     std::uint64_t key = 0;
     std::uint32_t frame = 0, purpose = 0, first = 0;
+    const NoiseDraw* live = nullptr; ///< memory of the device; counts instead of key and frame
 };
 inline const Kernel<void(const NormalFill&)> fillNormalsKernel{"live.fill_normals"};
 

@@ -36,17 +36,19 @@ struct FillNormals {
     VERGENCE_HD void operator()(Index item) const
     {
         const Index at = item * kPerItem;
-        const std::uint64_t block = (static_cast<std::uint64_t>(fill.frame) << 32) +
+        const std::uint64_t key = fill.live ? fill.live->key : fill.key;
+        const std::uint32_t frame = fill.live ? fill.live->frame : fill.frame;
+        const std::uint64_t block = (static_cast<std::uint64_t>(frame) << 32) +
                                     static_cast<std::uint64_t>(fill.first / 4 + at / 4);
         float numbers[kPerItem];
 #if defined(__CUDACC__)
-        const PhiloxBlock words = philox(fill.key, fill.purpose, block);
+        const PhiloxBlock words = philox(key, fill.purpose, block);
         for (int k = 0; k < 4; ++k)
             numbers[k] = static_cast<float>(words.word[k]);
         normalsOf(numbers);
 #else
         philoxes::Words word[4];
-        philoxes::blocks(fill.key, fill.purpose, block, word);
+        philoxes::blocks(key, fill.purpose, block, word);
         Pack<float, philoxes::kWords> number[4];
         for (int k = 0; k < 4; ++k)
             number[k] = __builtin_convertvector(word[k], Pack<float, philoxes::kWords>);

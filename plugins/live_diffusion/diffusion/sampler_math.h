@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/compute/host_device.h"
 #include "plugins/live_diffusion/diffusion/schedule.h"
 
 namespace vergence::live {
@@ -17,7 +18,7 @@ struct StepCoefficients {
 
 /// ε: x̂₀ = (x − σε)/α; v: x̂₀ = αx − σv.
 template <class Real>
-Real cleanFrom(Prediction kind, Real x, Real prediction, Real alpha, Real sigma)
+VERGENCE_HD Real cleanFrom(Prediction kind, Real x, Real prediction, Real alpha, Real sigma)
 {
     return kind == Prediction::V ? alpha * x - sigma * prediction
                                  : (x - sigma * prediction) / alpha;
@@ -25,14 +26,14 @@ Real cleanFrom(Prediction kind, Real x, Real prediction, Real alpha, Real sigma)
 
 /// ε of a prediction: itself, or ε̂ = σx + αv.
 template <class Real>
-Real noiseFrom(Prediction kind, Real x, Real prediction, Real alpha, Real sigma)
+VERGENCE_HD Real noiseFrom(Prediction kind, Real x, Real prediction, Real alpha, Real sigma)
 {
     return kind == Prediction::V ? sigma * x + alpha * prediction : prediction;
 }
 
 /// What the network should have said of x = α·clean + σ·noise.
 template <class Real>
-Real predictionOf(Prediction kind, Real clean, Real noise, Real alpha, Real sigma)
+VERGENCE_HD Real predictionOf(Prediction kind, Real clean, Real noise, Real alpha, Real sigma)
 {
     return kind == Prediction::V ? alpha * noise - sigma * clean : noise;
 }

@@ -11,6 +11,7 @@
 #include "core/compute/backend.h"
 #include "core/compute/kernel.h"
 #include "plugins/live_diffusion/engine/executor_parts.h"
+#include "plugins/live_diffusion/engine/ranges.h"
 
 namespace vergence::live {
 
@@ -52,19 +53,25 @@ std::vector<BufferLife> livesOf(const StepList& list, std::size_t elementBytes)
     return lives;
 }
 
-/// The CUDA bodies of this folder lie in a module of their own.
+void loadModule(const char* name)
+{
+    for (const auto& folder : moduleFolders()) {
+        const auto file = folder / name;
+        std::error_code code;
+        if (std::filesystem::exists(file, code)) {
+            loadKernelModule(file); // without it the launch says what is missing
+            return;
+        }
+    }
+}
+
+/// The CUDA bodies of this folder and of the samplers lie in modules of their own.
 void loadBodies()
 {
     static std::once_flag once;
     std::call_once(once, [] {
-        for (const auto& folder : moduleFolders()) {
-            const auto file = folder / "libvergence-kernels-live_diffusion_engine.so";
-            std::error_code code;
-            if (std::filesystem::exists(file, code)) {
-                loadKernelModule(file); // without it the launch says what is missing
-                return;
-            }
-        }
+        loadModule("libvergence-kernels-live_diffusion.so");
+        loadModule("libvergence-kernels-live_diffusion_engine.so");
     });
 }
 
@@ -238,10 +245,8 @@ Executor::Instance& Executor::instance(int rows)
         for (std::size_t s = 0; s < m_list.steps.size(); ++s)
             one.calls.push_back(builder.call(s));
         if (m_settings.switches.graph && !m_device->isCpu())
-            one.graph = std::make_unique<StepGraph>([&one](Stream& stream) {
-                for (const Call& call : one.calls)
-                    call(stream);
-            });
+            one.graph = std::make_unique<StepGraph>(
+                [this, &one](Stream& stream) { launch(stream, one, nullptr); });
     }
     return one;
 }
@@ -251,7 +256,18 @@ void Executor::run(Stream& stream, int rows, OpObserver* observer)
     Instance& one = instance(rows);
     if (!observer && one.graph)
         return one.graph->run(stream);
+    launch(stream, one, observer);
+}
+
+void Executor::launch(Stream& stream, int rows, OpObserver* observer)
+{
+    launch(stream, instance(rows), observer);
+}
+
+void Executor::launch(Stream& stream, const Instance& one, OpObserver* observer) const
+{
     for (std::size_t s = 0; s < one.calls.size(); ++s) {
+        const Range range(stream, m_records[s].name.c_str());
         if (!observer) {
             one.calls[s](stream);
             continue;

@@ -62,6 +62,8 @@ public:
 
     /// `observer` may be null. Steps are recorded and replayed where switches and device allow it.
     void run(Stream& stream, int rows, OpObserver* observer = nullptr);
+    /// The same step by step, always: for those who record more than one evaluation.
+    void launch(Stream& stream, int rows, OpObserver* observer = nullptr);
     double replay(Stream& stream, std::size_t step, int repeats);
 
     std::span<const OpRecord> records() const { return m_records; }
@@ -94,6 +96,7 @@ private:
     void makeRecords();
     void expectRows(int rows) const;
     Instance& instance(int rows);
+    void launch(Stream& stream, const Instance& one, OpObserver* observer) const;
 
     std::shared_ptr<Device> m_device;
     const Program& m_program;

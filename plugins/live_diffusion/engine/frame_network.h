@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/compute/tensor.h"
+#include "plugins/live_diffusion/engine/frame_call.h"
 #include "plugins/live_diffusion/engine/switches.h"
 
 namespace vergence::live {
@@ -54,7 +55,9 @@ struct FrameCost {
     std::size_t graphBytes = 0;      ///< memory private to recorded graphs
     std::size_t tuningPeakBytes = 0; ///< most in use while plans were timed; never part of steady
     int kernelsPerEval = 0;          ///< kernels, products and copies that one evaluation starts
-    double launchSeconds = 0;    ///< host time to start the last evaluation (all of it on the CPU)
+    double launchSeconds = 0;    ///< host time to start the last evaluation (all of it on the CPU);
+                                 ///< after runFrame() a step's share
+    int framePlans = 0;          ///< laid out by runFrame() since the switches last changed
     std::int64_t flopPerRow = 0; ///< useful work of one row: 2 · multiply-adds, §3.9's rules
     int threads = 0;             ///< CPU threads in use; 0 on a card
 
@@ -101,6 +104,14 @@ public:
     /// Throws ContractError where a span has another length; the caller judges what comes out.
     virtual void evaluate(const EvalInput& input, const EvalOutput& output) = 0;
 
+    /// Whether runFrame() may be called: the network can run all steps of a frame, and what lies
+    /// between them, in one go.
+    virtual bool runsFrames() const { return false; }
+    /// One frame, one picture after the other: start, steps with guidance, blend and, where the
+    /// plan says so, the write into the memory bank. The same as evaluate() and the host's
+    /// arithmetic around it, to the bit on the CPU.
+    virtual FrameAnswer runFrame(const FrameCall& call, const FrameOutput& output);
+
     /// Computes what only depends on (timestep, bucket) ahead of the first frame; without it the
     /// first evaluation of each pair does. At most 64 pairs are kept.
     virtual void prepareSteps(std::span<const int> timesteps, int historyBucket) = 0;
@@ -126,5 +137,10 @@ public:
     /// the last evaluation are lost.
     virtual double replay(std::size_t op, int repeats) = 0;
 };
+
+inline FrameAnswer FrameNetwork::runFrame(const FrameCall&, const FrameOutput&)
+{
+    throw ContractError("FrameNetwork: this network runs evaluations alone.");
+}
 
 } // namespace vergence::live

@@ -28,19 +28,19 @@ StepTable::StepTable(std::shared_ptr<Device> device, Stream& stream, const Progr
     m_rows = Tensor::empty(m_device, {kPairs, static_cast<Index>(m_bias.size())});
 }
 
-Tensor StepTable::row(Stream& stream, int timestep, int historyBucket)
+Index StepTable::place(Stream& stream, int timestep, int historyBucket)
 {
     std::size_t oldest = 0;
     for (std::size_t i = 0; i < m_pairs.size(); ++i) {
         if (m_pairs[i].timestep == timestep && m_pairs[i].bucket == historyBucket) {
             m_pairs[i].used = ++m_clock;
-            return m_rows.slice(static_cast<Index>(i));
+            return static_cast<Index>(i);
         }
         if (m_pairs[i].used < m_pairs[oldest].used)
             oldest = i;
     }
-    const Tensor made = m_rows.slice(static_cast<Index>(oldest));
-    compute(stream, made, timestep, historyBucket);
+    const auto made = static_cast<Index>(oldest);
+    compute(stream, m_rows.slice(made), timestep, historyBucket);
     m_pairs[oldest] = {timestep, historyBucket, ++m_clock};
     return made;
 }

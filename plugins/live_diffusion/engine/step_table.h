@@ -19,7 +19,13 @@ public:
               const WeightSource& weights, const Executor& network, ConvolutionTuner& tuner);
 
     /// F32 [Σ C] of one pair; computed where it is new.
-    Tensor row(Stream& stream, int timestep, int historyBucket);
+    Tensor row(Stream& stream, int timestep, int historyBucket)
+    {
+        return m_rows.slice(place(stream, timestep, historyBucket));
+    }
+    /// The number of that row. It stays until kPairs other pairs were asked for.
+    Index place(Stream& stream, int timestep, int historyBucket);
+    const Tensor& rows() const { return m_rows; } ///< [kPairs, Σ C]
     std::size_t bytes() const { return m_rows.bytes(); }
     std::size_t weightBytes() const { return m_executor->weightBytes(); }
 

@@ -35,7 +35,7 @@ struct Switches {
     /// off, since times decide.
     bool tuned = true;
     int channelRounding = 8;         ///< input and output channels padded to a multiple: 0, 8 or 64
-    bool graph = true;               ///< recorded once, replayed (CUDA)
+    bool graph = true;               ///< a frame is recorded once, then replayed (CUDA)
     bool collapsedUpsampling = true; ///< nearest ×2 and its 3×3 convolution as four 2×2
                                      ///< convolutions on the small grid
     int threads = 0;                 ///< CPU; 0: the fastest of 1 … all, measured

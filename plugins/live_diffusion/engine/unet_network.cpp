@@ -8,6 +8,7 @@
 #include "core/compute/cpu_threads.h"
 #include "core/compute/dense/product_policy.h"
 #include "core/compute/ops/pointwise.h"
+#include "plugins/live_diffusion/engine/ranges.h"
 #include "plugins/live_diffusion/engine/step_table.h"
 #include "plugins/live_diffusion/model/counts.h"
 #include "plugins/live_diffusion/model/memory_bank.h"
@@ -70,7 +71,8 @@ struct UnetNetwork::Engine {
     std::unique_ptr<MemoryBank> bank;
     std::unique_ptr<Executor> memory, network;
     std::unique_ptr<StepTable> table;
-    Tensor nullBias; ///< [264] F32: only the null token is seen
+    std::unique_ptr<DeviceFrame> frames; ///< made when first asked for
+    Tensor nullBias;                     ///< [264] F32: only the null token is seen
     std::size_t projectionBytes = 0;
     int x = -1, u = -1, h = -1, prediction = -1, blend = -1, frame = -1; ///< values
 };
@@ -288,8 +290,9 @@ void UnetNetwork::evaluate(const EvalInput& input, const EvalOutput& output)
     const auto start = Clock::now();
     Engine& e = *m_engine;
     setPolicy(*e.device, m_settings.switches);
-    fillRows(input);
     Stream& stream = *e.stream;
+    const Range range(stream, "evaluation");
+    fillRows(input);
     e.network->run(stream, static_cast<int>(rows), m_observer);
     m_launchSeconds = secondsSince(start);
     stream.copy(output.prediction.data(), e.network->output(e.prediction).data(),
@@ -297,6 +300,57 @@ void UnetNetwork::evaluate(const EvalInput& input, const EvalOutput& output)
     stream.copy(output.blendLogits.data(), e.network->output(e.blend).data(),
                 output.blendLogits.size_bytes());
     stream.synchronize();
+}
+
+bool UnetNetwork::runsFrames() const
+{
+    return m_settings.runsFrames || !m_engine->device->isCpu();
+}
+
+DeviceFrame& UnetNetwork::deviceFrame()
+{
+    Engine& e = *m_engine;
+    if (!e.frames) {
+        const DeviceFrameParts parts{e.device,
+                                     e.stream.get(),
+                                     e.network.get(),
+                                     e.memory.get(),
+                                     e.table.get(),
+                                     e.bank.get(),
+                                     e.nullBias,
+                                     e.x,
+                                     e.u,
+                                     e.h,
+                                     e.prediction,
+                                     e.blend,
+                                     e.frame};
+        e.frames = std::make_unique<DeviceFrame>(parts, m_settings.switches.graph);
+    }
+    return *e.frames;
+}
+
+FrameAnswer UnetNetwork::runFrame(const FrameCall& call, const FrameOutput& output)
+{
+    expects(runsFrames(), "FrameNetwork: whole frames were not asked for");
+    const FramePlan& plan = call.plan;
+    expects(plan.steps >= 1 && plan.steps <= kMostFrameSteps &&
+                static_cast<int>(call.timesteps.size()) == plan.steps,
+            "FrameNetwork: a frame has 1 to 64 steps, each with its time");
+    const bool hasNegative =
+        plan.guidance == GuidanceKind::Full || plan.guidance == GuidanceKind::OnetimeNegative;
+    expects(!hasNegative || m_settings.maxRows >= 2,
+            "FrameNetwork: guidance needs two batch rows, prepared for 1");
+    expectLength("the input frame", call.input, m_shape.values());
+    expectLength("the last frame", call.last, m_shape.values());
+    expectLength("the picture", output.picture, m_shape.values());
+    expectLength("the estimate", output.estimate, m_shape.values());
+    setPolicy(*m_engine->device, m_settings.switches);
+    DeviceFrame& frames = deviceFrame();
+    const FrameAnswer answer = frames.run(call, output, ++m_pictures, m_observer);
+    m_launchSeconds = frames.launchSeconds() / plan.steps;
+    if (plan.writesMemory && answer.isFinite)
+        rememberSlot(frames.tokens());
+    return answer;
 }
 
 void UnetNetwork::prepareSteps(std::span<const int> timesteps, int historyBucket)
@@ -315,6 +369,14 @@ void UnetNetwork::writeMemory(std::span<const float> frame)
     const Tensor made = e.memory->raw(0, 1);
     const Tensor tokens = made.reshaped({kSlotTokens, width(made)});
     e.bank->write(stream, tokens);
+    rememberSlot(tokens);
+}
+
+/// For the bank of another set of switches.
+void UnetNetwork::rememberSlot(const Tensor& tokens)
+{
+    Engine& e = *m_engine;
+    Stream& stream = *e.stream;
     auto& slot = m_slots[static_cast<std::size_t>(MemoryRing::slotOfWrite(m_writes))];
     if (tokens.dtype() == DType::F32) {
         slot = tokens.toHost<float>(stream);
@@ -342,6 +404,10 @@ FrameCost UnetNetwork::cost() const
     cost.workspaceBytes =
         e.network->workspaceBytes() + e.memory->workspaceBytes() + e.memory->arenaBytes();
     cost.cacheBytes = e.bank->cacheBytes() + e.bank->tokens().bytes() + e.table->bytes();
+    if (e.frames) {
+        cost.workspaceBytes += e.frames->bytes();
+        cost.framePlans = e.frames->plansMade();
+    }
     cost.tuningPeakBytes = e.tuner->peakBytes();
     cost.kernelsPerEval = e.network->kernels();
     cost.launchSeconds = m_launchSeconds;

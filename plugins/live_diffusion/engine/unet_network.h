@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "plugins/live_diffusion/engine/device_frame.h"
 #include "plugins/live_diffusion/engine/frame_network.h"
 #include "plugins/live_diffusion/engine/host_weights.h"
 #include "plugins/live_diffusion/model/unet_settings.h"
@@ -16,6 +17,8 @@ struct UnetNetworkSettings {
     /// 16-bit types even where the device has no fast products of them: what they cost in accuracy
     /// is the same wherever sums are F32.
     bool takesSlowTypes = false;
+    /// runFrame() on the CPU too, where nothing is won by it: frames there are those of a card.
+    bool runsFrames = false;
 };
 
 /// The denoiser with its memory bank behind the interface of frames.
@@ -31,6 +34,8 @@ public:
     const FrameShape& shape() const override { return m_shape; }
     int maxRows() const override { return m_settings.maxRows; }
     void evaluate(const EvalInput& input, const EvalOutput& output) override;
+    bool runsFrames() const override;
+    FrameAnswer runFrame(const FrameCall& call, const FrameOutput& output) override;
     void prepareSteps(std::span<const int> timesteps, int historyBucket) override;
     void writeMemory(std::span<const float> frame) override;
     void resetMemory() override;
@@ -57,6 +62,8 @@ private:
     void makeMemory(Engine& engine, const WeightSource& source, const Switches& switches) const;
     void restoreMemory(Engine& engine) const;
     void fillRows(const EvalInput& input);
+    DeviceFrame& deviceFrame();
+    void rememberSlot(const Tensor& tokens);
 
     std::shared_ptr<Device> m_given;
     std::shared_ptr<const HostWeights> m_weights;
@@ -66,6 +73,7 @@ private:
     std::unique_ptr<Engine> m_engine;
     std::vector<std::vector<float>> m_slots; ///< tokens [16, D] of each slot of the memory bank
     int m_writes = 0;
+    std::uint64_t m_pictures = 0; ///< made by runFrame()
     OpObserver* m_observer = nullptr;
     double m_launchSeconds = 0;
 };

@@ -33,7 +33,7 @@ void MemoryBank::reset(Stream& stream)
         stream.fillBytes(cache.data(), 0, cache.bytes());
     const Tensor place = m_tokens.narrow(0, kNullToken, 1);
     stream.copy(place.data(), m_nullToken.data(), m_nullToken.bytes());
-    project(stream, place, kNullToken);
+    projectTo(stream, place, kNullToken);
     uploadBias(stream);
 }
 
@@ -43,20 +43,33 @@ void MemoryBank::write(Stream& stream, const Tensor& tokens)
                 tokens.dtype() == m_tokens.dtype(),
             fmt::format("MemoryBank: {} {} are not the tokens of one slot", nameOf(tokens.dtype()),
                         toString(tokens.shape())));
-    const Index firstRow = m_ring.write() * kSlotTokens;
+    const Index firstRow = m_ring.nextSlot() * kSlotTokens;
     const Tensor place = m_tokens.narrow(0, firstRow, kSlotTokens);
     stream.copy(place.data(), tokens.data(), tokens.bytes());
-    project(stream, place, firstRow);
+    projectTo(stream, place, firstRow);
+    countWrite(stream);
+}
+
+void MemoryBank::countWrite(Stream& stream)
+{
+    m_ring.write();
     uploadBias(stream);
 }
 
-void MemoryBank::project(Stream& stream, const Tensor& tokens, Index firstRow)
+void MemoryBank::projectTo(Stream& stream, const Tensor& tokens, Index firstRow) const
+{
+    std::vector<Tensor> rows;
+    for (const Tensor& cache : m_cache)
+        rows.push_back(cache.narrow(0, firstRow, tokens.extent(0)));
+    project(stream, tokens, rows);
+}
+
+void MemoryBank::project(Stream& stream, const Tensor& tokens, std::span<const Tensor> rows) const
 {
     MatmulOptions options;
     options.transposeB = true;
     for (std::size_t i = 0; i < m_projections.size(); ++i)
-        tokens.device()->dense().matmul(stream, tokens, m_projections[i],
-                                        m_cache[i].narrow(0, firstRow, tokens.extent(0)), options);
+        tokens.device()->dense().matmul(stream, tokens, m_projections[i], rows[i], options);
 }
 
 void MemoryBank::uploadBias(Stream& stream)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/compute/device.h"
@@ -25,6 +26,11 @@ public:
     /// tokens [16, D] in the type of the weights → the next slot.
     void write(Stream& stream, const Tensor& tokens);
 
+    /// write() in parts, for those who copy rows into the slot on the device: keys and values
+    /// [16, 2C] of tokens [16, D], one tensor per layer; then the count and the ages.
+    void project(Stream& stream, const Tensor& tokens, std::span<const Tensor> rows) const;
+    void countWrite(Stream& stream);
+
     const MemoryRing& ring() const { return m_ring; }
     const Tensor& tokens() const { return m_tokens; } ///< [264, D]
     const Tensor& bias() const { return m_bias; }     ///< [264] F32
@@ -37,7 +43,7 @@ public:
     std::size_t cacheBytes() const; ///< of keys and values
 
 private:
-    void project(Stream& stream, const Tensor& tokens, Index firstRow);
+    void projectTo(Stream& stream, const Tensor& tokens, Index firstRow) const;
     void uploadBias(Stream& stream);
 
     std::vector<Tensor> m_projections;

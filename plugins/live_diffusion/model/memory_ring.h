@@ -20,6 +20,7 @@ public:
 
     void reset();
     Index write(); ///< counts one write; its slot
+    Index nextSlot() const { return slotOfWrite(m_writes); }
     std::int64_t writes() const { return m_writes; }
     bool isEmpty(Index slot) const { return m_writeOfSlot.at(index(slot)) < 0; }
     /// Writes since this slot was written, 0 for the newest; −1 where it is empty.

@@ -19,6 +19,12 @@ public:
         ask();
         m_network->evaluate(input, output);
     }
+    bool runsFrames() const override { return m_network->runsFrames(); }
+    FrameAnswer runFrame(const FrameCall& call, const FrameOutput& output) override
+    {
+        ask();
+        return m_network->runFrame(call, output);
+    }
     void prepareSteps(std::span<const int> timesteps, int historyBucket) override
     {
         m_network->prepareSteps(timesteps, historyBucket);

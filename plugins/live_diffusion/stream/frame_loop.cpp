@@ -13,6 +13,7 @@
 #include "plugins/live_diffusion/model/unet_settings.h"
 #include "plugins/live_diffusion/stream/drift_guard.h"
 #include "plugins/live_diffusion/stream/frame_grid.h"
+#include "plugins/live_diffusion/stream/frame_numbers.h"
 #include "plugins/live_diffusion/stream/frames_in_flight.h"
 
 namespace vergence::live {
@@ -114,9 +115,13 @@ struct FrameLoop::Impl {
     void launch(FlyingFrame& frame, const FrameRecord& record);
     void giveHistory(FlyingFrame& frame, double level, std::span<const float> from);
     void advance(std::span<FlyingFrame* const> frames, FrameRecord& record);
+    bool seesDream() const { return settings.mode == StreamMode::Dream && !isFirst && hasShown; }
     void runSequential(FrameRecord& record);
+    void runWhole(FrameRecord& record);
     void runBatch(FrameRecord& record);
     void emit(const FlyingFrame& frame, std::size_t row, FrameRecord& record);
+    void show(std::span<const float> seen, std::int64_t from, std::uint64_t version);
+    void settle(std::int64_t fromScene, FrameRecord& record);
     void keepLast(FrameRecord& record);
     void writeMemory(FrameRecord& record);
     FrameRecord process(double preprocessSeconds);
@@ -136,10 +141,11 @@ struct FrameLoop::Impl {
     std::vector<float> estimate;
     Image picture;
     LoopTotals totals;
-    std::int64_t number = 0;     ///< of the next frame
-    std::int64_t answered = -1;  ///< input frame that `shown` belongs to
-    std::int64_t scene = 0;      ///< grows when the memory is emptied
-    std::int64_t sinceWrite = 0; ///< generated frames since the last write of this scene
+    std::int64_t number = 0;        ///< of the next frame
+    std::int64_t answered = -1;     ///< input frame that `shown` belongs to
+    std::int64_t scene = 0;         ///< grows when the memory is emptied
+    std::int64_t sinceWrite = 0;    ///< generated frames since the last write of this scene
+    std::uint64_t shownVersion = 0; ///< what the network calls `shown`; 0: it was made here
     int keptInRow = 0;
     bool isFirst = true, hasShown = false;
 };
@@ -193,7 +199,7 @@ void FrameLoop::Impl::noticeCut(FrameRecord& record)
 
 void FrameLoop::Impl::launch(FlyingFrame& frame, const FrameRecord& record)
 {
-    const bool isDream = settings.mode == StreamMode::Dream && !isFirst && hasShown;
+    const bool isDream = seesDream();
     frame.number = record.number;
     frame.noise = static_cast<std::uint32_t>(record.number);
     frame.isReset = record.isReset;
@@ -243,6 +249,42 @@ void FrameLoop::Impl::runSequential(FrameRecord& record)
     emit(frame, 0, record);
 }
 
+/// A frame that the network runs in one piece.
+void FrameLoop::Impl::runWhole(FrameRecord& record)
+{
+    const double start = steadySeconds();
+    const Sampler& sampler = stepper->sampler();
+    const bool isDream = seesDream();
+    FrameCall call;
+    call.plan = planOf(settings, sampler);
+    // What the guard changes is written when it has done so.
+    call.plan.writesMemory = settings.usesMemory && sinceWrite == 0 && settings.driftGuard == 0;
+    call.numbers =
+        numbersOf(settings, sampler,
+                  {static_cast<std::uint32_t>(record.number), record.isReset, isDream, hasShown});
+    call.timesteps = std::span(sampler.times()).first(static_cast<std::size_t>(sampler.steps()));
+    call.historyBucket = settings.usesHistory ? historyBucket(settings.historyNoise) : 0;
+    call.seesMemory = settings.usesMemory;
+    call.input = input;
+    call.last = shown;
+    call.lastVersion = shownVersion;
+    std::vector<float>& clean = flying.front().clean;
+    clean.resize(input.size());
+    const FrameAnswer answer = network->runFrame(call, {candidate, clean});
+    record.evaluations = evaluations(call.plan.guidance, call.plan.steps);
+    record.calls = call.plan.steps;
+    record.seconds.network = steadySeconds() - start;
+    if (!answer.isFinite) {
+        keepLast(record);
+        return;
+    }
+    record.wroteMemory = call.plan.writesMemory;
+    estimate = clean;
+    show(isDream ? std::span<const float>() : input, record.number, answer.version);
+    record.seconds.sampler = steadySeconds() - start - record.seconds.network;
+    settle(scene, record);
+}
+
 void FrameLoop::Impl::runBatch(FrameRecord& record)
 {
     const double start = steadySeconds();
@@ -275,29 +317,44 @@ void FrameLoop::Impl::emit(const FlyingFrame& frame, std::size_t row, FrameRecor
         keepLast(record);
         return;
     }
-    keptInRow = 0;
     const FrameShape& shape = network->shape();
     const bool isAlone = frame.isReset || !hasShown;
     temporalBlend(frame.clean, isAlone ? std::span<const float>() : shown, stepper->logits(row),
                   settings.blend, {1, shape.channels(), shape.cells()}, candidate);
+    estimate = frame.clean;
+    show(frame.input, frame.number, 0);
+    record.seconds.sampler += steadySeconds() - start;
+    settle(frame.scene, record);
+}
+
+/// What became of the candidate is what is shown. `seen`: the input that it answers; empty in a
+/// dream.
+void FrameLoop::Impl::show(std::span<const float> seen, std::int64_t from, std::uint64_t version)
+{
     if (settings.driftGuard > 0) {
-        if (!frame.input.empty())
-            guard.observe(frame.input);
+        if (!seen.empty())
+            guard.observe(seen);
         guard.apply(settings.driftGuard, candidate);
         for (float& value : candidate)
             value = std::clamp(value, -1.f, 1.f);
+        version = 0;
     }
-    estimate = frame.clean;
     std::swap(shown, candidate);
+    shownVersion = version;
     hasShown = true;
-    answered = frame.number;
+    keptInRow = 0;
+    answered = from;
+}
+
+/// What is left when a picture is there.
+void FrameLoop::Impl::settle(std::int64_t fromScene, FrameRecord& record)
+{
+    const double start = steadySeconds();
     record.fate = FrameFate::Generated;
-    const double blended = steadySeconds();
-    record.seconds.sampler += blended - start;
-    if (frame.scene == scene)
+    if (fromScene == scene)
         writeMemory(record);
     const double written = steadySeconds();
-    record.seconds.memory += written - blended;
+    record.seconds.memory += written - start;
     grid.toPicture(shown, picture);
     record.seconds.postprocess += steadySeconds() - written;
 }
@@ -306,10 +363,9 @@ void FrameLoop::Impl::writeMemory(FrameRecord& record)
 {
     if (!settings.usesMemory)
         return;
-    if (sinceWrite == 0) {
+    if (sinceWrite == 0 && !record.wroteMemory) // else it was part of the frame
         network->writeMemory(shown);
-        record.wroteMemory = true;
-    }
+    record.wroteMemory = sinceWrite == 0;
     sinceWrite = (sinceWrite + 1) % settings.memoryStride;
 }
 
@@ -357,6 +413,8 @@ FrameRecord FrameLoop::Impl::process(double preprocessSeconds)
         record.fate = FrameFate::Skipped;
     else if (isBatch(settings))
         runBatch(record);
+    else if (network->runsFrames())
+        runWhole(record);
     else
         runSequential(record);
     record.shown = answered;
@@ -466,6 +524,7 @@ void FrameLoop::adopt(const FrameLoop& other)
         loop.grid.toValues(last, loop.before);
         loop.grid.toValues(from.picture, loop.shown);
     }
+    loop.shownVersion = 0;
     loop.hasShown = true;
     loop.isFirst = false;
     loop.answered = from.answered;
@@ -484,6 +543,7 @@ void FrameLoop::replaceLast(std::span<const float> values)
     expects(loop.hasShown && !isBatch(loop.settings),
             "frame loop: a last output, frames one after the other");
     std::ranges::copy(values, loop.shown.begin());
+    loop.shownVersion = 0;
 }
 
 const LoopSettings& FrameLoop::settings() const

@@ -16,7 +16,7 @@ namespace vergence::live {
 /// Seconds of the host by a steady clock; they add up to `total` but for a remainder.
 struct FrameTimes {
     double preprocess = 0; ///< crop, scale, unshuffle
-    double network = 0;    ///< evaluations
+    double network = 0;    ///< evaluations; all of a frame that the network runs in one piece
     double sampler = 0;    ///< noise, guidance, steps, blend
     double memory = 0;     ///< write into the bank
     double postprocess = 0;
@@ -64,6 +64,9 @@ struct LoopTotals {
 /// k + N − 1; with N = 1 both are the same. There the history of a row is the estimate that the
 /// same row made a tick ago, noised by min(0.7, 0.7 σ) of the step that follows, the last row's by
 /// none; StartFrom::Previous takes what was shown last.
+///
+/// A sequential frame is one piece of work where the network runs frames (FrameNetwork::runFrame):
+/// on cards. The drift guard then acts on the finished picture.
 ///
 /// Every result is looked at: one that is not finite is not shown, not written to memory and not
 /// used as history; the network goes on in a safer precision (fp16 → bf16 → fp32) with a line in
