@@ -63,6 +63,12 @@ std::size_t DeviceFrame::bytes() const
     return bytes;
 }
 
+int DeviceFrame::plansRecorded() const
+{
+    return static_cast<int>(std::ranges::count_if(
+        m_sequences, [](const Sequence& one) { return one.graph->isReplayed(); }));
+}
+
 Tensor DeviceFrame::tokens() const
 {
     const Tensor made = m_parts.memory->raw(0, 1);

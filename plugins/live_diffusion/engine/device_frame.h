@@ -43,6 +43,7 @@ public:
 
     /// Sequences laid out so far; at most kMostPlans are kept, the one used last longest.
     int plansMade() const { return m_plansMade; }
+    int plansRecorded() const; ///< of those kept, replayed from now on
     std::size_t bytes() const;
     double launchSeconds() const { return m_launchSeconds; } ///< host time to start the last frame
     /// [16, D] that the last frame wrote; valid until the next.

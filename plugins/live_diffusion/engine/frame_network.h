@@ -58,6 +58,7 @@ struct FrameCost {
     double launchSeconds = 0;    ///< host time to start the last evaluation (all of it on the CPU);
                                  ///< after runFrame() a step's share
     int framePlans = 0;          ///< laid out by runFrame() since the switches last changed
+    int recordedPlans = 0;       ///< of those kept, replayed as graphs
     std::int64_t flopPerRow = 0; ///< useful work of one row: 2 · multiply-adds, §3.9's rules
     int threads = 0;             ///< CPU threads in use; 0 on a card
 

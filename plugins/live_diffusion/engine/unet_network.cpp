@@ -407,6 +407,7 @@ FrameCost UnetNetwork::cost() const
     if (e.frames) {
         cost.workspaceBytes += e.frames->bytes();
         cost.framePlans = e.frames->plansMade();
+        cost.recordedPlans = e.frames->plansRecorded();
     }
     cost.tuningPeakBytes = e.tuner->peakBytes();
     cost.kernelsPerEval = e.network->kernels();
