@@ -8,6 +8,7 @@
 #include "plugins/live_diffusion/engine/unet_network.h"
 #include "plugins/live_diffusion/model/unet.h"
 #include "tests/plugins/live_diffusion/loop_bench.h"
+#include "tests/plugins/live_diffusion/recording_device.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/thrown.h"
 
@@ -388,6 +389,44 @@ private Q_SLOTS:
         LinearNetwork linear(kSmall);
         VERGENCE_THROWS(ContractError, "evaluations alone",
                         linear.runFrame(call, {picture, estimate}));
+    }
+
+    /// What a card records may touch no memory of the host, allocate nothing and wait for nobody;
+    /// and the recording is of the whole frame.
+    void aFrameCanBeRecorded_data()
+    {
+        QTest::addColumn<int>("guidance");
+        for (const auto kind : {GuidanceKind::None, GuidanceKind::Full, GuidanceKind::SelfNegative,
+                                GuidanceKind::OnetimeNegative})
+            QTest::addRow("%s", nameOf(kind).data()) << static_cast<int>(kind);
+    }
+    void aFrameCanBeRecorded()
+    {
+        QFETCH(int, guidance);
+        const auto card = std::make_shared<test::RecordingDevice>();
+        LoopSettings settings;
+        settings.guidance = {static_cast<GuidanceKind>(guidance), 1.5, 0.8};
+        settings.noise = StartNoise::Correlated;
+        settings.eta = 0.4;
+        settings.steps = 3;
+        NetworkWish onCard{false, fixedSwitches(), card};
+        onCard.switches.graph = true;
+        onCard.switches.threads = 0;
+        for (const int stride : {1, 1000}) { // with a memory write, and without
+            settings.memoryStride = stride;
+            Pair pair(settings, {}, onCard);
+            QVERIFY(pair.whole->runsFrames());
+            const int before = card->recordings;
+            // Three frames launch after launch, then one that is recorded while it runs.
+            const int frames = stride == 1 ? 4 : 5; // the first writes memory in either
+            VERGENCE_SAME(pair.differenceIn(0, frames));
+            QCOMPARE(card->recordings, before + 1);
+            QCOMPARE(pair.whole->cost().recordedPlans, 1);
+            const int replays = card->replays;
+            pair.byFrames.process(patternOf(frames, pair.values));
+            QCOMPARE(card->replays, replays + 1); // all of the frame, memory write included
+            QCOMPARE(card->recordings, before + 1);
+        }
     }
 
     // On a card ----------------------------------------------------------------------------------

@@ -1,0 +1,134 @@
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/compute/device.h"
+#include "core/compute/stream.h"
+
+namespace vergence::test {
+
+/// The CPU in the clothes of a card: memory of its own, and recordings. What is recorded runs once,
+/// at once, under the rules of a recording: no memory of the host is touched, nothing is allocated,
+/// nobody waits. A replay does nothing, so only the frame that is recorded is right.
+class RecordingDevice final : public Device {
+public:
+    RecordingDevice() : Device(described()), m_cpu(makeCpuDevice(1)) {}
+
+    void* allocate(std::size_t bytes) override
+    {
+        expects(!isRecording, "RecordingDevice: nothing is allocated in a recording");
+        void* memory = m_cpu->allocate(bytes);
+        m_blocks[static_cast<std::byte*>(memory)] = bytes;
+        return memory;
+    }
+    void deallocate(void* pointer, std::size_t bytes) noexcept override
+    {
+        m_blocks.erase(static_cast<std::byte*>(pointer));
+        m_cpu->deallocate(pointer, bytes);
+    }
+    DeviceMemory memory() const override { return m_cpu->memory(); }
+    std::unique_ptr<Stream> createStream() override;
+    DenseMath& dense() override { return m_cpu->dense(); }
+    int kernelVariant() const override { return m_cpu->kernelVariant(); }
+
+    bool owns(const void* pointer, std::size_t bytes) const
+    {
+        const auto* first = static_cast<const std::byte*>(pointer);
+        auto block = m_blocks.upper_bound(const_cast<std::byte*>(first));
+        if (block == m_blocks.begin())
+            return false;
+        --block;
+        return first + bytes <= block->first + block->second;
+    }
+    Device& cpu() { return *m_cpu; }
+
+    bool isRecording = false;
+    int recordings = 0, replays = 0;
+
+private:
+    static DeviceInfo described()
+    {
+        DeviceInfo info;
+        info.kind = DeviceKind::Cuda;
+        info.name = "a card that is none";
+        info.computeCapability = "9.0";
+        return info;
+    }
+
+    std::shared_ptr<Device> m_cpu;
+    std::map<std::byte*, std::size_t> m_blocks;
+};
+
+class RecordingStream final : public Stream {
+public:
+    explicit RecordingStream(RecordingDevice& device)
+        : Stream(device),
+          m_device(device),
+          m_inner(device.cpu().createStream())
+    {
+    }
+    ~RecordingStream() override
+    {
+        if (m_scratch)
+            m_device.deallocate(m_scratch, m_scratchBytes);
+    }
+
+    void copy(void* target, const void* source, std::size_t bytes) override
+    {
+        expects(!m_device.isRecording ||
+                    (m_device.owns(target, bytes) && m_device.owns(source, bytes)),
+                "RecordingDevice: a recording does not touch memory of the host");
+        m_inner->copy(target, source, bytes);
+    }
+    void fillBytes(void* target, int value, std::size_t bytes) override
+    {
+        m_inner->fillBytes(target, value, bytes);
+    }
+    void synchronize() override
+    {
+        expects(!m_device.isRecording, "RecordingDevice: nobody waits in a recording");
+    }
+    void parallelFor(Index n, Index grain, RangeBody body, const void* context) override
+    {
+        m_inner->parallelFor(n, grain, body, context);
+    }
+    void* scratch(std::size_t bytes) override
+    {
+        if (bytes > m_scratchBytes) {
+            void* const larger = m_device.allocate(bytes);
+            if (m_scratch)
+                m_device.deallocate(m_scratch, m_scratchBytes);
+            m_scratch = larger;
+            m_scratchBytes = bytes;
+        }
+        return m_scratch;
+    }
+    bool beginCapture() override { return m_device.isRecording = true; }
+    std::unique_ptr<LaunchGraph> endCapture() override
+    {
+        struct Replay final : LaunchGraph {
+            explicit Replay(RecordingDevice& owner) : device(owner) {}
+            void replay(Stream&) override { ++device.replays; }
+            RecordingDevice& device;
+        };
+        m_device.isRecording = false;
+        ++m_device.recordings;
+        return std::make_unique<Replay>(m_device);
+    }
+
+private:
+    RecordingDevice& m_device;
+    std::unique_ptr<Stream> m_inner;
+    void* m_scratch = nullptr;
+    std::size_t m_scratchBytes = 0;
+};
+
+inline std::unique_ptr<Stream> RecordingDevice::createStream()
+{
+    return std::make_unique<RecordingStream>(*this);
+}
+
+} // namespace vergence::test
