@@ -17,6 +17,7 @@ option(VERGENCE_UNITY "Compile eight files of a library at once: a build from no
 option(VERGENCE_WERROR "Treat warnings as errors" OFF)
 set(VERGENCE_WITH_OPEN3D AUTO CACHE STRING "Build the Poisson reconstruction: ON, OFF, or AUTO where Open3D is found")
 set(VERGENCE_WITH_LIBAV AUTO CACHE STRING "Build the reading and writing of videos: ON, OFF, or AUTO where libav is found")
+set(VERGENCE_WITH_TENSORRT AUTO CACHE STRING "Build the live lab's TensorRT module: ON, OFF, or AUTO where its SDK is found beside CUDA")
 set(VERGENCE_SANITIZE "" CACHE STRING "Sanitizers, for instance address,undefined or thread")
 
 if(NOT CMAKE_BUILD_TYPE)

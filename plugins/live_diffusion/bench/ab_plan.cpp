@@ -20,6 +20,13 @@ std::function<void(AbSetting&)> precision(Precision which)
     return [which](AbSetting& setting) { setting.switches.precision = which; };
 }
 
+/// In fp16, as the ONNX file has it.
+void useTensorRt(AbSetting& setting)
+{
+    setting.switches.precision = Precision::Fp16;
+    setting.usesTensorRt = true;
+}
+
 bool isOffered(const AbTechnique& technique)
 {
     return technique.unavailable.empty();
@@ -42,7 +49,7 @@ std::string_view nameOf(AbPart part)
     return "?";
 }
 
-std::vector<AbTechnique> abTechniques(const Device& device)
+std::vector<AbTechnique> abTechniques(const Device& device, const std::string& whyNoTensorRt)
 {
     std::vector<AbTechnique> all = {
         {"fp16", precision(Precision::Fp16), false,
@@ -56,6 +63,7 @@ std::vector<AbTechnique> abTechniques(const Device& device)
         {"stream batch", [](AbSetting& s) { s.isStreamBatch = true; }},
         {"tf32", precision(Precision::Tf32), true, precisionChoice(device, Precision::Tf32).reason},
         {"bf16", precision(Precision::Bf16), true, precisionChoice(device, Precision::Bf16).reason},
+        {"TensorRT", useTensorRt, true, whyNoTensorRt},
         {"phase-collapsed upsampling", [](AbSetting& s) { s.switches.collapsedUpsampling = true; },
          true},
         {"one step", [](AbSetting& s) { s.steps = 1; }, true}};
@@ -67,7 +75,7 @@ std::vector<AbTechnique> abTechniques(const Device& device)
 std::vector<AbStep> abPlan(const std::vector<AbTechnique>& techniques, int steps)
 {
     expects(steps >= 1, "abPlan: at least one step");
-    const AbSetting baseline{baselineSwitches(), false, steps};
+    const AbSetting baseline{baselineSwitches(), false, steps, false};
     std::vector<AbStep> plan{{AbPart::Baseline, "", baseline, ""}};
     for (const AbTechnique& technique : techniques) {
         AbStep step{AbPart::Alone, technique.name, baseline, technique.unavailable};

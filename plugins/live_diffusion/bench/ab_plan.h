@@ -15,7 +15,8 @@ namespace vergence::live {
 struct AbSetting {
     Switches switches;
     bool isStreamBatch = false;
-    int steps = 2; ///< evaluations per frame
+    int steps = 2;             ///< evaluations per frame
+    bool usesTensorRt = false; ///< of the switches only the precision counts then
 
     bool operator==(const AbSetting&) const = default;
 };
@@ -29,8 +30,9 @@ struct AbTechnique {
 };
 
 /// fp16, NHWC, flash attention, fusion, auto-tuned plans, CUDA graph, stream batch; on the side
-/// tf32, bf16, and on the CPU threads. In this order they are cumulated.
-std::vector<AbTechnique> abTechniques(const Device& device);
+/// tf32, bf16, TensorRT, and on the CPU threads. In this order they are cumulated.
+/// `whyNoTensorRt`: see BenchSubject.
+std::vector<AbTechnique> abTechniques(const Device& device, const std::string& whyNoTensorRt);
 
 enum class AbPart {
     Baseline,   ///< strict F32, NCHW, naive attention, eager, nothing fused, first plans

@@ -101,6 +101,7 @@ json switchesToJson(const AbSetting& setting)
     json object = toJson(setting.switches);
     object["stream_batch"] = setting.isStreamBatch;
     object["steps"] = setting.steps;
+    object["tensorrt"] = setting.usesTensorRt;
     return object;
 }
 

@@ -237,9 +237,10 @@ BenchAnswer runMode(const BenchRequest& request, const BenchSetup& setup)
 
 BenchAnswer abMode(const BenchRequest& request, const BenchSetup& setup)
 {
+    const std::vector<AbStep> plan =
+        abPlan(abTechniques(*request.device, setup.subject.whyNoTensorRt()), setup.loop.steps);
     BenchReport report = emptyReport(request, setup);
     StreamTarget target(setup.subject, setup.loop, setup.frames, protocolOf(request));
-    const std::vector<AbStep> plan = abPlan(abTechniques(*request.device), setup.loop.steps);
     AbRun run(target, plan);
     for (std::size_t i = 0; i < plan.size(); ++i) {
         say(request, fmt::format("{} of {}: {} {}", i + 1, plan.size(), nameOf(plan[i].part),

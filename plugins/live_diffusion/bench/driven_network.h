@@ -22,6 +22,12 @@ struct BenchSubject {
     /// Builds it; called anew for every configuration that is measured.
     std::function<std::shared_ptr<FrameNetwork>(const Switches&, int rows)> build;
     bool isStream = true; ///< has a sampler and a memory; false: evaluations alone
+    /// The same by TensorRT in fp16; may be called where nothing speaks against it.
+    std::function<std::shared_ptr<FrameNetwork>(int rows)> buildTensorRt;
+    /// One sentence, or empty. Asking loads TensorRT.
+    std::function<std::string()> whyNoTensorRt = [] {
+        return std::string("TensorRT runs the lab's own denoiser alone.");
+    };
 };
 
 /// A network with what drives it: the lab's loop over a few frames, or bare evaluations.

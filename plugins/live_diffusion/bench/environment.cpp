@@ -129,6 +129,13 @@ json libraryFacts()
     }
     if (const auto cublas = loaded<Version>("libcublasLt.so.12", "cublasLtGetVersion"))
         facts["cublaslt"] = std::to_string(cublas());
+    for (const char* library : {"libnvinfer.so.10", "libnvinfer.so.11"}) {
+        if (const auto tensorRt = loaded<int (*)()>(library, "getInferLibVersion")) {
+            const int version = tensorRt(); // 101303 is 10.13.3
+            facts["tensorrt"] =
+                fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+        }
+    }
     using RuntimeVersion = int (*)(int*);
     int version = 0;
     if (const auto runtime = loaded<RuntimeVersion>("libcudart.so.12", "cudaRuntimeGetVersion");

@@ -6,6 +6,14 @@ namespace {
 
 constexpr std::array kComparedFrames = {0, 9, 99}; // the 1st, 10th and 100th
 
+BenchSubject byTensorRt(BenchSubject subject)
+{
+    subject.build = [build = subject.buildTensorRt](const Switches&, int rows) {
+        return build(rows);
+    };
+    return subject;
+}
+
 } // namespace
 
 StreamTarget::StreamTarget(const BenchSubject& subject, LoopSettings loop,
@@ -28,7 +36,8 @@ AbMeasurement StreamTarget::measure(const AbSetting& setting)
     loop.steps = setting.steps;
     loop.isStreamBatch = setting.isStreamBatch;
     loop.filtersSimilar = false; // what is not computed is not measured
-    DrivenNetwork driven(m_subject, setting.switches, loop, m_frames);
+    DrivenNetwork driven(setting.usesTensorRt ? byTensorRt(m_subject) : m_subject, setting.switches,
+                         loop, m_frames);
     AbMeasurement measurement;
     const std::vector<float> evaluation = driven.evaluation();
     if (m_evaluation.empty()) {

@@ -8,6 +8,7 @@
 #include "plugins/live_diffusion/model/replicas.h"
 #include "plugins/live_diffusion/model/unet.h"
 #include "plugins/live_diffusion/scenes/scene.h"
+#include "plugins/live_diffusion/tensorrt/tensorrt_network.h"
 
 namespace vergence::live {
 
@@ -45,6 +46,10 @@ BenchSubject denoiserSubject(std::shared_ptr<Device> device, const UnetSettings&
         UnetSettings other = settings;
         other.grid = grid;
         return buildUnet(other);
+    };
+    subject.whyNoTensorRt = [device] { return whyNoTensorRt(*device); };
+    subject.buildTensorRt = [device, settings, weights](int rows) {
+        return makeTensorRtNetwork(device, weights, settings, rows);
     };
     subject.build = [device = std::move(device), settings,
                      weights = std::move(weights)](const Switches& switches, int rows) {

@@ -101,15 +101,16 @@ void AbRunPart::begin(RunContext& context)
         return;
     }
     const LiveDiffusionConfig& config = m_networks.config();
-    m_plan = abPlan(abTechniques(*m_networks.device()), std::max(1, m_networks.loop().steps));
+    m_subject = stoppable(m_networks.subject(),
+                          [this] { return m_context != nullptr && m_context->stopRequested(); });
+    m_plan = abPlan(abTechniques(*m_networks.device(), m_subject.whyNoTensorRt()),
+                    std::max(1, m_networks.loop().steps));
     const bool isHasty = config.abSeconds > 0;
     if (isHasty)
         sortForHaste(m_plan);
     const auto rows = static_cast<double>(
         std::ranges::count_if(m_plan, [](const AbStep& step) { return step.unavailable.empty(); }));
     const double perRow = isHasty ? config.abSeconds / rows : INFINITY;
-    m_subject = stoppable(m_networks.subject(),
-                          [this] { return m_context != nullptr && m_context->stopRequested(); });
     m_target.emplace(m_subject, m_networks.loop(), m_networks.frames(kInputFrames),
                      protocolFor(config, perRow), isHasty ? kComparedInHaste : kComparedFrames);
     m_run.emplace(*m_target, m_plan);

@@ -12,6 +12,7 @@
 #include "plugins/live_diffusion/model/unet.h"
 #include "plugins/live_diffusion/stream/frame_grid.h"
 #include "plugins/live_diffusion/stream/oracle_network.h"
+#include "plugins/live_diffusion/tensorrt/tensorrt_network.h"
 
 namespace vergence::live {
 
@@ -127,6 +128,10 @@ BenchSubject Networks::subject() const
             UnetSettings other = unet;
             other.grid = grid;
             return buildUnet(other);
+        };
+        subject.whyNoTensorRt = [this] { return whyNoTensorRt(*m_device); };
+        subject.buildTensorRt = [this](int rows) {
+            return makeTensorRtNetwork(m_device, weights(), m_unet, rows);
         };
     } else if (m_config.network == "replica_a") {
         subject.program = buildReplicaA();

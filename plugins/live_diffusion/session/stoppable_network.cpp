@@ -64,11 +64,16 @@ std::shared_ptr<FrameNetwork> stoppable(std::shared_ptr<FrameNetwork> network,
 
 BenchSubject stoppable(BenchSubject subject, std::function<bool()> isStopped)
 {
-    subject.build = [build = std::move(subject.build),
-                     isStopped = std::move(isStopped)](const Switches& switches, int rows) {
+    subject.build = [build = std::move(subject.build), isStopped](const Switches& switches,
+                                                                  int rows) {
         if (isStopped())
             throw Stopped();
         return stoppable(build(switches, rows), isStopped);
+    };
+    subject.buildTensorRt = [build = std::move(subject.buildTensorRt), isStopped](int rows) {
+        if (isStopped())
+            throw Stopped();
+        return stoppable(build(rows), isStopped);
     };
     return subject;
 }

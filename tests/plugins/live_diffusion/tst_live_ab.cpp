@@ -207,13 +207,14 @@ void TestLiveAb::tablesNameEveryRow()
 void TestLiveAb::cpuTechniquesSayWhatIsMissing()
 {
     const auto device = makeCpuDevice(1);
-    const auto techniques = abTechniques(*device);
+    const auto techniques = abTechniques(*device, "No TensorRT here.");
     const auto find = [&](const char* name) {
         return std::find_if(techniques.begin(), techniques.end(),
                             [&](const auto& technique) { return technique.name == name; });
     };
     QVERIFY(!find("fp16")->unavailable.empty());
     QVERIFY(!find("CUDA graph")->unavailable.empty());
+    QCOMPARE(find("TensorRT")->unavailable, std::string("No TensorRT here."));
     QVERIFY(find("NHWC")->unavailable.empty() && find("stream batch")->unavailable.empty());
     QVERIFY(find("one thread") != techniques.end());
     for (const AbStep& step : abPlan(techniques))
