@@ -135,13 +135,11 @@ TensorRtNetwork::TensorRtNetwork(TensorRtModule& module, std::shared_ptr<Device>
     m_stream->copy(place.data(), m_encoder->raw("null").data(), place.bytes());
     m_onlyNull.fill(kEmptySlotBias);
     m_onlyNull[static_cast<std::size_t>(kNullToken)] = 0;
+    m_stream->synchronize();
     resetMemory();
 }
 
-TensorRtNetwork::~TensorRtNetwork()
-{
-    m_stream->synchronize();
-}
+TensorRtNetwork::~TensorRtNetwork() = default;
 
 void TensorRtNetwork::resetMemory()
 {
@@ -156,6 +154,7 @@ void TensorRtNetwork::writeMemory(std::span<const float> frame)
     m_encoder->run(*m_stream);
     const Tensor slot = m_unet->raw("mem").narrow(0, m_ring.write() * kSlotTokens, kSlotTokens);
     m_stream->copy(slot.data(), m_encoder->raw("tokens").data(), slot.bytes());
+    m_stream->synchronize(); // nothing is queued between calls: the engines may go at any time
     m_bias = m_ring.bias();
 }
 
