@@ -131,7 +131,7 @@ BenchSubject Networks::subject() const
         };
         subject.whyNoTensorRt = [this] { return whyNoTensorRt(*m_device); };
         subject.buildTensorRt = [this](int rows) {
-            return makeTensorRtNetwork(m_device, weights(), m_unet, rows);
+            return makeTensorRtNetwork(m_device, weights(), m_model->unet, rows);
         };
     } else if (m_config.network == "replica_a") {
         subject.program = buildReplicaA();
