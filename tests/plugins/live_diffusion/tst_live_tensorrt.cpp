@@ -13,6 +13,7 @@
 #include "plugins/live_diffusion/onnx/verification.h"
 #include "plugins/live_diffusion/tensorrt/tensorrt_network.h"
 #include "tests/plugins/live_diffusion/fake_tensorrt.h"
+#include "tests/plugins/live_diffusion/recording_device.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -114,9 +115,10 @@ private Q_SLOTS:
     void enginesUsedLongestAgoGo();
     void aCacheThatCannotBeWrittenIsNamed();
     void modulesThatCannotBeLoadedSayWhy();
-    void processorsHaveNoTensorRt();
+    void devicesWithoutTensorRtSayWhy();
     void rowsAgreeWithTheEngine();
     void sixteenBitsStayWithinTheirBound();
+    void evaluationsAreRecordedOnACard();
     void costsAreThoseOfBothEngines();
     void enginesAreBuiltOnce();
     void anotherVersionNeedsAnotherEngine();
@@ -246,12 +248,16 @@ void TestLiveTensorRt::modulesThatCannotBeLoadedSayWhy()
              reason.c_str());
 }
 
-void TestLiveTensorRt::processorsHaveNoTensorRt()
+void TestLiveTensorRt::devicesWithoutTensorRtSayWhy()
 {
     const auto device = makeCpuDevice(1);
     QCOMPARE(whyNoTensorRt(*device), std::string("TensorRT needs an NVIDIA GPU."));
     VERGENCE_THROWS(DeviceError, "NVIDIA GPU",
                     makeTensorRtNetwork(device, benchWeights(nano(), 1), nano(), 1));
+    const auto card = std::make_shared<vergence::test::RecordingDevice>();
+    QVERIFY(whyNoTensorRt(*card).starts_with("TensorRT cannot be loaded"));
+    VERGENCE_THROWS(DeviceError, "TensorRT cannot be loaded",
+                    makeTensorRtNetwork(card, benchWeights(nano(), 1), nano(), 1));
 }
 
 void TestLiveTensorRt::rowsAgreeWithTheEngine()
@@ -281,6 +287,27 @@ void TestLiveTensorRt::sixteenBitsStayWithinTheirBound()
     const NumericError error = numericError(answered(*pair.tensorRt), answered(*pair.engine));
     QVERIFY2(error.psnr >= kOnnxLeastPsnr, std::to_string(error.psnr).c_str());
     QVERIFY(error.maxAbs > 0);
+}
+
+void TestLiveTensorRt::evaluationsAreRecordedOnACard()
+{
+    const auto card = std::make_shared<vergence::test::RecordingDevice>();
+    Pair pair;
+    pair.device = card;
+    pair.tensorRt = pair.make(OnnxType::Float16);
+    QVERIFY(std::filesystem::exists(engineIn(pair.cache / "tensorrt")));
+    answered(*pair.tensorRt); // two of three launches that warm up
+    QCOMPARE(card->recordings, 0);
+    const NumericError error = numericError(answered(*pair.tensorRt), answered(*pair.engine));
+    QVERIFY2(error.psnr >= kOnnxLeastPsnr, std::to_string(error.psnr).c_str());
+    QCOMPARE(card->recordings, 1); // its second row ran while it was recorded
+    const int replays = card->replays;
+    answered(*pair.tensorRt);
+    QCOMPARE(card->replays, replays + 2);
+    QCOMPARE(card->recordings, 1);
+    for (unsigned write = 0; write < 3; ++write) // the null token was the encoder's first launch
+        pair.tensorRt->writeMemory(picture(write));
+    QCOMPARE(card->recordings, 2);
 }
 
 void TestLiveTensorRt::costsAreThoseOfBothEngines()
