@@ -107,8 +107,8 @@ StepGraph& DeviceFrame::sequence(const FramePlan& plan)
     return *found->graph;
 }
 
-FrameAnswer DeviceFrame::run(const FrameCall& call, const FrameOutput& output,
-                             std::uint64_t version, OpObserver* observer)
+FrameAnswer DeviceFrame::run(const FrameCall& call, std::span<float> picture, std::uint64_t version,
+                             OpObserver* observer)
 {
     Stream& stream = *m_parts.stream;
     const Range range(stream, "frame");
@@ -122,8 +122,7 @@ FrameAnswer DeviceFrame::run(const FrameCall& call, const FrameOutput& output,
     m_launchSeconds = steadySeconds() - begun;
     float badSum = 0;
     stream.copy(&badSum, m_badSum.data(), sizeof(badSum));
-    stream.copy(output.picture.data(), m_last.data(), m_last.bytes());
-    stream.copy(output.estimate.data(), cleanOf(call.plan.steps - 1).data(), m_last.bytes());
+    stream.copy(picture.data(), m_last.data(), m_last.bytes());
     stream.synchronize();
     if (badSum != 0)
         return {false, m_version};

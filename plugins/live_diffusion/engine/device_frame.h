@@ -35,10 +35,10 @@ public:
     DeviceFrame(const DeviceFrame&) = delete;
     DeviceFrame& operator=(const DeviceFrame&) = delete;
 
-    /// Brings numbers and pictures to the device, runs the frame, waits and brings the result back.
-    /// `version` names the picture that this frame makes. An observer hears the operations of all
-    /// evaluations; nothing is replayed then.
-    FrameAnswer run(const FrameCall& call, const FrameOutput& output, std::uint64_t version,
+    /// Brings numbers and pictures to the device, runs the frame, waits and brings the picture
+    /// back. `version` names the picture that this frame makes. An observer hears the operations of
+    /// all evaluations; nothing is replayed then.
+    FrameAnswer run(const FrameCall& call, std::span<float> picture, std::uint64_t version,
                     OpObserver* observer);
 
     /// Sequences laid out so far; at most kMostPlans are kept, the one used last longest.

@@ -71,15 +71,9 @@ struct FrameCall {
     std::uint64_t lastVersion = 0;
 };
 
-/// Host memory of the caller, overwritten.
-struct FrameOutput {
-    std::span<float> picture;  ///< y_k in [−1, 1], or the last one where something was not finite
-    std::span<float> estimate; ///< x̂₀ of the last step
-};
-
 struct FrameAnswer {
     bool isFinite = true;      ///< false: nothing was written to the memory bank
-    std::uint64_t version = 0; ///< names `picture` for the next frame
+    std::uint64_t version = 0; ///< names the picture for the next frame
 };
 
 } // namespace vergence::live

@@ -110,8 +110,9 @@ public:
     virtual bool runsFrames() const { return false; }
     /// One frame, one picture after the other: start, steps with guidance, blend and, where the
     /// plan says so, the write into the memory bank. The same as evaluate() and the host's
-    /// arithmetic around it, to the bit on the CPU.
-    virtual FrameAnswer runFrame(const FrameCall& call, const FrameOutput& output);
+    /// arithmetic around it, to the bit on the CPU. `picture`, overwritten: y_k in [−1, 1], [3p²,
+    /// gridHeight, gridWidth]; the last picture where anything was not finite.
+    virtual FrameAnswer runFrame(const FrameCall& call, std::span<float> picture);
 
     /// Computes what only depends on (timestep, bucket) ahead of the first frame; without it the
     /// first evaluation of each pair does. At most 64 pairs are kept.
@@ -139,7 +140,7 @@ public:
     virtual double replay(std::size_t op, int repeats) = 0;
 };
 
-inline FrameAnswer FrameNetwork::runFrame(const FrameCall&, const FrameOutput&)
+inline FrameAnswer FrameNetwork::runFrame(const FrameCall&, std::span<float>)
 {
     throw ContractError("FrameNetwork: this network runs evaluations alone.");
 }

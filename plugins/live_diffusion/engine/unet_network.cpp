@@ -329,7 +329,7 @@ DeviceFrame& UnetNetwork::deviceFrame()
     return *e.frames;
 }
 
-FrameAnswer UnetNetwork::runFrame(const FrameCall& call, const FrameOutput& output)
+FrameAnswer UnetNetwork::runFrame(const FrameCall& call, std::span<float> picture)
 {
     expects(runsFrames(), "FrameNetwork: whole frames were not asked for");
     const FramePlan& plan = call.plan;
@@ -342,11 +342,10 @@ FrameAnswer UnetNetwork::runFrame(const FrameCall& call, const FrameOutput& outp
             "FrameNetwork: guidance needs two batch rows, prepared for 1");
     expectLength("the input frame", call.input, m_shape.values());
     expectLength("the last frame", call.last, m_shape.values());
-    expectLength("the picture", output.picture, m_shape.values());
-    expectLength("the estimate", output.estimate, m_shape.values());
+    expectLength("the picture", picture, m_shape.values());
     setPolicy(*m_engine->device, m_settings.switches);
     DeviceFrame& frames = deviceFrame();
-    const FrameAnswer answer = frames.run(call, output, ++m_pictures, m_observer);
+    const FrameAnswer answer = frames.run(call, picture, ++m_pictures, m_observer);
     m_launchSeconds = frames.launchSeconds() / plan.steps;
     if (plan.writesMemory && answer.isFinite)
         rememberSlot(frames.tokens());

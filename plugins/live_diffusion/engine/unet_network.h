@@ -35,7 +35,7 @@ public:
     int maxRows() const override { return m_settings.maxRows; }
     void evaluate(const EvalInput& input, const EvalOutput& output) override;
     bool runsFrames() const override;
-    FrameAnswer runFrame(const FrameCall& call, const FrameOutput& output) override;
+    FrameAnswer runFrame(const FrameCall& call, std::span<float> picture) override;
     void prepareSteps(std::span<const int> timesteps, int historyBucket) override;
     void writeMemory(std::span<const float> frame) override;
     void resetMemory() override;

@@ -20,10 +20,10 @@ public:
         m_network->evaluate(input, output);
     }
     bool runsFrames() const override { return m_network->runsFrames(); }
-    FrameAnswer runFrame(const FrameCall& call, const FrameOutput& output) override
+    FrameAnswer runFrame(const FrameCall& call, std::span<float> picture) override
     {
         ask();
-        return m_network->runFrame(call, output);
+        return m_network->runFrame(call, picture);
     }
     void prepareSteps(std::span<const int> timesteps, int historyBucket) override
     {

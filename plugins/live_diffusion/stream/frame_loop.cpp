@@ -268,9 +268,7 @@ void FrameLoop::Impl::runWhole(FrameRecord& record)
     call.input = input;
     call.last = shown;
     call.lastVersion = shownVersion;
-    std::vector<float>& clean = flying.front().clean;
-    clean.resize(input.size());
-    const FrameAnswer answer = network->runFrame(call, {candidate, clean});
+    const FrameAnswer answer = network->runFrame(call, candidate);
     record.evaluations = evaluations(call.plan.guidance, call.plan.steps);
     record.calls = call.plan.steps;
     record.seconds.network = steadySeconds() - start;
@@ -279,7 +277,7 @@ void FrameLoop::Impl::runWhole(FrameRecord& record)
         return;
     }
     record.wroteMemory = call.plan.writesMemory;
-    estimate = clean;
+    estimate.clear();
     show(isDream ? std::span<const float>() : input, record.number, answer.version);
     record.seconds.sampler = steadySeconds() - start - record.seconds.network;
     settle(scene, record);

@@ -108,10 +108,11 @@ public:
     /// own.
     void replaceLast(std::span<const float> values);
 
-    const Image& output() const;             ///< RGB at the frame's size; black before the first
-    std::span<const float> values() const;   ///< y_k [3p², gridHeight, gridWidth], in [−1, 1]
-    std::span<const float> input() const;    ///< u_k, likewise
-    std::span<const float> estimate() const; ///< x̂₀ of the last frame before its blend
+    const Image& output() const;           ///< RGB at the frame's size; black before the first
+    std::span<const float> values() const; ///< y_k [3p², gridHeight, gridWidth], in [−1, 1]
+    std::span<const float> input() const;  ///< u_k, likewise
+    /// x̂₀ of the last frame before its blend; empty where the network ran the frame in one piece.
+    std::span<const float> estimate() const;
     const LoopTotals& totals() const;
     std::span<const int> timesteps() const; ///< of the N steps, descending
 
