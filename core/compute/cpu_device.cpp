@@ -17,6 +17,7 @@
 #include "core/compute/cpu_threads.h"
 #include "core/compute/dense/cpu_dense.h"
 #include "core/compute/device.h"
+#include "core/compute/huge_page_heap.h"
 #include "core/compute/kernel.h"
 #include "core/compute/stream.h"
 
@@ -39,7 +40,21 @@ DenseMath& Device::dense()
 
 namespace {
 
-constexpr std::align_val_t kAlignment{256};
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kUsesHeap = false; // it could not tell blocks side by side apart
+#else
+constexpr bool kUsesHeap = true;
+#endif
+
+bool isInHeap(std::size_t bytes)
+{
+    return kUsesHeap && HugePageHeap::serves(bytes);
+}
+
+std::align_val_t alignmentOf(std::size_t bytes)
+{
+    return std::align_val_t{bytes < kHugePage ? 256 : kHugePage};
+}
 
 std::string processorName()
 {
@@ -85,7 +100,9 @@ public:
 
     void* allocate(std::size_t bytes) override
     {
-        void* pointer = ::operator new(std::max<std::size_t>(bytes, 1), kAlignment, std::nothrow);
+        void* pointer = isInHeap(bytes) ? m_heap.allocate(bytes)
+                                        : ::operator new(std::max<std::size_t>(bytes, 1),
+                                                         alignmentOf(bytes), std::nothrow);
         if (!pointer) {
             throw DeviceError(
                 fmt::format(
@@ -93,6 +110,8 @@ public:
                     bytes >> 20, memory().free >> 20),
                 ExitCode::OutOfMemory);
         }
+        if (bytes >= kHugePage)
+            adviseHugePages(pointer, bytes);
         const std::size_t used = m_used.fetch_add(bytes) + bytes;
         std::size_t peak = m_peak.load();
         while (used > peak && !m_peak.compare_exchange_weak(peak, used)) {
@@ -103,7 +122,10 @@ public:
     void deallocate(void* pointer, std::size_t bytes) noexcept override
     {
         m_used.fetch_sub(bytes);
-        ::operator delete(pointer, kAlignment);
+        if (isInHeap(bytes))
+            m_heap.deallocate(pointer, bytes);
+        else
+            ::operator delete(pointer, alignmentOf(bytes));
     }
 
     DeviceMemory memory() const override
@@ -136,6 +158,7 @@ private:
         return info;
     }
 
+    HugePageHeap m_heap; // before what may hold memory of the device
     tbb::task_arena m_arena;
     int m_variant;
     std::atomic<std::size_t> m_used{0}, m_peak{0};
