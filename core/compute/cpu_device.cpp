@@ -40,15 +40,15 @@ DenseMath& Device::dense()
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kUsesHeap = false; // it could not tell blocks side by side apart
-#else
-constexpr bool kUsesHeap = true;
-#endif
-
-bool isInHeap(std::size_t bytes)
+/// VERGENCE_HUGE_PAGES=0: every block by itself on pages of the usual size.
+bool wantsHugePages()
 {
-    return kUsesHeap && HugePageHeap::serves(bytes);
+#if defined(__SANITIZE_ADDRESS__)
+    return false; // it could not tell blocks side by side apart
+#else
+    const char* wanted = std::getenv("VERGENCE_HUGE_PAGES");
+    return wanted == nullptr || std::string_view(wanted) != "0";
+#endif
 }
 
 std::align_val_t alignmentOf(std::size_t bytes)
@@ -110,7 +110,7 @@ public:
                     bytes >> 20, memory().free >> 20),
                 ExitCode::OutOfMemory);
         }
-        if (bytes >= kHugePage)
+        if (m_hasHugePages && bytes >= kHugePage)
             adviseHugePages(pointer, bytes);
         const std::size_t used = m_used.fetch_add(bytes) + bytes;
         std::size_t peak = m_peak.load();
@@ -158,6 +158,9 @@ private:
         return info;
     }
 
+    bool isInHeap(std::size_t bytes) const { return m_hasHugePages && HugePageHeap::serves(bytes); }
+
+    const bool m_hasHugePages = wantsHugePages();
     HugePageHeap m_heap; // before what may hold memory of the device
     tbb::task_arena m_arena;
     int m_variant;

@@ -166,9 +166,11 @@ void addSwitches(Builder& b)
     b.add("fusion", &C::fusion).live().help("Fewer, larger kernels.");
     b.add("tuned", &C::tuned)
         .live()
-        .help(
-            "The fastest of several algorithms per shape, timed once. Two runs may then differ by "
-            "rounding; off where they must not.");
+        .help("The fastest of several algorithms per shape. A stream times them once on a computer "
+              "and "
+              "keeps what it found in ~/.cache/vergence/live_diffusion; A/B runs time them anew. "
+              "Where "
+              "they were timed twice, two runs may differ by rounding; off where they must not.");
     b.add("graph", &C::graph).title("CUDA graph").live().help("A frame is recorded and replayed.");
     b.add("collapsed_upsampling", &C::collapsedUpsampling)
         .live()

@@ -1,7 +1,6 @@
 #include "plugins/live_diffusion/engine/convolution.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "core/compute/ops/pointwise.h"
 #include "core/compute/ops/spatial.h"
@@ -58,22 +57,18 @@ std::vector<float> collapsedWeights(std::span<const float> weight, Index out, In
     return collapsed;
 }
 
-/// Numbers of transformed weights beyond which a layer only waits for memory, and networks of
-/// several hundred million weights would need several times their memory.
-constexpr Index kMostWinogradWeights = Index{8} << 20;
-
-bool fitsWinograd(const Device& device, const ConvolutionShape& shape)
-{
-    return device.isCpu() && shape.type == DType::F32 && shape.channelsLast && shape.kernel == 3 &&
-           shape.stride == 1 && shape.padding == 1 && shape.channels >= 8;
-}
-
 const float* windowOf(const float* numbers, Index offset)
 {
     return numbers ? numbers + offset : nullptr;
 }
 
 } // namespace
+
+bool fitsWinograd(const Device& device, const ConvolutionShape& shape)
+{
+    return device.isCpu() && shape.type == DType::F32 && shape.channelsLast && shape.kernel == 3 &&
+           shape.stride == 1 && shape.padding == 1 && shape.channels >= 8;
+}
 
 Shape ConvolutionShape::inputShape() const
 {
@@ -309,70 +304,6 @@ void Convolution::winograd(Stream& stream, const Tensor& x, const Tensor& y, con
     winogradConvolution(stream, a);
     if (extras.silu)
         activate(stream, Activation::Silu, y, y);
-}
-
-double ConvolutionTuner::seconds(Stream& stream, const ConvolutionShape& shape,
-                                 ConvolutionAlgorithm algorithm)
-{
-    using Clock = std::chrono::steady_clock;
-    constexpr int kRuns = 4;
-    const Index taps = Index{shape.kernel} * shape.kernel;
-    std::vector<float> weight(static_cast<std::size_t>(shape.outChannels * taps * shape.channels),
-                              0.01f);
-    const Convolution convolution(stream, m_device, shape, algorithm, weight);
-    const Tensor x = Tensor::zeros(stream, m_device, shape.inputShape(), shape.type);
-    const Tensor y = Tensor::zeros(stream, m_device, shape.outputShape(), shape.type);
-    const Tensor between =
-        Tensor::empty(m_device, {convolution.temporaryElements(shape.images)}, shape.type);
-    const Tensor room = Tensor::empty(m_device, {convolution.roomNumbers(shape.images)});
-    constexpr Index kFlood = Index{8} << 20;
-    if (m_flood.isEmpty())
-        m_flood = Tensor::zeros(stream, m_device, {kFlood});
-    m_peakBytes = std::max(m_peakBytes, convolution.weightBytes() + x.bytes() + y.bytes() +
-                                            between.bytes() + room.bytes() + m_flood.bytes());
-    double least = 1e9; // others may have the processor in between
-    for (int run = 0; run <= kRuns; ++run) {
-        scale(stream, 1.0, m_flood, m_flood);
-        stream.synchronize();
-        const auto start = Clock::now();
-        convolution(stream, x, y, {}, between, static_cast<float*>(room.data()));
-        stream.synchronize();
-        if (run > 0) // the first makes plans
-            least = std::min(least, std::chrono::duration<double>(Clock::now() - start).count());
-    }
-    return least;
-}
-
-ConvolutionAlgorithm ConvolutionTuner::best(Stream& stream, const ConvolutionShape& shape,
-                                            const ConvolutionChoice& choice)
-{
-    using Algorithm = ConvolutionAlgorithm;
-    const bool collapses = shape.upsamples && choice.collapses;
-    const Algorithm first = collapses ? Algorithm::Collapsed : Algorithm::Library;
-    if (!choice.tuned || !fitsWinograd(*m_device, shape))
-        return first;
-    const auto key = std::pair(shape, collapses);
-    if (const auto found = m_best.find(key); found != m_best.end())
-        return found->second;
-    std::vector<Algorithm> others;
-    for (const Algorithm other : {Algorithm::Winograd2, Algorithm::Winograd4}) {
-        const int tile = other == Algorithm::Winograd2 ? 2 : 4;
-        if (winogradWeightNumbers(tile, shape.channels, shape.outChannels) <= kMostWinogradWeights)
-            others.push_back(other);
-    }
-    if (others.empty())
-        return m_best[key] = first;
-    // larger weights must pay: what they push out of the cache is not seen here
-    constexpr double kClearly = 0.95;
-    Algorithm best = first;
-    double least = seconds(stream, shape, first);
-    for (const Algorithm other : others) {
-        if (const double time = seconds(stream, shape, other); time < kClearly * least) {
-            best = other;
-            least = time;
-        }
-    }
-    return m_best[key] = best;
 }
 
 } // namespace vergence::live

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -32,29 +31,8 @@ enum class ConvolutionAlgorithm {
 };
 std::string nameOf(ConvolutionAlgorithm algorithm);
 
-struct ConvolutionChoice {
-    bool tuned = true;     ///< by time; else the library, or Collapsed where allowed
-    bool collapses = true; ///< Collapsed is allowed
-};
-
-/// Fastest algorithms by shape, so that each is timed once. Not thread-safe.
-class ConvolutionTuner {
-public:
-    explicit ConvolutionTuner(std::shared_ptr<Device> device) : m_device(std::move(device)) {}
-
-    ConvolutionAlgorithm best(Stream& stream, const ConvolutionShape& shape,
-                              const ConvolutionChoice& choice);
-    std::size_t peakBytes() const { return m_peakBytes; } ///< most that was used while timing
-    void rest() { m_flood = {}; }                         ///< gives back what only timing needs
-
-private:
-    double seconds(Stream& stream, const ConvolutionShape& shape, ConvolutionAlgorithm algorithm);
-
-    std::shared_ptr<Device> m_device;
-    std::map<std::pair<ConvolutionShape, bool>, ConvolutionAlgorithm> m_best;
-    Tensor m_flood; ///< read between runs, so that weights are cold
-    std::size_t m_peakBytes = 0;
-};
+/// Whether Winograd's algorithms serve it.
+bool fitsWinograd(const Device& device, const ConvolutionShape& shape);
 
 /// Weights of a convolution in the order of one algorithm, and the call.
 class Convolution {

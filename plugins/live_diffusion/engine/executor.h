@@ -7,6 +7,7 @@
 
 #include "core/compute/graph/step_graph.h"
 #include "plugins/live_diffusion/engine/convolution.h"
+#include "plugins/live_diffusion/engine/convolution_tuner.h"
 #include "plugins/live_diffusion/engine/frame_network.h"
 #include "plugins/live_diffusion/engine/lowering.h"
 #include "plugins/live_diffusion/engine/memory_planner.h"

@@ -31,8 +31,8 @@ struct Switches {
     AttentionKind attention = AttentionKind::Flash;
     bool fusion = true; ///< off: one kernel per listed primitive
     /// The fastest of several algorithms per shape, timed once; off: the first that the device
-    /// offers. Bits are the same within a process; from one process to the next only where it is
-    /// off, since times decide.
+    /// offers. Bits are the same within a process; from one process to the next where it is off, or
+    /// where what was fastest is kept (TunedChoices), since times decide.
     bool tuned = true;
     int channelRounding = 8;         ///< input and output channels padded to a multiple: 0, 8 or 64
     bool graph = true;               ///< a frame is recorded once, then replayed (CUDA)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
@@ -130,13 +131,29 @@ UnetNetwork::UnetNetwork(std::shared_ptr<Device> device, std::shared_ptr<const H
 
 UnetNetwork::~UnetNetwork() = default;
 
+/// The fastest number of threads, as kept or timed.
+int UnetNetwork::threadsInUse()
+{
+    if (m_fastestThreads > 0)
+        return m_fastestThreads;
+    TunedChoices* const choices = m_settings.choices.get();
+    const std::string machine = tuningMachine(*m_given);
+    const std::string key =
+        fmt::format("threads {} {}", nameOf(m_settings.unet.size), m_settings.unet.grid);
+    const auto kept = choices != nullptr ? choices->find(machine, key) : std::nullopt;
+    m_fastestThreads = kept ? std::atoi(kept->c_str()) : 0;
+    if (m_fastestThreads >= 1 && m_fastestThreads <= usableThreads())
+        return m_fastestThreads;
+    m_fastestThreads = fastestThreads(m_settings.unet);
+    if (choices != nullptr)
+        choices->set(machine, key, std::to_string(m_fastestThreads));
+    return m_fastestThreads;
+}
+
 void UnetNetwork::chooseDevice(Engine& engine, const Switches& switches)
 {
-    if (m_given->isCpu()) {
-        if (switches.threads == 0 && m_fastestThreads == 0)
-            m_fastestThreads = fastestThreads(m_settings.unet);
-        engine.threads = switches.threads > 0 ? switches.threads : m_fastestThreads;
-    }
+    if (m_given->isCpu())
+        engine.threads = switches.threads > 0 ? switches.threads : threadsInUse();
     if (m_engine && m_engine->threads == engine.threads) {
         engine.device = m_engine->device;
         engine.tuner = m_engine->tuner;
@@ -144,7 +161,7 @@ void UnetNetwork::chooseDevice(Engine& engine, const Switches& switches)
     }
     const bool isGiven = !m_given->isCpu() || engine.threads == productThreads(*m_given);
     engine.device = isGiven ? m_given : makeCpuDevice(engine.threads);
-    engine.tuner = std::make_shared<ConvolutionTuner>(engine.device);
+    engine.tuner = std::make_shared<ConvolutionTuner>(engine.device, m_settings.choices);
 }
 
 std::unique_ptr<UnetNetwork::Engine> UnetNetwork::makeEngine(const Switches& switches)

@@ -17,6 +17,8 @@ struct UnetNetworkSettings {
     /// 16-bit types even where the device has no fast products of them: what they cost in accuracy
     /// is the same wherever sums are F32.
     bool takesSlowTypes = false;
+    /// What earlier processes found fastest; null: everything is timed here.
+    std::shared_ptr<TunedChoices> choices{};
     /// runFrame() on the CPU too, where nothing is won by it: frames there are those of a card.
     bool runsFrames = false;
 };
@@ -58,6 +60,7 @@ private:
     struct Engine; ///< all that belongs to one set of switches
 
     std::unique_ptr<Engine> makeEngine(const Switches& switches);
+    int threadsInUse();
     void chooseDevice(Engine& engine, const Switches& switches);
     void makeMemory(Engine& engine, const WeightSource& source, const Switches& switches) const;
     void restoreMemory(Engine& engine) const;

@@ -94,7 +94,8 @@ const std::shared_ptr<const HostWeights>& Networks::weights() const
     return m_model->weights;
 }
 
-std::shared_ptr<FrameNetwork> Networks::build(const Switches& switches, int rows) const
+std::shared_ptr<FrameNetwork> Networks::build(const Switches& switches, int rows,
+                                              std::shared_ptr<TunedChoices> choices) const
 {
     if (m_config.network == "oracle") {
         OracleSettings settings;
@@ -108,8 +109,9 @@ std::shared_ptr<FrameNetwork> Networks::build(const Switches& switches, int rows
     }
     if (m_config.network.starts_with("replica"))
         return makeReplicaNetwork(m_device, subject().program, m_config.seed, switches, rows);
-    return std::make_shared<UnetNetwork>(m_device, weights(),
-                                         UnetNetworkSettings{m_model->unet, switches, rows});
+    UnetNetworkSettings settings{m_model->unet, switches, rows};
+    settings.choices = std::move(choices);
+    return std::make_shared<UnetNetwork>(m_device, weights(), settings);
 }
 
 std::shared_ptr<FrameNetwork> Networks::build() const

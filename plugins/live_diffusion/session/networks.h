@@ -40,7 +40,9 @@ public:
     Switches switches() const { return switchesOf(m_config, *m_device); }
 
     /// The network as configured: the denoiser, the oracle, or a replica.
-    std::shared_ptr<FrameNetwork> build(const Switches& switches, int rows) const;
+    /// `choices`: what earlier processes found fastest; null: everything is timed anew.
+    std::shared_ptr<FrameNetwork> build(const Switches& switches, int rows,
+                                        std::shared_ptr<TunedChoices> choices = nullptr) const;
     std::shared_ptr<FrameNetwork> build() const;
     BenchSubject subject() const;
     std::string name() const;        ///< "Pico", "Oracle", "Replica-A"

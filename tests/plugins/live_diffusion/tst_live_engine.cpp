@@ -3,14 +3,20 @@
 #include <cmath>
 #include <random>
 
+#include <nlohmann/json.hpp>
+
+#include "core/base/file.h"
+#include "core/base/log.h"
 #include "core/compute/ops/norm.h"
 #include "plugins/live_diffusion/engine/convolution.h"
+#include "plugins/live_diffusion/engine/convolution_tuner.h"
 #include "plugins/live_diffusion/engine/joined_norm_kernels.h"
 #include "plugins/live_diffusion/engine/lowering.h"
 #include "plugins/live_diffusion/engine/memory_planner.h"
 #include "plugins/live_diffusion/engine/switches.h"
 #include "plugins/live_diffusion/model/unet.h"
 #include "tests/support/numbers.h"
+#include "tests/support/scratch.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -211,6 +217,85 @@ private Q_SLOTS:
         QCOMPARE(tuner.best(*m_stream, shape, {.tuned = false}), ConvolutionAlgorithm::Collapsed);
         QCOMPARE(tuner.best(*m_stream, shape, {.tuned = false, .collapses = false}),
                  ConvolutionAlgorithm::Library);
+    }
+
+    void whatWasFastestIsKept()
+    {
+        const test::Scratch scratch;
+        const auto file = scratch / "deep" / "fastest.json";
+        ConvolutionShape shape{1, 16, 8, 8, 16};
+        const auto fresh = [&] {
+            return ConvolutionTuner(m_device, std::make_shared<TunedChoices>(file));
+        };
+        ConvolutionTuner first = fresh();
+        const auto found = first.best(*m_stream, shape, {});
+        QVERIFY(!std::filesystem::exists(file));
+        first.rest();
+        ConvolutionTuner second = fresh();
+        QCOMPARE(second.best(*m_stream, shape, {}), found);
+        QCOMPARE(second.peakBytes(), std::size_t{0}); // nothing was timed
+        // It is the file that decides, by shape and by machine.
+        const auto kept = nlohmann::json::parse(readFile(file));
+        const auto writeWord = [&](const std::string& word) {
+            auto changed = kept;
+            for (auto& [machine, words] : changed["choices"].items())
+                for (auto& entry : words)
+                    entry = word;
+            writeFileAtomic(file, changed.dump());
+        };
+        for (const auto algorithm : {ConvolutionAlgorithm::Library, ConvolutionAlgorithm::Winograd2,
+                                     ConvolutionAlgorithm::Winograd4}) {
+            writeWord(nameOf(algorithm));
+            QCOMPARE(fresh().best(*m_stream, shape, {}), algorithm);
+        }
+        for (const std::string& word :
+             {nameOf(ConvolutionAlgorithm::Collapsed), std::string("?")}) {
+            writeWord(word); // no candidate here: timed again
+            ConvolutionTuner tuner = fresh();
+            tuner.best(*m_stream, shape, {});
+            QVERIFY(tuner.peakBytes() > 0);
+        }
+        shape.width = 6;
+        ConvolutionTuner other = fresh();
+        other.best(*m_stream, shape, {});
+        QVERIFY(other.peakBytes() > 0);
+    }
+
+    void damagedChoicesAreTimedAgain()
+    {
+        const test::Scratch scratch;
+        const auto file = scratch / "fastest.json";
+        for (const char* text :
+             {"", "{", "[]", "{\"format\":1}", "{\"format\":9,\"choices\":{}}",
+              "{\"format\":1,\"choices\":{\"m\":{\"k\":7}}}", "{\"format\":1,\"choices\":[1]}"}) {
+            writeFileAtomic(file, std::string_view(text));
+            TunedChoices choices(file);
+            QVERIFY2(!choices.find("m", "k"), text);
+            choices.set("m", "k", "word");
+            choices.save();
+            QCOMPARE(TunedChoices(file).find("m", "k").value_or(""), std::string("word"));
+        }
+        // Two processes add to what the other has written.
+        TunedChoices one(file), two(file);
+        one.set("m", "a", "1");
+        two.set("m", "b", "2");
+        one.save();
+        two.save();
+        one.set("m", "a", "3");
+        one.stopKeeping();
+        one.set("m", "c", "4"); // in this process alone
+        QCOMPARE(one.find("m", "c").value_or(""), std::string("4"));
+        one.save();
+        const TunedChoices all(file);
+        QCOMPARE(all.find("m", "a").value_or(""), std::string("3"));
+        QCOMPARE(all.find("m", "b").value_or(""), std::string("2"));
+        QCOMPARE(all.find("m", "k").value_or(""), std::string("word"));
+        QVERIFY(!all.find("m", "c") && !all.find("other", "a"));
+        // A place that cannot be written changes nothing else.
+        TunedChoices nowhere(file / "below");
+        nowhere.set("m", "k", "word");
+        nowhere.save();
+        QVERIFY(TunedChoices({}).find("m", "k") == std::nullopt);
     }
 
     void planarConvolutionIsTheSame()

@@ -5,9 +5,12 @@
 #include <cmath>
 #include <new>
 #include <random>
+#include <set>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include "core/base/file.h"
 #include "core/compute/cpu_threads.h"
 #include "plugins/live_diffusion/engine/executor.h"
 #include "plugins/live_diffusion/engine/unet_network.h"
@@ -17,6 +20,7 @@
 #include "plugins/live_diffusion/model/tape_network.h"
 #include "plugins/live_diffusion/model/unet.h"
 #include "tests/support/numbers.h"
+#include "tests/support/scratch.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -187,6 +191,7 @@ public:
     }
 
 private:
+    const bool m_isEveryBlockSeen = qputenv("VERGENCE_HUGE_PAGES", "0"); // see operator new
     std::shared_ptr<Device> m_device = makeCpuDevice(2);
     std::unique_ptr<Stream> m_stream = m_device->createStream();
     UnetSettings m_settings;
@@ -335,6 +340,35 @@ private Q_SLOTS:
             }
             QCOMPARE(deviceAllocations.load(), before);
         }
+    }
+
+    void theNextProcessTimesNothing()
+    {
+        const test::Scratch scratch;
+        const UnetSettings unet = settingsOf(Size::Pico);
+        const auto weights = benchWeights(unet, 3);
+        const Frames frames(unet.frameChannels() * unet.grid * unet.grid, 1);
+        Switches switches = cpuSwitches();
+        switches.tuned = true;
+        switches.threads = 0;
+        Result first;
+        for (int process = 0; process < 2; ++process) {
+            UnetNetworkSettings settings{unet, switches, 1};
+            settings.choices = std::make_shared<TunedChoices>(scratch / "fastest.json");
+            UnetNetwork network(m_device, weights, settings);
+            QCOMPARE(network.cost().tuningPeakBytes > 0, process == 0);
+            const Result result = evaluated(network, {frames.row(599, 1)});
+            if (process == 0)
+                first = result;
+            QVERIFY(result.prediction == first.prediction && result.blend == first.blend);
+        }
+        const auto kept = nlohmann::json::parse(readFile(scratch / "fastest.json"));
+        std::set<std::string> keys;
+        for (const auto& [machine, words] : kept.at("choices").items())
+            for (const auto& [key, word] : words.items())
+                keys.insert(key);
+        QVERIFY(keys.contains(fmt::format("threads Pico {}", unet.grid)));
+        QVERIFY(keys.size() > 3);
     }
 
     void moreStepsThanTheTableHoldsAreRight()
