@@ -22,6 +22,10 @@ bool processorMultipliesBf16()
     return hasTiles || (hasPairs && !__builtin_cpu_is("intel"));
 }
 
+/// Between the memory of two threads: processors read ahead, and what one reads ahead of another's
+/// numbers goes back and forth between them.
+constexpr std::size_t kApart = 4096;
+
 constexpr std::size_t padded(std::size_t bytes)
 {
     return (bytes + 255) / 256 * 256;
@@ -125,7 +129,7 @@ void CpuDenseMath::turn(Stream& stream, const MatrixBatch& a, DType type, Index 
 SlotMemory::SlotMemory(CpuDenseMath& dense, Stream& stream, Index pieces, std::size_t scratchBytes,
                        std::size_t tileBytes)
     : m_tileAt(padded(scratchBytes)),
-      m_stride(m_tileAt + padded(tileBytes))
+      m_stride(m_tileAt + padded(tileBytes) + kApart)
 {
     const Index slots = pieces > 1 ? dense.threads() : 1;
     m_memory = dense.workspace(stream, m_stride * static_cast<std::size_t>(slots));
