@@ -273,12 +273,12 @@ void TestLiveSamples::badSettingsAreRefused()
 void TestLiveSamples::shippedWeightsArePinned()
 {
     QCOMPARE(QString::fromStdString(sha256OfFile(kShipped)),
-             QString("94a1391cc1c02826843f1b6fbc521eebb29529bf3a922d42e65b0344aa881bf5"));
+             QString("37f7f98547d2f34affbda2ec96f3df7b50672093fc0a50d9f15a27aadf19a507"));
 }
 
 void TestLiveSamples::shippedWeightsRestyle()
 {
-    // Two films that they have not seen; measured: 3.5 dB above the input, 9 above no training.
+    // Two films that they have not seen; measured: 8 and 6 dB above the input.
     const ModelDescription description = readModelDescription(kShipped);
     const UnetSettings& unet = description.settings;
     TapeNetwork network(*m_stream, m_device, unet, {});
@@ -290,7 +290,7 @@ void TestLiveSamples::shippedWeightsRestyle()
         settings.sampler.steps = steps;
         settings.frames = 6;
         const StreamScore score = scoreStream(*m_stream, network, maker, settings);
-        QVERIFY2(score.meanPsnr > score.meanInputPsnr + 2,
+        QVERIFY2(score.meanPsnr > score.meanInputPsnr + 4,
                  qPrintable(QString("%1 %2").arg(score.meanPsnr).arg(score.meanInputPsnr)));
     }
 }
