@@ -100,9 +100,11 @@ public:
 
     void* allocate(std::size_t bytes) override
     {
-        void* pointer = isInHeap(bytes) ? m_heap.allocate(bytes)
-                                        : ::operator new(std::max<std::size_t>(bytes, 1),
-                                                         alignmentOf(bytes), std::nothrow);
+        const bool isLasting =
+            m_hasHugePages && HugePageHeap::serves(bytes) && LastingBlocks::areTaken();
+        void* pointer = isLasting ? m_heap.allocate(bytes)
+                                  : ::operator new(std::max<std::size_t>(bytes, 1),
+                                                   alignmentOf(bytes), std::nothrow);
         if (!pointer) {
             throw DeviceError(
                 fmt::format(
@@ -122,7 +124,7 @@ public:
     void deallocate(void* pointer, std::size_t bytes) noexcept override
     {
         m_used.fetch_sub(bytes);
-        if (isInHeap(bytes))
+        if (HugePageHeap::serves(bytes) && m_heap.contains(pointer))
             m_heap.deallocate(pointer, bytes);
         else
             ::operator delete(pointer, alignmentOf(bytes));
@@ -157,8 +159,6 @@ private:
                           static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
         return info;
     }
-
-    bool isInHeap(std::size_t bytes) const { return m_hasHugePages && HugePageHeap::serves(bytes); }
 
     const bool m_hasHugePages = wantsHugePages();
     HugePageHeap m_heap; // before what may hold memory of the device

@@ -17,7 +17,24 @@ std::size_t roundedUp(std::size_t bytes)
     return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+thread_local int t_lasting = 0;
+
 } // namespace
+
+LastingBlocks::LastingBlocks()
+{
+    ++t_lasting;
+}
+
+LastingBlocks::~LastingBlocks()
+{
+    --t_lasting;
+}
+
+bool LastingBlocks::areTaken()
+{
+    return t_lasting > 0;
+}
 
 void adviseHugePages(void* pointer, std::size_t bytes)
 {
@@ -97,6 +114,14 @@ void HugePageHeap::deallocate(void* pointer, std::size_t bytes) noexcept
     } else {
         add(place, size);
     }
+}
+
+bool HugePageHeap::contains(const void* pointer) const
+{
+    const auto* place = static_cast<const std::byte*>(pointer);
+    const std::lock_guard lock(m_mutex);
+    const auto after = m_chunks.upper_bound(const_cast<std::byte*>(place));
+    return after != m_chunks.begin() && place < *std::prev(after) + kChunk;
 }
 
 std::size_t HugePageHeap::chunks() const

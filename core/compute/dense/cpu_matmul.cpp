@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include "core/compute/dense/bf16_product.h"
-#include "core/compute/dense/pieces.h"
 #include "core/compute/dense/panelled_product.h"
+#include "core/compute/dense/pieces.h"
 #include "core/compute/dense/tile_kernels.h"
 #include "core/compute/dense/tiled_product.h"
 

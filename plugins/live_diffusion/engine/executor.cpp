@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/compute/backend.h"
+#include "core/compute/huge_page_heap.h"
 #include "core/compute/kernel.h"
 #include "plugins/live_diffusion/engine/executor_parts.h"
 #include "plugins/live_diffusion/engine/ranges.h"
@@ -105,6 +106,7 @@ Executor::Executor(std::shared_ptr<Device> device, Stream& stream, const Program
     lowering.exportsOutputs = m_settings.exportsOutputs;
     lowering.runs = m_settings.runs;
     m_list = lowerProgram(program, lowering);
+    const LastingBlocks lasting;
     makeStaging(stream);
     makeLayers(stream, weights, tuner);
     m_settings.keys = nullptr;

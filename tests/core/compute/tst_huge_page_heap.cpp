@@ -104,6 +104,38 @@ private Q_SLOTS:
             heap.deallocate(block, kLarge);
         QCOMPARE(heap.chunks(), std::size_t{1}); // a spare one stays
     }
+    void knowsItsOwn()
+    {
+        HugePageHeap heap;
+        auto* block = static_cast<std::byte*>(heap.allocate(kSmall));
+        const std::byte other{};
+        QVERIFY(heap.contains(block) && heap.contains(block + kSmall - 1));
+        QVERIFY(!heap.contains(&other));
+        heap.deallocate(block, kSmall);
+    }
+    void onlyLastingBlocksShareHugePages()
+    {
+        QVERIFY(!LastingBlocks::areTaken());
+        {
+            const LastingBlocks lasting, within;
+            QVERIFY(LastingBlocks::areTaken());
+            std::jthread([] { QVERIFY(!LastingBlocks::areTaken()); });
+        }
+        QVERIFY(!LastingBlocks::areTaken());
+        // What was taken as lasting goes back where it came from, whenever that is.
+        const auto device = makeCpuDevice(1);
+        void* lastingBlock = nullptr;
+        {
+            const LastingBlocks lasting;
+            lastingBlock = device->allocate(kSmall);
+        }
+        void* other = device->allocate(kSmall);
+        device->deallocate(lastingBlock, kSmall);
+        {
+            const LastingBlocks lasting;
+            device->deallocate(other, kSmall);
+        }
+    }
     void theDeviceCountsWhatIsAsked()
     {
         const auto device = makeCpuDevice(1);
