@@ -50,34 +50,48 @@ void ConvolutionTuner::rest()
         m_choices->save();
 }
 
-double ConvolutionTuner::seconds(Stream& stream, const ConvolutionShape& shape,
-                                 ConvolutionAlgorithm algorithm)
+std::vector<double> ConvolutionTuner::seconds(Stream& stream, const ConvolutionShape& shape,
+                                              const std::vector<ConvolutionAlgorithm>& candidates)
 {
     using Clock = std::chrono::steady_clock;
-    constexpr int kRuns = 4;
+    constexpr int kRounds = 5;
     const Index taps = Index{shape.kernel} * shape.kernel;
-    std::vector<float> weight(static_cast<std::size_t>(shape.outChannels * taps * shape.channels),
-                              0.01f);
-    const Convolution convolution(stream, m_device, shape, algorithm, weight);
+    const std::vector<float> weight(
+        static_cast<std::size_t>(shape.outChannels * taps * shape.channels), 0.01f);
     const Tensor x = Tensor::zeros(stream, m_device, shape.inputShape(), shape.type);
     const Tensor y = Tensor::zeros(stream, m_device, shape.outputShape(), shape.type);
-    const Tensor between =
-        Tensor::empty(m_device, {convolution.temporaryElements(shape.images)}, shape.type);
-    const Tensor room = Tensor::empty(m_device, {convolution.roomNumbers(shape.images)});
     constexpr Index kFlood = Index{8} << 20;
     if (m_flood.isEmpty())
         m_flood = Tensor::zeros(stream, m_device, {kFlood});
-    m_peakBytes = std::max(m_peakBytes, convolution.weightBytes() + x.bytes() + y.bytes() +
-                                            between.bytes() + room.bytes() + m_flood.bytes());
-    double least = 1e9; // others may have the processor in between
-    for (int run = 0; run <= kRuns; ++run) {
-        scale(stream, 1.0, m_flood, m_flood);
-        stream.synchronize();
-        const auto start = Clock::now();
-        convolution(stream, x, y, {}, between, static_cast<float*>(room.data()));
-        stream.synchronize();
-        if (run > 0) // the first makes plans
-            least = std::min(least, std::chrono::duration<double>(Clock::now() - start).count());
+    std::vector<Convolution> convolutions;
+    Index between = 0, room = 0;
+    std::size_t weightBytes = 0;
+    for (const ConvolutionAlgorithm algorithm : candidates) {
+        const Convolution& made =
+            convolutions.emplace_back(stream, m_device, shape, algorithm, weight);
+        between = std::max(between, made.temporaryElements(shape.images));
+        room = std::max(room, made.roomNumbers(shape.images));
+        weightBytes += made.weightBytes();
+    }
+    const Tensor betweenMemory = Tensor::empty(m_device, {between}, shape.type);
+    const Tensor roomMemory = Tensor::empty(m_device, {room});
+    m_peakBytes = std::max(m_peakBytes, weightBytes + x.bytes() + y.bytes() + m_flood.bytes() +
+                                            betweenMemory.bytes() + roomMemory.bytes());
+    // Others may have the processor for a while: round by round they disturb all candidates alike.
+    std::vector<double> least(candidates.size(), 1e9);
+    for (int round = 0; round <= kRounds; ++round) {
+        for (std::size_t i = 0; i < candidates.size(); ++i) {
+            const Tensor part =
+                betweenMemory.narrow(0, 0, convolutions[i].temporaryElements(shape.images));
+            scale(stream, 1.0, m_flood, m_flood);
+            stream.synchronize();
+            const auto start = Clock::now();
+            convolutions[i](stream, x, y, {}, part, static_cast<float*>(roomMemory.data()));
+            stream.synchronize();
+            const double time = std::chrono::duration<double>(Clock::now() - start).count();
+            if (round > 0) // the first makes plans
+                least[i] = std::min(least[i], time);
+        }
     }
     return least;
 }
@@ -87,15 +101,12 @@ ConvolutionAlgorithm ConvolutionTuner::timed(Stream& stream, const ConvolutionSh
 {
     // larger weights must pay: what they push out of the cache is not seen here
     constexpr double kClearly = 0.95;
-    ConvolutionAlgorithm best = candidates.front();
-    double least = seconds(stream, shape, best);
-    for (std::size_t i = 1; i < candidates.size(); ++i) {
-        if (const double time = seconds(stream, shape, candidates[i]); time < kClearly * least) {
-            best = candidates[i];
-            least = time;
-        }
-    }
-    return best;
+    const std::vector<double> times = seconds(stream, shape, candidates);
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < candidates.size(); ++i)
+        if (times[i] < kClearly * times[best])
+            best = i;
+    return candidates[best];
 }
 
 ConvolutionAlgorithm ConvolutionTuner::best(Stream& stream, const ConvolutionShape& shape,

@@ -30,8 +30,9 @@ public:
     void rest();
 
 private:
-    double seconds(Stream& stream, const ConvolutionShape& shape, ConvolutionAlgorithm algorithm);
-
+    /// Least seconds of each.
+    std::vector<double> seconds(Stream& stream, const ConvolutionShape& shape,
+                                const std::vector<ConvolutionAlgorithm>& candidates);
     ConvolutionAlgorithm timed(Stream& stream, const ConvolutionShape& shape,
                                const std::vector<ConvolutionAlgorithm>& candidates);
 
