@@ -60,40 +60,43 @@ void add(const std::string& name, double flops, std::function<std::function<void
         ->MinTime(0.3);
 }
 
-/// Multiply-adds in registers: the bound of all other rows.
-__attribute__((target("avx512f"))) void multiplyAdds512(Index count)
+constexpr int kChains = 10;
+
+/// Multiply-adds in registers: the bound of all other rows. Chains start apart, else the compiler
+/// works out one for all.
+template <class Lanes>
+[[gnu::always_inline]] inline void multiplyAdds(Index count)
 {
-    typedef float Lanes __attribute__((vector_size(64)));
-    Lanes a0{}, a1{}, a2{}, a3{}, a4{}, a5{}, a6{}, a7{}, a8{}, a9{};
-    Lanes x = a0 + 0.999f, y = a0 + 1e-6f;
-    for (Index i = 0; i < count; ++i) {
-        a0 = a0 * x + y, a1 = a1 * x + y, a2 = a2 * x + y, a3 = a3 * x + y, a4 = a4 * x + y;
-        a5 = a5 * x + y, a6 = a6 * x + y, a7 = a7 * x + y, a8 = a8 * x + y, a9 = a9 * x + y;
+    const Lanes x = Lanes{} + 0.999f, y = Lanes{} + 1e-6f;
+    Lanes chains[kChains];
+    for (int i = 0; i < kChains; ++i)
+        chains[i] = Lanes{} + static_cast<float>(i);
+    for (Index step = 0; step < count; ++step) {
+#pragma GCC unroll 10
+        for (int i = 0; i < kChains; ++i)
+            chains[i] = chains[i] * x + y;
     }
-    Lanes sum = a0 + a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9;
-    benchmark::DoNotOptimize(&sum);
+    benchmark::DoNotOptimize(&chains);
     benchmark::ClobberMemory();
 }
 
-__attribute__((target("avx2,fma"))) void multiplyAdds256(Index count)
+[[gnu::target("avx512f")]] void multiplyAdds512(Index count)
+{
+    typedef float Lanes __attribute__((vector_size(64)));
+    multiplyAdds<Lanes>(count);
+}
+
+[[gnu::target("avx2,fma")]] void multiplyAdds256(Index count)
 {
     typedef float Lanes __attribute__((vector_size(32)));
-    Lanes a0{}, a1{}, a2{}, a3{}, a4{}, a5{}, a6{}, a7{}, a8{}, a9{};
-    Lanes x = a0 + 0.999f, y = a0 + 1e-6f;
-    for (Index i = 0; i < count; ++i) {
-        a0 = a0 * x + y, a1 = a1 * x + y, a2 = a2 * x + y, a3 = a3 * x + y, a4 = a4 * x + y;
-        a5 = a5 * x + y, a6 = a6 * x + y, a7 = a7 * x + y, a8 = a8 * x + y, a9 = a9 * x + y;
-    }
-    Lanes sum = a0 + a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9;
-    benchmark::DoNotOptimize(&sum);
-    benchmark::ClobberMemory();
+    multiplyAdds<Lanes>(count);
 }
 
 void addPeak()
 {
     constexpr Index kTasks = 64, kCount = 20000;
     const bool wide = __builtin_cpu_supports("avx512f");
-    const double flops = 2.0 * 10 * (wide ? 16 : 8) * kTasks * kCount;
+    const double flops = 2.0 * kChains * (wide ? 16 : 8) * kTasks * kCount;
     add("peak multiply-add f32", flops, [wide] {
         return [wide] {
             stream->parallelFor(
