@@ -6,6 +6,8 @@
 
 #include "core/compute/ops/pack.h"
 
+#if !defined(__CUDACC__)
+
 namespace vergence {
 inline namespace VERGENCE_KERNEL_NAMESPACE {
 
@@ -41,3 +43,5 @@ VERGENCE_HD void turnLanes(P (&rows)[N])
 
 } // namespace VERGENCE_KERNEL_NAMESPACE
 } // namespace vergence
+
+#endif
