@@ -190,16 +190,36 @@ void Bf16Product::makePart(Stream& stream, const Part& part, float* product) con
 }
 
 void Bf16Product::makeStrip(Stream& stream, MatrixRegisters& registers, TileStrip& strip,
-                            TilePlace at) const
+                            const Place& at) const
 {
-    const Index stride = strip.columnTiles * kTileLines;
-    at.rows = strip.rows = std::min(2 * kTileLines, m_p.m - at.row);
-    at.columns = strip.columns = std::min(stride, m_p.n - at.column);
-    strip.roundedStride = m_p.y.rowStride;
-    strip.rounded = m_isPlain ? reinterpret_cast<std::uint16_t*>(placeIn(m_p, m_p.y, at)) : nullptr;
+    const auto place = [&](const MatrixBatch& matrix) {
+        return advanced(matrix.data,
+                        m_p.offsetOf(matrix, at.batch) + at.row * matrix.rowStride + at.column,
+                        m_p.outType);
+    };
+    TileFinish rest;
+    rest.product = strip.product;
+    rest.productStride = strip.columnTiles * kTileLines;
+    rest.rows = strip.rows = std::min(2 * kTileLines, m_p.m - at.row);
+    rest.columns = strip.columns = std::min(rest.productStride, m_p.n - at.column);
+    rest.type = m_p.outType;
+    rest.y = place(m_p.y);
+    rest.yStride = strip.roundedStride = m_p.y.rowStride;
+    strip.rounded = m_isPlain ? static_cast<std::uint16_t*>(rest.y) : nullptr;
     registers.multiply(strip);
-    if (!m_isPlain)
-        finishTile(stream, finishOf(m_p, at, strip.product, stride));
+    if (m_isPlain)
+        return;
+    rest.residual = place(m_p.residual);
+    rest.residualStride = m_p.residual.rowStride;
+    rest.preActivation = place(m_p.preActivation);
+    rest.preActivationStride = m_p.preActivation.rowStride;
+    rest.bias = advanced(m_p.bias, m_p.biasPerRow ? at.row : at.column, m_p.biasType);
+    rest.biasType = m_p.biasType;
+    rest.biasPerRow = m_p.biasPerRow;
+    rest.activation = m_p.activation;
+    rest.alpha = m_p.alpha;
+    rest.beta = m_p.beta;
+    finishTile(stream, rest);
 }
 
 void Bf16Product::run(Stream& stream)

@@ -2,7 +2,6 @@
 
 #include "core/compute/dense/cpu_dense.h"
 #include "core/compute/dense/matrix_registers.h"
-#include "core/compute/dense/tile_finish.h"
 
 namespace vergence {
 
@@ -36,6 +35,11 @@ private:
         Index batch, row, rows, column, columns;
     };
 
+    /// A number of y.
+    struct Place {
+        Index batch, row, column;
+    };
+
     Operand operandOf(const MatrixBatch& matrix, bool isLeft, bool isTransposed) const;
     void chooseParts();
     Part partOf(Index piece) const;
@@ -47,7 +51,7 @@ private:
                                  std::uint16_t* space) const;
     void makePart(Stream& stream, const Part& part, float* product) const;
     void makeStrip(Stream& stream, MatrixRegisters& registers, TileStrip& strip,
-                   TilePlace at) const;
+                   const Place& at) const;
     Index numbersOf(Index tiles) const { return tiles * m_steps * kTileNumbers; }
 
     CpuDenseMath& m_dense;

@@ -60,14 +60,14 @@ bool PanelledProduct::usesSlot() const
            (!m_p.preActivation && (m_p.beta != 0 || m_p.residualIsY()));
 }
 
-TilePlace PanelledProduct::tileOf(Index piece) const
+PanelledProduct::Tile PanelledProduct::tileOf(Index piece) const
 {
-    TilePlace tile;
+    Tile tile;
     tile.column = piece % m_columns * m_tileColumns;
     tile.row = piece / m_columns % m_rows * m_tileRows;
     tile.batch = piece / m_columns / m_rows;
-    tile.rows = std::min(m_tileRows, m_p.m - tile.row);
-    tile.columns = std::min(m_tileColumns, m_p.n - tile.column);
+    tile.m = std::min(m_tileRows, m_p.m - tile.row);
+    tile.n = std::min(m_tileColumns, m_p.n - tile.column);
     return tile;
 }
 
@@ -89,7 +89,7 @@ void PanelledProduct::orderB(Stream& stream)
     m_packed = &m_ownPanels;
 }
 
-const float* PanelledProduct::stepOfA(Stream& stream, const TilePlace& tile, Step step,
+const float* PanelledProduct::stepOfA(Stream& stream, const Tile& tile, Step step,
                                       float* space) const
 {
     if (m_memoryOfA)
@@ -99,34 +99,65 @@ const float* PanelledProduct::stepOfA(Stream& stream, const TilePlace& tile, Ste
     const void* a = advanced(m_p.a.data, m_p.offsetOf(m_p.a, tile.batch) + first, m_p.type);
     if (readsAInPlace())
         return static_cast<const float*>(a);
-    copyTile(stream, {a, m_p.a.rowStride, m_p.type, m_p.transposeA ? step.depth : tile.rows,
-                      m_p.transposeA ? tile.rows : step.depth, space, step.depth, m_p.transposeA});
+    copyTile(stream, {a, m_p.a.rowStride, m_p.type, m_p.transposeA ? step.depth : tile.m,
+                      m_p.transposeA ? tile.m : step.depth, space, step.depth, m_p.transposeA});
     return space;
 }
 
-void PanelledProduct::packStepOfB(Stream& stream, const TilePlace& tile, Step step,
-                                  float* space) const
+void PanelledProduct::packStepOfB(Stream& stream, const Tile& tile, Step step, float* space) const
 {
     const Index first = m_p.transposeB ? tile.column * m_p.b.rowStride + step.first
                                        : step.first * m_p.b.rowStride + tile.column;
     const void* b = advanced(m_p.b.data, m_p.offsetOf(m_p.b, tile.batch) + first, m_p.type);
-    packPanels(stream, {b, m_p.b.rowStride, m_p.type, m_p.transposeB}, {tile.columns, step.depth},
-               space);
+    packPanels(stream, {b, m_p.b.rowStride, m_p.type, m_p.transposeB}, {tile.n, step.depth}, space);
 }
 
-void PanelledProduct::runTile(Stream& stream, const TilePlace& tile, float* space) const
+std::byte* PanelledProduct::place(const MatrixBatch& matrix, const Tile& tile) const
+{
+    return advanced(matrix.data,
+                    m_p.offsetOf(matrix, tile.batch) + tile.row * matrix.rowStride + tile.column,
+                    m_p.outType);
+}
+
+void PanelledProduct::finish(Stream& stream, const Tile& tile, const float* product,
+                             Index stride) const
+{
+    TileFinish rest;
+    rest.product = product;
+    rest.productStride = stride;
+    rest.rows = tile.m;
+    rest.columns = tile.n;
+    rest.type = m_p.outType;
+    rest.y = place(m_p.y, tile);
+    rest.yStride = m_p.y.rowStride;
+    rest.residual = place(m_p.residual, tile);
+    rest.residualStride = m_p.residual.rowStride;
+    rest.preActivation = place(m_p.preActivation, tile);
+    rest.preActivationStride = m_p.preActivation.rowStride;
+    if (rest.preActivation == product && m_p.alpha == 1 && !m_p.bias)
+        rest.preActivation = nullptr; // is there already
+    rest.bias = advanced(m_p.bias, m_p.biasPerRow ? tile.row : tile.column, m_p.biasType);
+    rest.biasType = m_p.biasType;
+    rest.biasPerRow = m_p.biasPerRow;
+    rest.activation = m_p.activation;
+    rest.alpha = m_p.alpha;
+    rest.beta = m_p.beta;
+    finishTile(stream, rest);
+}
+
+void PanelledProduct::runTile(Stream& stream, const Tile& tile, float* space) const
 {
     float* const spaceOfB = space;
     float* const spaceOfA = spaceOfB + (m_packed ? 0 : m_tileColumns * m_depth);
     float* const slot = spaceOfA + (readsAInPlace() || m_memoryOfA ? 0 : m_tileRows * m_depth);
 
     PanelProduct sum;
-    sum.m = tile.rows;
+    sum.m = tile.m;
     sum.product = slot;
-    sum.productStride = tile.columns;
+    sum.productStride = tile.n;
     if (!usesSlot()) {
         const MatrixBatch& target = m_p.preActivation ? m_p.preActivation : m_p.y;
-        sum.product = reinterpret_cast<float*>(placeIn(m_p, target, tile));
+        sum.product = reinterpret_cast<float*>(place(target, tile));
         sum.productStride = target.rowStride;
     }
     for (Step step; step.first < m_p.k; step.first += m_depth) {
@@ -135,12 +166,12 @@ void PanelledProduct::runTile(Stream& stream, const TilePlace& tile, float* spac
         sum.aStride = m_memoryOfA ? m_p.k : readsAInPlace() ? m_p.a.rowStride : step.depth;
         if (m_packed) {
             sum.b = m_packed->panel(tile.column);
-            sum.layout = {tile.columns, m_p.k};
+            sum.layout = {tile.n, m_p.k};
             sum.firstRow = step.first;
         } else {
             packStepOfB(stream, tile, step, spaceOfB);
             sum.b = spaceOfB;
-            sum.layout = {tile.columns, step.depth};
+            sum.layout = {tile.n, step.depth};
         }
         sum.k = step.depth;
         sum.accumulate = step.first > 0;
@@ -149,7 +180,7 @@ void PanelledProduct::runTile(Stream& stream, const TilePlace& tile, float* spac
     const bool isDone = !usesSlot() && !m_p.preActivation && m_p.alpha == 1 && !m_p.bias &&
                         !m_p.residual && m_p.activation == Activation::None;
     if (!isDone)
-        finishTile(stream, finishOf(m_p, tile, sum.product, sum.productStride));
+        finish(stream, tile, sum.product, sum.productStride);
 }
 
 void PanelledProduct::run(Stream& stream)

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "core/compute/dense/cpu_dense.h"
-#include "core/compute/dense/tile_finish.h"
 
 namespace vergence {
 
@@ -17,6 +16,10 @@ public:
     void run(Stream& stream);
 
 private:
+    struct Tile {
+        Index batch = 0, row = 0, column = 0; ///< of its first number
+        Index m = 0, n = 0;
+    };
     /// A step of a tile's sum.
     struct Step {
         Index first = 0, depth = 0;
@@ -25,12 +28,14 @@ private:
     void chooseTiles();
     bool readsAInPlace() const { return m_p.type == DType::F32 && !m_p.transposeA; }
     bool usesSlot() const;
-    TilePlace tileOf(Index piece) const;
+    Tile tileOf(Index piece) const;
     void orderA(Stream& stream);
     void orderB(Stream& stream);
-    void runTile(Stream& stream, const TilePlace& tile, float* space) const;
-    const float* stepOfA(Stream& stream, const TilePlace& tile, Step step, float* space) const;
-    void packStepOfB(Stream& stream, const TilePlace& tile, Step step, float* space) const;
+    void runTile(Stream& stream, const Tile& tile, float* space) const;
+    const float* stepOfA(Stream& stream, const Tile& tile, Step step, float* space) const;
+    void packStepOfB(Stream& stream, const Tile& tile, Step step, float* space) const;
+    std::byte* place(const MatrixBatch& matrix, const Tile& tile) const;
+    void finish(Stream& stream, const Tile& tile, const float* product, Index stride) const;
 
     CpuDenseMath& m_dense;
     MatmulProblem m_p; ///< a is what tiles read

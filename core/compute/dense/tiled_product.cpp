@@ -182,18 +182,50 @@ std::shared_ptr<const Plan> TiledProduct::planOf(Index m, Index n) const
     return m_dense.plans().find(key, [&] { return makePlan(m, n); });
 }
 
+std::byte* TiledProduct::place(const MatrixBatch& result, const Tile& tile) const
+{
+    return advanced(result.data,
+                    m_p.offsetOf(result, tile.batch) + tile.row * result.rowStride + tile.column,
+                    m_p.outType);
+}
+
+void TiledProduct::finish(Stream& stream, const Tile& tile, const void* product, Index stride) const
+{
+    TileFinish rest;
+    rest.product = product;
+    rest.productStride = stride;
+    rest.rows = tile.m;
+    rest.columns = tile.n;
+    rest.type = m_p.outType;
+    rest.y = place(m_p.y, tile);
+    rest.yStride = m_p.y.rowStride;
+    rest.residual = place(m_p.residual, tile);
+    rest.residualStride = m_p.residual.rowStride;
+    rest.preActivation = place(m_p.preActivation, tile);
+    rest.preActivationStride = m_p.preActivation.rowStride;
+    if (rest.preActivation == product && m_p.alpha == 1 && !m_p.bias)
+        rest.preActivation = nullptr; // is there already
+    rest.bias = advanced(m_p.bias, m_p.biasPerRow ? tile.row : tile.column, m_p.biasType);
+    rest.biasType = m_p.biasType;
+    rest.biasPerRow = m_p.biasPerRow;
+    rest.activation = m_p.activation;
+    rest.alpha = m_p.alpha;
+    rest.beta = m_p.beta;
+    finishTile(stream, rest);
+}
+
 TiledProduct::Tile TiledProduct::tileOf(Index piece) const
 {
     Tile tile;
-    const Index columnIndex = piece % m_columns;
+    tile.columnIndex = piece % m_columns;
     const Index rowIndex = piece / m_columns % m_rows;
     tile.batch = piece / m_columns / m_rows;
     tile.row = rowIndex * m_tileRows;
-    tile.column = columnIndex * m_tileColumns;
-    tile.rows = std::min(m_tileRows, m_p.m - tile.row);
-    tile.columns = std::min(m_tileColumns, m_p.n - tile.column);
+    tile.column = tile.columnIndex * m_tileColumns;
+    tile.m = std::min(m_tileRows, m_p.m - tile.row);
+    tile.n = std::min(m_tileColumns, m_p.n - tile.column);
     tile.isLastRow = rowIndex == m_rows - 1;
-    tile.isLastColumn = columnIndex == m_columns - 1;
+    tile.isLastColumn = tile.columnIndex == m_columns - 1;
     return tile;
 }
 
@@ -214,17 +246,16 @@ void TiledProduct::multiply(Stream& stream, const Tile& tile, void* product, int
 {
     const std::byte* a = operandA(tile);
     const std::byte* b = operandB(tile);
-    const Index stride = productStride(tile.columns);
+    const Index stride = productStride(tile.n);
     if (m_p.type == DType::F64) {
-        doubleProduct(stream,
-                      {reinterpret_cast<const double*>(a), m_p.a.rowStride, m_p.transposeA,
-                       reinterpret_cast<const double*>(b), m_p.b.rowStride, m_p.transposeB,
-                       tile.rows, tile.columns, m_p.k, static_cast<double*>(product), stride});
+        doubleProduct(stream, {reinterpret_cast<const double*>(a), m_p.a.rowStride, m_p.transposeA,
+                               reinterpret_cast<const double*>(b), m_p.b.rowStride, m_p.transposeB,
+                               tile.m, tile.n, m_p.k, static_cast<double*>(product), stride});
         return;
     }
     if (m_isFewRows) {
-        rowProduct(stream, {a, m_p.a.rowStride, b, m_p.b.rowStride, m_p.type, tile.rows,
-                            tile.columns, m_p.k, static_cast<float*>(product), stride});
+        rowProduct(stream, {a, m_p.a.rowStride, b, m_p.b.rowStride, m_p.type, tile.m, tile.n, m_p.k,
+                            static_cast<float*>(product), stride});
         return;
     }
     std::array<void*, Plan::kMostArguments> pointers = {const_cast<std::byte*>(a),
@@ -233,7 +264,7 @@ void TiledProduct::multiply(Stream& stream, const Tile& tile, void* product, int
     if (m_isDirect && m_p.bias)
         pointers[count++] = advanced(m_p.bias, tile.column, m_p.biasType);
     if (m_isDirect && m_p.residual && !m_p.residualIsY())
-        pointers[count++] = placeIn(m_p, m_p.residual, tile);
+        pointers[count++] = place(m_p.residual, tile);
     m_plans[tile.isLastRow][tile.isLastColumn]->run(std::span<void* const>(pointers.data(), count),
                                                     memory.scratch(slot));
 }
@@ -242,17 +273,17 @@ void TiledProduct::runTile(Stream& stream, Index piece, int slot, const SlotMemo
 {
     const Tile tile = tileOf(piece);
     if (m_p.k == 0) {
-        finishTile(stream, finishOf(m_p, tile, nullptr, 0));
+        finish(stream, tile, nullptr, 0);
         return;
     }
-    void* product = placeIn(m_p, m_p.y, tile);
+    void* product = place(m_p.y, tile);
     if (!m_isDirect && target() == Target::PreActivation)
-        product = placeIn(m_p, m_p.preActivation, tile);
+        product = place(m_p.preActivation, tile);
     else if (!m_isDirect && target() == Target::Slot)
         product = memory.tile(slot);
     multiply(stream, tile, product, slot, memory);
     if (!m_isDirect)
-        finishTile(stream, finishOf(m_p, tile, product, productStride(tile.columns)));
+        finish(stream, tile, product, productStride(tile.n));
 }
 
 std::size_t TiledProduct::findPlans()

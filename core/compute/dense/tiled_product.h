@@ -1,7 +1,6 @@
 #pragma once
 
 #include "core/compute/dense/cpu_dense.h"
-#include "core/compute/dense/tile_finish.h"
 
 namespace vergence {
 
@@ -20,8 +19,11 @@ private:
     enum class Target { Y, PreActivation, Slot };
     Target target() const;
 
-    struct Tile : TilePlace {
-        bool isLastRow = false, isLastColumn = false;
+    struct Tile {
+        Index batch, row, column; ///< of its first number
+        Index m, n;               ///< extents
+        bool isLastRow, isLastColumn;
+        Index columnIndex;
     };
     Tile tileOf(Index piece) const;
 
@@ -38,6 +40,8 @@ private:
                   const SlotMemory& memory) const;
     const std::byte* operandA(const Tile& tile) const;
     const std::byte* operandB(const Tile& tile) const;
+    std::byte* place(const MatrixBatch& result, const Tile& tile) const;
+    void finish(Stream& stream, const Tile& tile, const void* product, Index stride) const;
 
     CpuDenseMath& m_dense;
     const MatmulProblem& m_p;
