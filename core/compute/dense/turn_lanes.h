@@ -6,8 +6,6 @@
 
 #include "core/compute/ops/pack.h"
 
-#if !defined(__CUDACC__)
-
 namespace vergence {
 inline namespace VERGENCE_KERNEL_NAMESPACE {
 
@@ -43,5 +41,3 @@ VERGENCE_HD void turnLanes(P (&rows)[N])
 
 } // namespace VERGENCE_KERNEL_NAMESPACE
 } // namespace vergence
-
-#endif
