@@ -104,14 +104,13 @@ void copyRows(const TileCopy& tile)
 }
 
 constexpr int kLanes = kPackSize<float>;
-using Floats = Pack<float, kLanes>;
 
 /// Turns kLanes × kLanes numbers in registers.
 template <class T>
 VERGENCE_HD void transposeBlock(const T* from, Index fromStride, float* to, Index toStride)
 {
     const Lanes<kLanes, true> whole{0, kLanes};
-    Floats rows[kLanes];
+    Pack<float, kLanes> rows[kLanes];
 #pragma GCC unroll 16
     for (int i = 0; i < kLanes; ++i)
         rows[i] = loadAs<float>(from + i * fromStride, whole);
