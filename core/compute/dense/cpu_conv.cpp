@@ -372,8 +372,7 @@ void checkPacked(const ConvProblem& p, const Conv2dOptions& options)
     bool fits = false;
     if (p.isPointwise() && p.layout == ImageLayout::Nhwc) {
         const auto* packed = dynamic_cast<const CpuPackedLinear*>(options.packed);
-        fits = packed && packed->layout().columns == p.outChannels &&
-               packed->layout().depth == p.channels;
+        fits = packed && packed->columns() == p.outChannels && packed->depth() == p.channels;
     } else if (const auto* packed = dynamic_cast<const CpuPackedConv*>(options.packed)) {
         const ConvProblem& q = packed->problem;
         fits = q.images == p.images && q.channels == p.channels && q.height == p.height &&

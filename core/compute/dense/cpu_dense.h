@@ -82,15 +82,16 @@ public:
     void widen(Stream& stream, const void* source, DType type, Index rows, Index columns,
                Index stride, float* target);
 
-    /// target [M, K] in F32 of a [K, M], by all threads.
-    void turn(Stream& stream, const MatrixBatch& a, DType type, Index m, Index k, float* target);
-    /// Fills `packed` from b: [K, N], or [N, K] where transposed; by all threads.
-    void pack(Stream& stream, const MatrixBatch& b, DType type, bool isTransposed,
-              const CpuPackedLinear& packed);
-
 private:
     /// Seconds of one product of fixed size on `count` of the threads.
     double secondsWith(Device& device, int count);
+    /// Fills `packed` from b: [K, N], or [N, K] where transposed.
+    void pack(Stream& stream, const MatrixBatch& b, DType type, bool isTransposed,
+              const CpuPackedLinear& packed);
+    /// target [M, K] in F32 of a [K, M].
+    void turn(Stream& stream, const MatrixBatch& a, DType type, Index m, Index k, float* target);
+    void productInOrder(Stream& stream, const MatmulProblem& problem);
+    void productOfWidened(Stream& stream, const MatmulProblem& problem);
 
     tbb::task_arena* m_arena;
     std::unique_ptr<tbb::task_arena> m_fewer; ///< where fewer threads are faster

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/compute/dense/cpu_dense.h"
-#include "core/compute/dense/pieces.h"
+#include "core/compute/dense/tile_kernels.h"
 
 namespace vergence {
 
@@ -18,8 +18,8 @@ std::shared_ptr<const PackedWeight> CpuDenseMath::packLinear(Stream& stream, con
     if (weight.dtype() == DType::F64 || isNative || weight.size() == 0)
         return nullptr;
     const Index n = weight.extent(0), k = weight.extent(1);
-    auto packed = std::make_shared<CpuPackedLinear>(n, k);
-    const Tensor memory = Tensor::empty(weight.device(), {packed->layout().size()});
+    auto packed = std::make_shared<CpuPackedLinear>(n, k, m_threads);
+    const Tensor memory = Tensor::empty(weight.device(), {n, k});
     packed->setMemory(memory.storage());
     pack(stream, {weight.data(), k, {}}, weight.dtype(), true, *packed);
     return packed;
@@ -28,12 +28,30 @@ std::shared_ptr<const PackedWeight> CpuDenseMath::packLinear(Stream& stream, con
 void CpuDenseMath::pack(Stream& stream, const MatrixBatch& b, DType type, bool isTransposed,
                         const CpuPackedLinear& packed)
 {
-    const PanelLayout& all = packed.layout();
-    constexpr Index kColumns = PanelLayout::kPanelColumns;
-    forPieces(ceilDiv(all.columns, kColumns), [&](Index piece, int) {
-        const Index first = piece * kColumns, at = isTransposed ? first * b.rowStride : first;
-        packPanels(stream, {advanced(b.data, at, type), b.rowStride, type, isTransposed},
-                   {std::min(kColumns, all.columns - first), all.depth}, packed.panel(first));
+    const Index n = packed.columns(), k = packed.depth(), width = packed.tileColumns();
+    // Pieces of a tile: some rows of it, or 16 of its columns where they are rows of the source.
+    const Index tiles = (n + width - 1) / width;
+    const Index step = isTransposed ? 16 : std::max<Index>(1, 16384 / width);
+    const Index steps = ((isTransposed ? width : k) + step - 1) / step;
+    forPieces(tiles * steps, [&](Index piece, int) {
+        const Index tile = piece / steps, first = piece % steps * step;
+        const Index column = tile * width, columns = std::min(width, n - column);
+        const Index extent = isTransposed ? columns : k;
+        if (first >= extent)
+            return;
+        TileCopy copy;
+        copy.type = type;
+        copy.sourceStride = b.rowStride;
+        copy.targetStride = columns;
+        copy.rows = std::min(step, extent - first);
+        copy.columns = isTransposed ? k : columns;
+        copy.transpose = isTransposed;
+        const Index sourceAt =
+            isTransposed ? (column + first) * b.rowStride : first * b.rowStride + column;
+        copy.source =
+            static_cast<const std::byte*>(b.data) + sourceAt * static_cast<Index>(sizeOf(type));
+        copy.target = packed.tile(tile) + (isTransposed ? first : first * columns);
+        copyTile(stream, copy);
     });
 }
 

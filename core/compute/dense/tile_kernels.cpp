@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/compute/dense/turn_lanes.h"
 #include "core/compute/ops/activation_math.h"
 #include "core/compute/ops/loops.h"
 
@@ -103,21 +102,43 @@ void copyRows(const TileCopy& tile)
     }
 }
 
+using Floats = Pack<float, kPackSize<float>>;
 constexpr int kLanes = kPackSize<float>;
 
-/// Turns kLanes × kLanes numbers in registers.
+/// The lower or upper halves of a and b, number by number in turn.
+template <bool upper, std::size_t... I>
+VERGENCE_HD Floats interleave(Floats a, Floats b, std::index_sequence<I...>)
+{
+    constexpr int kFirst = upper ? kLanes / 2 : 0;
+    return __builtin_shufflevector(a, b,
+                                   (kFirst + static_cast<int>(I) / 2 + (I % 2 ? kLanes : 0))...);
+}
+
+/// Turns kLanes × kLanes numbers in registers: each round interleaves row i with row i + kLanes
+/// / 2.
 template <class T>
 VERGENCE_HD void transposeBlock(const T* from, Index fromStride, float* to, Index toStride)
 {
+    constexpr std::make_index_sequence<kLanes> kAll;
     const Lanes<kLanes, true> whole{0, kLanes};
-    Pack<float, kLanes> rows[kLanes];
+    Floats row[kLanes], next[kLanes];
 #pragma GCC unroll 16
     for (int i = 0; i < kLanes; ++i)
-        rows[i] = loadAs<float>(from + i * fromStride, whole);
-    turnLanes(rows);
+        row[i] = loadAs<float>(from + i * fromStride, whole);
+#pragma GCC unroll 4
+    for (int round = kLanes; round > 1; round /= 2) {
+#pragma GCC unroll 8
+        for (int i = 0; i < kLanes / 2; ++i) {
+            next[2 * i] = interleave<false>(row[i], row[i + kLanes / 2], kAll);
+            next[2 * i + 1] = interleave<true>(row[i], row[i + kLanes / 2], kAll);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < kLanes; ++i)
+            row[i] = next[i];
+    }
 #pragma GCC unroll 16
     for (int i = 0; i < kLanes; ++i)
-        store(to + i * toStride, whole, rows[i]);
+        store(to + i * toStride, whole, row[i]);
 }
 
 template <class T>

@@ -32,10 +32,14 @@ Index rowsToKeep(Index depth)
 
 } // namespace
 
-TiledProduct::TiledProduct(CpuDenseMath& dense, const MatmulProblem& problem)
+TiledProduct::TiledProduct(CpuDenseMath& dense, const MatmulProblem& problem, Order order)
     : m_dense(dense),
       m_p(problem),
-      m_isFewRows(problem.m <= kFewRows && problem.transposeB && problem.type != DType::F64),
+      m_order(order),
+      m_isFewRows(order == Order::AsTheyAre && problem.m <= kFewRows && problem.transposeB &&
+                  problem.type != DType::F64),
+      m_packed(order == Order::Columns ? static_cast<const CpuPackedLinear*>(problem.packedB)
+                                       : nullptr),
       m_isDirect(isDirect(problem) && !m_isFewRows)
 {
     chooseTiles();
@@ -53,7 +57,7 @@ bool TiledProduct::isDirect(const MatmulProblem& p)
 
 TiledProduct::Target TiledProduct::target() const
 {
-    if (m_p.outType != DType::F32 && m_p.outType != DType::F64)
+    if (m_writesDense || (m_p.outType != DType::F32 && m_p.outType != DType::F64))
         return Target::Slot;
     if (m_p.preActivation)
         return Target::PreActivation;
@@ -74,8 +78,12 @@ void TiledProduct::chooseColumnsFirst()
 {
     const Index wanted = ceilDiv(m_dense.piecesOf(m_p.flops()), m_p.batches);
     const Index rows = ceilDiv(m_p.m, rowsToKeep(m_p.k));
-    const Index most = std::clamp<Index>(ceilDiv(wanted, rows), 1, ceilDiv(m_p.n, 128));
-    m_tileColumns = ceilDiv(ceilDiv(m_p.n, most), 64) * 64;
+    if (m_order == Order::Columns) {
+        m_tileColumns = CpuPackedLinear::tileColumns(m_p.n, m_dense.threads());
+    } else {
+        const Index columns = std::clamp<Index>(ceilDiv(wanted, rows), 1, ceilDiv(m_p.n, 128));
+        m_tileColumns = ceilDiv(ceilDiv(m_p.n, columns), 64) * 64;
+    }
     const Index columns = ceilDiv(m_p.n, m_tileColumns);
     const Index cut =
         2 * rows * columns <= wanted ? std::min(ceilDiv(wanted, columns), ceilDiv(m_p.m, 128)) : 1;
@@ -89,7 +97,9 @@ void TiledProduct::chooseRowsFirst()
         std::max(ceilDiv(m_p.m, rowsToKeep(m_p.k)), std::min(wanted, ceilDiv(m_p.m, 128)));
     m_tileRows = ceilDiv(ceilDiv(m_p.m, rows), 16) * 16;
     const Index columns =
-        std::clamp<Index>(wanted / ceilDiv(m_p.m, m_tileRows), 1, ceilDiv(m_p.n, 256));
+        m_order == Order::Rows
+            ? 1
+            : std::clamp<Index>(wanted / ceilDiv(m_p.m, m_tileRows), 1, ceilDiv(m_p.n, 256));
     m_tileColumns = ceilDiv(ceilDiv(m_p.n, columns), 64) * 64;
 }
 
@@ -97,7 +107,7 @@ void TiledProduct::chooseTiles()
 {
     if (m_isFewRows)
         chooseFewRows();
-    else if (m_p.transposeB)
+    else if (m_order == Order::Columns || (m_order == Order::AsTheyAre && m_p.transposeB))
         chooseColumnsFirst(); // a is read as it is; every tile of b is put in order once
     else
         chooseRowsFirst(); // whole rows of y are what oneDNN writes fastest
@@ -105,6 +115,10 @@ void TiledProduct::chooseTiles()
     m_tileColumns = std::min(m_p.n, m_tileColumns);
     m_rows = ceilDiv(m_p.m, m_tileRows);
     m_columns = ceilDiv(m_p.n, m_tileColumns);
+    // oneDNN's faster product writes dense tiles only; where sums are long, a copy of the tile
+    // costs less than the slower product.
+    m_writesDense = m_columns > 1 && m_p.type == DType::F32 && m_p.k >= 768;
+    m_isDirect = m_isDirect && !m_writesDense;
 }
 
 Index TiledProduct::productStride(Index n) const
@@ -126,8 +140,11 @@ std::shared_ptr<const Plan> TiledProduct::makePlan(Index m, Index n) const
 {
     const OnThisThread single;
     const DType productType = m_isDirect ? m_p.outType : DType::F32;
-    const auto a = matrixLayout(m, m_p.k, m_p.a.rowStride, m_p.transposeA, m_p.type);
-    const auto b = matrixLayout(m_p.k, n, m_p.b.rowStride, m_p.transposeB, m_p.type);
+    const auto a = m_orderedA ? matrixLayout(m, m_p.k, m_p.k, false, m_p.type)
+                              : matrixLayout(m, m_p.k, m_p.a.rowStride, m_p.transposeA, m_p.type);
+    const auto b = m_packed || m_orderedB
+                       ? matrixLayout(m_p.k, n, n, false, m_p.type)
+                       : matrixLayout(m_p.k, n, m_p.b.rowStride, m_p.transposeB, m_p.type);
     const auto y = matrixLayout(m, n, productStride(n), false, productType);
     const dnnl::memory::desc bias({1, n}, dnnlType(m_p.biasType), dnnl::memory::format_tag::ab);
 
@@ -160,11 +177,13 @@ std::shared_ptr<const Plan> TiledProduct::makePlan(Index m, Index n) const
 std::shared_ptr<const Plan> TiledProduct::planOf(Index m, Index n) const
 {
     enum { kProduct = 1 };
+    const bool isTightB = m_packed || m_orderedB;
     const auto flag = [](bool set, int bit) { return std::int64_t{set} << bit; };
     const DType productType = m_isDirect ? m_p.outType : DType::F32;
     PlanKey key;
     auto& v = key.values;
-    v[0] = kProduct | flag(m_p.transposeA, 8) | flag(m_p.transposeB, 9) | flag(m_isDirect, 10) |
+    v[0] = kProduct | flag(m_p.transposeA && !m_orderedA, 8) |
+           flag(m_p.transposeB && !isTightB, 9) | flag(m_isDirect, 10) |
            flag(m_isDirect && m_p.bias, 11) | flag(m_p.residualIsY(), 12) |
            flag(static_cast<bool>(m_p.residual), 13) | static_cast<std::int64_t>(m_p.type) << 16 |
            static_cast<std::int64_t>(productType) << 24 |
@@ -172,8 +191,8 @@ std::shared_ptr<const Plan> TiledProduct::planOf(Index m, Index n) const
     v[1] = m;
     v[2] = n;
     v[3] = m_p.k;
-    v[4] = m_p.a.rowStride;
-    v[5] = m_p.b.rowStride;
+    v[4] = m_orderedA ? m_p.k : m_p.a.rowStride;
+    v[5] = isTightB ? n : m_p.b.rowStride;
     v[6] = productStride(n);
     if (m_isDirect) {
         v[7] = std::bit_cast<std::int64_t>(m_p.alpha);
@@ -229,23 +248,38 @@ TiledProduct::Tile TiledProduct::tileOf(Index piece) const
     return tile;
 }
 
-const std::byte* TiledProduct::operandA(const Tile& tile) const
+const std::byte* TiledProduct::operandA(Stream& stream, const Tile& tile, float* space) const
 {
+    const DType type = m_orderedA ? m_typeA : m_p.type;
     const Index first = m_p.transposeA ? tile.row : tile.row * m_p.a.rowStride;
-    return advanced(m_p.a.data, m_p.offsetOf(m_p.a, tile.batch) + first, m_p.type);
+    const std::byte* a = advanced(m_p.a.data, m_p.offsetOf(m_p.a, tile.batch) + first, type);
+    if (!m_orderedA)
+        return a;
+    copyTile(stream, {a, m_p.a.rowStride, type, m_p.transposeA ? m_p.k : tile.m,
+                      m_p.transposeA ? tile.m : m_p.k, space, m_p.k, m_p.transposeA});
+    return reinterpret_cast<const std::byte*>(space);
 }
 
-const std::byte* TiledProduct::operandB(const Tile& tile) const
+const std::byte* TiledProduct::operandB(Stream& stream, const Tile& tile, float* space) const
 {
+    if (m_packed)
+        return reinterpret_cast<const std::byte*>(m_packed->tile(tile.columnIndex));
+    const DType type = m_orderedB ? m_typeB : m_p.type;
     const Index first = m_p.transposeB ? tile.column * m_p.b.rowStride : tile.column;
-    return advanced(m_p.b.data, m_p.offsetOf(m_p.b, tile.batch) + first, m_p.type);
+    const std::byte* b = advanced(m_p.b.data, m_p.offsetOf(m_p.b, tile.batch) + first, type);
+    if (!m_orderedB)
+        return b;
+    copyTile(stream, {b, m_p.b.rowStride, type, m_p.transposeB ? tile.n : m_p.k,
+                      m_p.transposeB ? m_p.k : tile.n, space, tile.n, m_p.transposeB});
+    return reinterpret_cast<const std::byte*>(space);
 }
 
 void TiledProduct::multiply(Stream& stream, const Tile& tile, void* product, int slot,
                             const SlotMemory& memory) const
 {
-    const std::byte* a = operandA(tile);
-    const std::byte* b = operandB(tile);
+    float* space = memory.tile(slot) + m_tileRows * m_tileColumns;
+    const std::byte* b = operandB(stream, tile, space);
+    const std::byte* a = operandA(stream, tile, m_orderedB ? space + m_p.k * m_tileColumns : space);
     const Index stride = productStride(tile.n);
     if (m_p.type == DType::F64) {
         doubleProduct(stream, {reinterpret_cast<const double*>(a), m_p.a.rowStride, m_p.transposeA,
@@ -308,7 +342,9 @@ void TiledProduct::run(Stream& stream)
     const bool usesPlans = m_p.type != DType::F64 && m_p.k > 0 && !m_isFewRows;
     const std::size_t scratchBytes = usesPlans ? findPlans() : 0;
     const bool usesSlot = !m_isDirect && target() == Target::Slot;
-    const Index elements = usesSlot ? m_tileRows * m_tileColumns : 0;
+    const Index elements = (usesSlot || m_orderedA || m_orderedB ? m_tileRows * m_tileColumns : 0) +
+                           (m_orderedA ? m_tileRows * m_p.k : 0) +
+                           (m_orderedB ? m_p.k * m_tileColumns : 0);
     const Index pieces = m_p.batches * m_rows * m_columns;
     const SlotMemory memory(m_dense, stream, pieces, scratchBytes,
                             static_cast<std::size_t>(elements) *
