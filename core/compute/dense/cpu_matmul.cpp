@@ -1,8 +1,7 @@
 #include <fmt/format.h>
 
-#include "core/compute/dense/bf16_product.h"
-#include "core/compute/dense/pieces.h"
 #include "core/compute/dense/tile_kernels.h"
+#include "core/compute/dense/pieces.h"
 #include "core/compute/dense/tiled_product.h"
 
 namespace vergence {
@@ -35,9 +34,7 @@ void CpuDenseMath::product(Stream& stream, const MatmulProblem& problem)
     const bool isNative =
         problem.type == DType::F64 || (problem.type == DType::BF16 && m_multipliesBf16);
     const bool isFewRows = problem.m <= kFewRows && problem.transposeB;
-    if (Bf16Product::suits(*this, problem))
-        Bf16Product(*this, problem).run(stream);
-    else if (problem.k == 0 || isFewRows || isNative)
+    if (problem.k == 0 || isFewRows || isNative)
         TiledProduct(*this, problem).run(stream);
     else if (problem.batches == 1 &&
              (problem.packedB || (problem.m >= 96 && problem.n >= 64 && problem.k >= 64)))

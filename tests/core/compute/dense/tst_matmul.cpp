@@ -283,42 +283,6 @@ private Q_SLOTS:
         }
     }
 
-    /// Depths of many tiles, strides that are a power of two, operands larger than a cache.
-    void deepProductsOfBf16_data()
-    {
-        QTest::addColumn<int>("device");
-        QTest::addColumn<int>("m");
-        QTest::addColumn<int>("n");
-        QTest::addColumn<int>("k");
-        forEachDevice([](const std::string& name, int device) {
-            for (const auto& e : {std::array{37, 50, 512},
-                                  {40, 150, 1056},
-                                  {17, 300, 545},
-                                  {300, 20, 800},
-                                  {480, 490, 1120}})
-                QTest::addRow("%s, %d, %d, %d", name.c_str(), e[0], e[1], e[2])
-                    << device << e[0] << e[1] << e[2];
-        });
-    }
-    void deepProductsOfBf16()
-    {
-        VERGENCE_ROW_DEVICE(device);
-        QFETCH(int, m);
-        QFETCH(int, n);
-        QFETCH(int, k);
-        Setup s;
-        s.m = m;
-        s.n = n;
-        s.k = k;
-        s.type = s.resultType = DType::BF16;
-        s.transposeB = true;
-        QCOMPARE(check(device, s), QString());
-        s.resultType = DType::F32;
-        s.transposeA = true;
-        s.transposeB = false;
-        QCOMPARE(check(device, s), QString());
-    }
-
     void emptyDepthGivesBiasAndOldY_data() { addDeviceRows(); }
     void emptyDepthGivesBiasAndOldY()
     {
