@@ -13,12 +13,11 @@
 
 namespace vergence {
 
-/// Products and convolutions of the CPU, in pieces that the device's own pool works through: own
-/// kernels for F32 and, where there are matrix registers, BF16; oneDNN on single threads for
-/// convolutions and other BF16; Eigen for F64. Pieces cut rows, columns, images and channels, never
-/// a sum, except where partial sums are added in a fixed order; so results do not depend on
-/// threads. How many threads work on them is measured once, at the start; the pieces do not depend
-/// on that.
+/// Products and convolutions of the CPU: oneDNN on single threads for pieces of the result, which
+/// the device's own pool works through; Eigen for F64. Pieces cut rows, columns, images and
+/// channels, never a sum, except where partial sums are added in a fixed order; so results do not
+/// depend on threads. How many threads work on them is measured once, at the start; the pieces do
+/// not depend on that.
 class CpuDenseMath final : public DenseMath, public ProductBackend {
 public:
     /// `arena` has `threads` threads and lives longer.
