@@ -103,10 +103,25 @@ void TiledProduct::chooseRowsFirst()
     m_tileColumns = ceilDiv(ceilDiv(m_p.n, columns), 64) * 64;
 }
 
+void TiledProduct::chooseWholeRows()
+{
+    // Every tile puts all of b in pairs first: few tiles, but one for each thread.
+    constexpr Index kWorthIt = 256, kMost = 512, kLeast = 64;
+    const Index wanted = ceilDiv(m_dense.piecesOf(m_p.flops()), m_p.batches);
+    const Index shared = std::min<Index>(m_dense.threads(), ceilDiv(m_p.m, kLeast));
+    const Index rows = std::max(ceilDiv(m_p.m, kMost),
+                                std::min(wanted, std::max(ceilDiv(m_p.m, kWorthIt), shared)));
+    m_tileRows = ceilDiv(ceilDiv(m_p.m, rows), 4) * 4;
+    m_tileColumns = m_p.n;
+}
+
 void TiledProduct::chooseTiles()
 {
+    constexpr Index kManyRows = 128;
     if (m_isFewRows)
         chooseFewRows();
+    else if (m_p.type == DType::BF16 && m_p.m >= kManyRows)
+        chooseWholeRows(); // oneDNN's faster product of BF16 writes dense tiles only
     else if (m_order == Order::Columns || (m_order == Order::AsTheyAre && m_p.transposeB))
         chooseColumnsFirst(); // a is read as it is; every tile of b is put in order once
     else

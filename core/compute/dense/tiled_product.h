@@ -49,6 +49,7 @@ private:
     void chooseFewRows();
     void chooseColumnsFirst();
     void chooseRowsFirst();
+    void chooseWholeRows();
     std::size_t findPlans();
     std::shared_ptr<const Plan> planOf(Index m, Index n) const;
     std::shared_ptr<const Plan> makePlan(Index m, Index n) const;
