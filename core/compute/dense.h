@@ -15,6 +15,7 @@ enum class Activation : std::uint8_t { None, GeluErf, GeluTanh, QuickGelu, Silu,
 class PackedWeight {
 public:
     virtual ~PackedWeight();
+    virtual std::size_t bytes() const = 0;
 };
 
 /// y = activation(alpha · op(a) · op(b) + bias) + residual + beta · y
@@ -35,6 +36,11 @@ struct MatmulOptions {
 /// w [Cout, Cin, kh, kw].
 enum class ImageLayout : std::uint8_t { Nhwc, Nchw };
 
+/// How a convolution with packed weights is computed: product by product, or with fewer
+/// multiplications and more additions, from transformed patches and larger, transformed weights.
+/// Source: Fast Algorithms for Convolutional Neural Networks (2015), equation 8.
+enum class ConvAlgorithm : std::uint8_t { Direct, Winograd };
+
 struct Conv2dOptions {
     ImageLayout layout = ImageLayout::Nhwc;
     int stride = 1;
@@ -44,6 +50,7 @@ struct Conv2dOptions {
     Activation activation = Activation::None; ///< before the residual is added
     const Tensor* preActivation = nullptr;    ///< as in MatmulOptions
     const PackedWeight* packed = nullptr;
+    ConvAlgorithm algorithm = ConvAlgorithm::Direct; ///< read by packConv2d() alone
 };
 
 /// The dense products of a device: oneDNN on the CPU (Eigen for F64), cuBLASLt and cuDNN on CUDA.
@@ -77,7 +84,8 @@ public:
     /// the weight changed.
     virtual std::shared_ptr<const PackedWeight> packLinear(Stream& stream, const Tensor& weight,
                                                            Index rows);
-    /// The same for a convolution on images of `inputShape`.
+    /// The same for a convolution on images of `inputShape`; null too where the device's library
+    /// lacks the algorithm for them.
     virtual std::shared_ptr<const PackedWeight> packConv2d(Stream& stream, const Tensor& weight,
                                                            const Shape& inputShape,
                                                            const Conv2dOptions& options);

@@ -217,16 +217,22 @@ void addConvolution(const Convolution& c)
         fmt::format("{}->{} {}x{} k{} s{} n{} {} {}", c.channels, c.outChannels, c.side, c.side,
                     c.kernel, c.stride, c.images, c.layout == ImageLayout::Nhwc ? "nhwc" : "nchw",
                     c.type == DType::F32 ? "f32" : "bf16");
-    for (const bool isPacked : {false, true}) {
-        add((isPacked ? "conv packed " : "conv ") + name, flops, [=] {
+    const auto addForward = [&](const char* kind, bool isPacked, ConvAlgorithm algorithm) {
+        add(kind + name, flops, [=] {
             const auto o = operandsOf(c);
             o->options.bias = &o->bias;
+            o->options.algorithm = algorithm;
             if (isPacked)
                 o->packed = device->dense().packConv2d(*stream, o->w, o->x.shape(), o->options);
             o->options.packed = o->packed.get();
             return [o] { device->dense().conv2d(*stream, o->x, o->w, o->y, o->options); };
         });
-    }
+    };
+    addForward("conv ", false, ConvAlgorithm::Direct);
+    addForward("conv packed ", true, ConvAlgorithm::Direct);
+    // A direct one with plain weights where the processor or the shape has no other.
+    if (c.kernel == 3 && c.stride == 1 && c.type == DType::F32)
+        addForward("conv packed winograd ", true, ConvAlgorithm::Winograd);
     add("conv backward " + name, 2 * flops, [=] {
         const auto o = operandsOf(c);
         return [o] {

@@ -24,7 +24,22 @@ memory::desc plainWeights(const ConvProblem& p, Index outChannels, Index channel
     return {extents, kF32, memory::dims{taps * inner, taps, p.kernelWidth, 1}};
 }
 
-enum KeyKind : std::int64_t { kConv = 2, kReorder = 3 };
+std::shared_ptr<const Plan> makeReorder(const memory::desc& from, const memory::desc& to,
+                                        bool accumulate)
+{
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    dnnl::post_ops post;
+    if (accumulate)
+        post.append_sum(1);
+    attributes.set_post_ops(post);
+    const dnnl::reorder::primitive_desc found(cpuEngine(), from, cpuEngine(), to, attributes);
+    const Plan::Argument arguments[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
+    return std::make_shared<const Plan>(dnnl::reorder(found), arguments,
+                                        found.scratchpad_desc().get_size());
+}
+
+enum KeyKind : std::int64_t { kConv = 2, kReorder = 3, kImageReorder = 4 };
 
 } // namespace
 
@@ -80,12 +95,13 @@ std::shared_ptr<const Plan> ConvPlans::make(ConvPass pass, const ConvShape& s, E
 {
     const OnThisThread single;
     const auto nhwc = memory::format_tag::nhwc;
+    const auto images = m_isWinograd ? memory::format_tag::any : nhwc;
     const auto typeOf = [](bool isNarrow) { return isNarrow ? memory::data_type::bf16 : kF32; };
     const auto resultType = typeOf(extras.narrowResult);
     const auto xType = pass == ConvPass::BackwardData ? resultType : m_operandType;
     const auto yType = pass == ConvPass::Forward ? resultType : m_operandType;
-    const memory::desc x({s.images, s.channels, s.rowsX, m_p.width}, xType, nhwc);
-    const memory::desc y({s.images, s.outChannels, s.rowsY, m_p.outWidth}, yType, nhwc);
+    const memory::desc x({s.images, s.channels, s.rowsX, m_p.width}, xType, images);
+    const memory::desc y({s.images, s.outChannels, s.rowsY, m_p.outWidth}, yType, images);
     const memory::dims kernels = {s.outChannels, s.channels, m_p.kernelHeight, m_p.kernelWidth};
     const auto wType = pass == ConvPass::BackwardWeight ? kF32 : m_operandType;
     const memory::desc w =
@@ -104,6 +120,7 @@ std::shared_ptr<const Plan> ConvPlans::make(ConvPass pass, const ConvShape& s, E
                                             description.scratchpad_desc().get_size());
     };
     const auto direct = dnnl::algorithm::convolution_direct;
+    const auto algorithm = m_isWinograd ? dnnl::algorithm::convolution_winograd : direct;
     using dnnl::convolution_forward;
     if (pass == ConvPass::Forward) {
         dnnl::post_ops post;
@@ -115,13 +132,14 @@ std::shared_ptr<const Plan> ConvPlans::make(ConvPass pass, const ConvShape& s, E
         const auto kind = dnnl::prop_kind::forward_inference;
         const convolution_forward::desc wanted =
             extras.bias
-                ? convolution_forward::desc(kind, direct, x, w, bias, y, strides, before, after)
-                : convolution_forward::desc(kind, direct, x, w, y, strides, before, after);
+                ? convolution_forward::desc(kind, algorithm, x, w, bias, y, strides, before, after)
+                : convolution_forward::desc(kind, algorithm, x, w, y, strides, before, after);
         const convolution_forward::primitive_desc found(wanted, attributes, cpuEngine());
         if (isReference(found.get()))
             return nullptr;
-        arguments = {
-            {DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, found.weights_desc()}, {DNNL_ARG_DST, y}};
+        arguments = {{DNNL_ARG_SRC, found.src_desc()},
+                     {DNNL_ARG_WEIGHTS, found.weights_desc()},
+                     {DNNL_ARG_DST, found.dst_desc()}};
         if (extras.bias)
             arguments.push_back({DNNL_ARG_BIAS, bias});
         if (extras.addend)
@@ -162,7 +180,7 @@ std::shared_ptr<const Plan> ConvPlans::find(ConvPass pass, const ConvShape& s, E
     key.values = {kConv | static_cast<std::int64_t>(pass) << 8 | std::int64_t{extras.bias} << 16 |
                       std::int64_t{extras.sum} << 17 | std::int64_t{extras.addend} << 18 |
                       std::int64_t{extras.narrowResult} << 19 |
-                      std::int64_t{extras.narrowBias} << 20 |
+                      std::int64_t{extras.narrowBias} << 20 | std::int64_t{m_isWinograd} << 21 |
                       static_cast<std::int64_t>(m_operandType) << 24,
                   s.images,
                   s.rowsX,
@@ -205,18 +223,23 @@ std::shared_ptr<const Plan> ConvPlans::findReorder(Index outChannels, Index chan
     return m_dense.plans().find(key, [&] {
         const OnThisThread single;
         const memory::desc plain = plainWeights(m_p, outChannels, channels, m_p.channels);
-        dnnl::primitive_attr attributes;
-        attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-        dnnl::post_ops post;
-        if (accumulate)
-            post.append_sum(1);
-        attributes.set_post_ops(post);
-        const memory::desc& from = toPlain ? packed : plain;
-        const memory::desc& to = toPlain ? plain : packed;
-        const dnnl::reorder::primitive_desc found(cpuEngine(), from, cpuEngine(), to, attributes);
-        const Plan::Argument arguments[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
-        return std::make_shared<const Plan>(dnnl::reorder(found), arguments,
-                                            found.scratchpad_desc().get_size());
+        return toPlain ? makeReorder(packed, plain, accumulate)
+                       : makeReorder(plain, packed, accumulate);
+    });
+}
+
+std::shared_ptr<const Plan> ConvPlans::findImageReorder(const memory::desc& layout,
+                                                        Index pixelStride, bool toPlain) const
+{
+    PlanKey key;
+    key.values = {kImageReorder | std::int64_t{toPlain} << 8, pixelStride,
+                  static_cast<std::int64_t>(layoutNumber(layout))};
+    return m_dense.plans().find(key, [&] {
+        const OnThisThread single;
+        const memory::dims extents = layout.dims();
+        const Index row = extents[3] * pixelStride;
+        const memory::desc plain(extents, kF32, {extents[2] * row, 1, row, pixelStride});
+        return toPlain ? makeReorder(layout, plain, false) : makeReorder(plain, layout, false);
     });
 }
 

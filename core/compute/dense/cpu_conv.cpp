@@ -1,6 +1,7 @@
 #include "core/compute/dense/cpu_conv.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -22,15 +23,14 @@ std::byte* at(const Tensor& tensor, Index element)
 /// images are small, slices of the result's channels.
 class WindowedConv {
 public:
-    /// `isNarrow`: BF16 operands are multiplied as such, see canBeNarrow(); otherwise in F32.
     WindowedConv(CpuDenseMath& dense, ConvPass pass, const ConvProblem& problem,
-                 const Conv2dOptions& options, bool isNarrow)
+                 const Conv2dOptions& options, ConvKind kind)
         : m_dense(dense),
           m_pass(pass),
           m_p(problem),
           m_options(options),
-          m_isNarrow(isNarrow),
-          m_plans(dense, m_p, isNarrow)
+          m_kind(kind),
+          m_plans(dense, m_p, kind)
     {
         chooseTiles();
     }
@@ -51,15 +51,21 @@ private:
     Index operandChannels() const { return isForward() ? m_p.channels : m_p.outChannels; }
     Index operandBytes() const
     {
-        return static_cast<Index>(sizeOf(m_isNarrow ? DType::BF16 : DType::F32));
+        return static_cast<Index>(sizeOf(m_kind.isNarrow ? DType::BF16 : DType::F32));
     }
+    /// Windows begin at multiples of it: whole strides, so that every window of a derivative sees
+    /// some row, or the tiles of a Winograd convolution.
+    Index rowUnit() const { return m_kind.isWinograd ? 4 : m_p.stride; }
 
     void chooseTiles();
-    /// First row of a window: whole strides, so that every window of a derivative sees some row.
+    void cut(Index windows, Index slices);
+    void chooseWinogradTiles();
+    /// oneDNN's Winograd convolution wants alike windows: zeros above and below are entered.
+    bool hasOwnZeros() const { return m_kind.isWinograd && m_windows > 1; }
     Index rowOfWindow(Index index) const
     {
-        const Index strides = ceilDiv(resultHeight(), m_p.stride);
-        return std::min(index * strides / m_windows * m_p.stride, resultHeight());
+        const Index units = ceilDiv(resultHeight(), rowUnit());
+        return std::min(index * units / m_windows * rowUnit(), resultHeight());
     }
     ConvWindow windowOf(Index index) const;
     ConvShape shapeOf(const ConvWindow& window, Index channels) const;
@@ -67,13 +73,32 @@ private:
     {
         return std::min(m_sliceChannels, resultChannels() - slice * m_sliceChannels);
     }
+    /// The weights as [Cout, Cin, kh, kw].
+    const float* asPlanes(Stream& stream, const float* weights,
+                          std::shared_ptr<void>& memory) const;
     bool chooseTarget(const Tensor& result);
     bool findPlans(const CpuPackedConv& packed);
     bool findPlansOrFinish(const CpuPackedConv& packed);
-    const Plan& planOf(Index window, Index slice) const
+    /// What is done for a piece. Where the convolution has layouts of images of its own, these are
+    /// copied before and after.
+    struct Steps {
+        std::shared_ptr<const Plan> enter, convolve, leave;
+    };
+    const Steps& stepsOf(Index window, Index slice) const
     {
-        return *m_found[static_cast<std::size_t>(window * 2 + (slice == m_slices - 1 ? 1 : 0))];
+        return m_found[static_cast<std::size_t>(window * 2 + (slice == m_slices - 1 ? 1 : 0))];
     }
+    void addReorders(Steps& steps, const ConvWindow& window, Index channels);
+    std::size_t resultTileBytes() const
+    {
+        const Index copies = m_target != Target::Slot ? 0 : isNhwc() ? 1 : 2;
+        return padded(
+            static_cast<std::size_t>(copies * m_windowRows * resultWidth() * m_sliceChannels) *
+            sizeof(float));
+    }
+    bool isInPlace() const { return m_target != Target::Slot; }
+    /// From one pixel to the next where a piece's product is put, in numbers.
+    Index productStride(Index channels) const { return isInPlace() ? resultChannels() : channels; }
     void runPiece(Stream& stream, Index piece, int slot, const SlotMemory& memory,
                   const std::byte* operand, const CpuPackedConv& packed,
                   const Tensor& result) const;
@@ -84,31 +109,58 @@ private:
     ConvPass m_pass;
     const ConvProblem& m_p;
     const Conv2dOptions& m_options;
-    bool m_isNarrow;
+    ConvKind m_kind;
     ConvPlans m_plans;
     Index m_windowRows = 0, m_windows = 1; ///< most rows of a window; windows of an image
     Index m_sliceChannels = 0, m_slices = 0;
     ConvPlans::Extras m_extras;
     enum class Target { Result, ResultThenFinish, PreActivation, Slot } m_target = Target::Slot;
-    std::vector<std::shared_ptr<const Plan>> m_found; ///< [window][inner or last slice]
+    std::vector<Steps> m_found; ///< [window][inner or last slice]
     std::size_t m_scratchBytes = 0;
+    std::size_t m_enteredBytes = 0, m_leavingBytes = 0; ///< images in oneDNN's own layouts
 };
 
 void WindowedConv::chooseTiles()
 {
+    if (m_kind.isWinograd) {
+        chooseWinogradTiles();
+        return;
+    }
     constexpr Index kLeastPixels = 64, kLeastChannels = 64;
     const Index wanted = ceilDiv(m_dense.piecesOf(m_p.flops()), m_p.images);
     const Index pixels = resultHeight() * resultWidth();
     const Index mostWindows =
-        std::clamp<Index>(pixels / kLeastPixels, 1, ceilDiv(resultHeight(), m_p.stride));
+        std::clamp<Index>(pixels / kLeastPixels, 1, ceilDiv(resultHeight(), rowUnit()));
     const Index mostSlices = std::max<Index>(1, resultChannels() / kLeastChannels);
     // Every window reads its slice's weights, every slice the image: the heavier is cut first.
     const bool isHeavy = m_p.weights() > operandHeight() * operandWidth() * operandChannels();
     const Index first = std::min(wanted, isHeavy ? mostSlices : mostWindows);
     const Index second = std::clamp<Index>(wanted / first, 1, isHeavy ? mostWindows : mostSlices);
-    m_windows = isHeavy ? second : first;
-    const Index slices = isHeavy ? first : second;
-    m_windowRows = ceilDiv(ceilDiv(resultHeight(), m_p.stride), m_windows) * m_p.stride;
+    cut(isHeavy ? second : first, isHeavy ? first : second);
+}
+
+/// By the shape alone: oneDNN takes other tiles for other pieces, which round differently.
+void WindowedConv::chooseWinogradTiles()
+{
+    constexpr double kWorthIt = 1e7; // of cutting
+    constexpr Index kWindowPixels = 1024, kFewPixels = 256, kManyChannels = 128, kMost = 16;
+    const Index pixels = resultHeight() * resultWidth();
+    // Low windows get small tiles, whose transformed weights are less than half as large.
+    const bool isHeavy = m_p.weights() > operandHeight() * operandWidth() * operandChannels();
+    if (m_p.flops() < kWorthIt * static_cast<double>(m_p.images))
+        cut(1, 1);
+    else if (pixels < kFewPixels && resultChannels() >= kManyChannels)
+        cut(1, 2);
+    else
+        cut(std::min(std::clamp<Index>(pixels / kWindowPixels, isHeavy ? 4 : 2, kMost),
+                     ceilDiv(resultHeight(), rowUnit())),
+            1);
+}
+
+void WindowedConv::cut(Index windows, Index slices)
+{
+    m_windows = windows;
+    m_windowRows = ceilDiv(ceilDiv(resultHeight(), rowUnit()), m_windows) * rowUnit();
     m_sliceChannels =
         slices > 1 ? ceilDiv(ceilDiv(resultChannels(), slices), 16) * 16 : resultChannels();
     m_slices = ceilDiv(resultChannels(), m_sliceChannels);
@@ -126,6 +178,10 @@ ConvShape WindowedConv::shapeOf(const ConvWindow& window, Index channels) const
     shape.padTop = window.padTop;
     shape.padBottom = window.padBottom;
     shape.rowsX = isForward() ? window.rowsIn : window.rowsOut;
+    if (hasOwnZeros()) {
+        shape.rowsX += window.padTop + window.padBottom;
+        shape.padTop = shape.padBottom = 0;
+    }
     shape.rowsY = isForward() ? window.rowsOut : window.rowsIn;
     shape.channels = isForward() ? m_p.channels : channels;
     shape.outChannels = isForward() ? channels : m_p.outChannels;
@@ -137,7 +193,7 @@ std::shared_ptr<CpuPackedConv> WindowedConv::pack(Stream& stream, const Tensor& 
 {
     auto packed = std::make_shared<CpuPackedConv>();
     packed->problem = m_p;
-    packed->isNarrow = m_isNarrow;
+    packed->kind = m_kind;
     for (const bool last : {false, true}) {
         const Index channels = sliceChannels(last ? m_slices - 1 : 0);
         const auto plan = m_plans.find(m_pass, shapeOf(windowOf(0), channels), {}, nullptr);
@@ -148,8 +204,9 @@ std::shared_ptr<CpuPackedConv> WindowedConv::pack(Stream& stream, const Tensor& 
     }
     if (ownMemory && !findPlans(*packed)) // the plain weights may be gone once these are used
         return nullptr;
-    packed->sliceBytes = (packed->sliceBytes + 255) / 256 * 256;
+    packed->sliceBytes = padded(packed->sliceBytes);
     const std::size_t bytes = packed->sliceBytes * static_cast<std::size_t>(m_slices);
+    packed->allBytes = bytes;
     if (ownMemory) {
         packed->memory = Tensor::empty(weight.device(), {static_cast<Index>(bytes)}, DType::U8);
         packed->data = static_cast<std::byte*>(packed->memory.data());
@@ -158,17 +215,23 @@ std::shared_ptr<CpuPackedConv> WindowedConv::pack(Stream& stream, const Tensor& 
         packed->data = static_cast<std::byte*>(packed->owned.get());
     }
 
-    std::shared_ptr<void> copy;
-    const float* plain = asFloats(m_dense, stream, weight, copy);
+    std::shared_ptr<void> copies[2];
+    const float* plain = asFloats(m_dense, stream, weight, copies[0]);
+    ConvProblem source = m_p;
+    if (m_kind.isWinograd && isNhwc()) { // oneDNN transforms no others than these
+        plain = asPlanes(stream, plain, copies[1]);
+        source.layout = ImageLayout::Nchw;
+    }
+    const ConvPlans plans(m_dense, source, m_kind);
     const Index taps = m_p.taps();
     const Index outStride = taps * m_p.channels;
-    const Index inStride = isNhwc() ? 1 : taps;
+    const Index inStride = source.layout == ImageLayout::Nhwc ? 1 : taps;
     const Index channelStride = isForward() ? outStride : inStride;
     std::shared_ptr<const Plan> reorders[2];
     std::size_t scratchBytes = 0;
     for (const bool last : {false, true}) {
         const Index channels = sliceChannels(last ? m_slices - 1 : 0);
-        reorders[last] = m_plans.findReorder(
+        reorders[last] = plans.findReorder(
             isForward() ? channels : m_p.outChannels, isForward() ? m_p.channels : channels,
             last ? packed->lastLayout : packed->layout, false, false);
         scratchBytes = std::max(scratchBytes, reorders[last]->scratchBytes());
@@ -183,13 +246,32 @@ std::shared_ptr<CpuPackedConv> WindowedConv::pack(Stream& stream, const Tensor& 
     return packed;
 }
 
+const float* WindowedConv::asPlanes(Stream& stream, const float* weights,
+                                    std::shared_ptr<void>& memory) const
+{
+    memory = m_dense.workspace(stream, static_cast<std::size_t>(m_p.weights()) * sizeof(float));
+    const dnnl::memory::desc planes(
+        {m_p.outChannels, m_p.channels, m_p.kernelHeight, m_p.kernelWidth},
+        dnnl::memory::data_type::f32, dnnl::memory::format_tag::oihw);
+    const auto plan = m_plans.findReorder(m_p.outChannels, m_p.channels, planes, false, false);
+    const SlotMemory scratch(m_dense, stream, 1, plan->scratchBytes(), 0);
+    m_dense.forPieces(1, [&](Index, int slot) {
+        void* const pointers[] = {const_cast<float*>(weights), memory.get()};
+        plan->run(pointers, scratch.scratch(slot));
+    });
+    return static_cast<const float*>(memory.get());
+}
+
 bool WindowedConv::chooseTarget(const Tensor& result)
 {
     const Tensor* residual = m_options.residual;
-    const bool isNarrow = m_isNarrow && result.dtype() == DType::BF16;
+    const bool isNarrow = m_kind.isNarrow && result.dtype() == DType::BF16;
     const bool isDirect =
-        !isForward() || (m_options.activation == Activation::None && !m_options.preActivation);
-    if (!isNhwc() || m_slices > 1 || !(result.dtype() == DType::F32 || (isNarrow && isDirect))) {
+        !isForward() || (m_options.activation == Activation::None && !m_options.preActivation &&
+                         !(m_kind.isWinograd && residual));
+    // A direct convolution writes all channels of its pixels.
+    const bool isSliced = m_slices > 1 && !m_kind.isWinograd;
+    if (!isNhwc() || isSliced || !(result.dtype() == DType::F32 || (isNarrow && isDirect))) {
         m_target = Target::Slot;
     } else if (isDirect) {
         m_target = Target::Result;
@@ -209,21 +291,37 @@ bool WindowedConv::chooseTarget(const Tensor& result)
 
 bool WindowedConv::findPlans(const CpuPackedConv& packed)
 {
-    m_found.assign(static_cast<std::size_t>(m_windows * 2), nullptr);
+    m_found.assign(static_cast<std::size_t>(m_windows * 2), {});
     for (Index window = 0; window < m_windows; ++window) {
         for (const bool last : {false, true}) {
             if (!last && m_slices == 1)
                 continue;
             const Index channels = sliceChannels(last ? m_slices - 1 : 0);
-            auto plan = m_plans.find(m_pass, shapeOf(windowOf(window), channels), m_extras,
-                                     last ? &packed.lastLayout : &packed.layout);
-            if (!plan)
+            Steps& steps = m_found[static_cast<std::size_t>(window * 2 + (last ? 1 : 0))];
+            steps.convolve = m_plans.find(m_pass, shapeOf(windowOf(window), channels), m_extras,
+                                          last ? &packed.lastLayout : &packed.layout);
+            if (!steps.convolve)
                 return false;
-            m_scratchBytes = std::max(m_scratchBytes, plan->scratchBytes());
-            m_found[static_cast<std::size_t>(window * 2 + (last ? 1 : 0))] = std::move(plan);
+            m_scratchBytes = std::max(m_scratchBytes, steps.convolve->scratchBytes());
+            if (m_kind.isWinograd)
+                addReorders(steps, windowOf(window), channels);
         }
     }
     return true;
+}
+
+void WindowedConv::addReorders(Steps& steps, const ConvWindow& window, Index channels)
+{
+    const auto &operand = steps.convolve->layout(0), &result = steps.convolve->layout(2);
+    const Index above = hasOwnZeros() ? window.padTop : 0;
+    const auto rows = operand.submemory_desc({1, operandChannels(), window.rowsIn, operandWidth()},
+                                             {0, 0, above, 0});
+    steps.enter = m_plans.findImageReorder(rows, operandChannels(), false);
+    steps.leave = m_plans.findImageReorder(result, productStride(channels), true);
+    m_scratchBytes =
+        std::max({m_scratchBytes, steps.enter->scratchBytes(), steps.leave->scratchBytes()});
+    m_enteredBytes = std::max(m_enteredBytes, padded(operand.get_size()));
+    m_leavingBytes = std::max(m_leavingBytes, padded(result.get_size()));
 }
 
 /// Not every processor has a convolution that takes these weights and adds what is to be added; it
@@ -246,10 +344,9 @@ void WindowedConv::finish(Stream& stream, Index image, const ConvWindow& window,
     const Index pixels = window.rowsOut * resultWidth(),
                 firstPixel = window.firstOut * resultWidth();
     const Index imagePixels = resultHeight() * resultWidth();
-    const bool isInPlace = m_target != Target::Slot;
     TileFinish tile;
     tile.product = product;
-    tile.productStride = isInPlace ? resultChannels() : channels;
+    tile.productStride = productStride(channels);
     tile.rows = pixels;
     tile.columns = channels;
     tile.type = result.dtype();
@@ -293,7 +390,8 @@ void WindowedConv::runPiece(Stream& stream, Index piece, int slot, const SlotMem
     const Index operandAt =
         (image * operandHeight() + window.firstIn) * operandWidth() * operandChannels();
     const Index resultAt =
-        (image * resultHeight() + window.firstOut) * resultWidth() * resultChannels();
+        (image * resultHeight() + window.firstOut) * resultWidth() * resultChannels() +
+        slice * m_sliceChannels;
     float* tile = memory.tile(slot);
     void* product = tile;
     if (m_target == Target::Result || m_target == Target::ResultThenFinish)
@@ -301,16 +399,29 @@ void WindowedConv::runPiece(Stream& stream, Index piece, int slot, const SlotMem
     else if (m_target == Target::PreActivation)
         product = at(*m_options.preActivation, resultAt);
 
+    const Steps& steps = stepsOf(windowIndex, slice);
     std::array<void*, Plan::kMostArguments> pointers = {
         const_cast<std::byte*>(operand + operandAt * operandBytes()),
         packed.data + static_cast<std::size_t>(slice) * packed.sliceBytes, product};
+    if (steps.enter) {
+        std::byte* entered = reinterpret_cast<std::byte*>(tile) + resultTileBytes();
+        if (hasOwnZeros() && window.padTop + window.padBottom > 0)
+            std::memset(entered, 0, m_enteredBytes);
+        void* const images[] = {pointers[0], entered};
+        steps.enter->run(images, memory.scratch(slot));
+        pointers[0] = entered;
+        pointers[2] = entered + m_enteredBytes;
+    }
     std::size_t count = 3;
     if (m_extras.bias)
-        pointers[count++] = m_options.bias->data();
+        pointers[count++] = at(*m_options.bias, slice * m_sliceChannels);
     if (m_extras.addend)
         pointers[count++] = at(*m_options.residual, resultAt);
-    planOf(windowIndex, slice)
-        .run(std::span<void* const>(pointers.data(), count), memory.scratch(slot));
+    steps.convolve->run(std::span<void* const>(pointers.data(), count), memory.scratch(slot));
+    if (steps.leave) {
+        void* const images[] = {pointers[2], product};
+        steps.leave->run(images, memory.scratch(slot));
+    }
     if (m_target != Target::Result)
         finish(stream, image, window, slice, static_cast<float*>(product),
                tile + m_windowRows * resultWidth() * m_sliceChannels, result);
@@ -330,16 +441,12 @@ bool WindowedConv::run(Stream& stream, const Tensor& operand, const Tensor& weig
         return false;
     std::shared_ptr<void> copy;
     const void* images =
-        m_isNarrow ? operand.data()
-                   : asNhwcFloats(m_dense, stream, operand, m_p, operandHeight() * operandWidth(),
-                                  operandChannels(), copy);
-    const std::size_t tileElements =
-        m_target == Target::Slot
-            ? static_cast<std::size_t>(m_windowRows * resultWidth() * m_sliceChannels) *
-                  (isNhwc() ? 1 : 2)
-            : 0;
+        m_kind.isNarrow ? operand.data()
+                        : asNhwcFloats(m_dense, stream, operand, m_p,
+                                       operandHeight() * operandWidth(), operandChannels(), copy);
     const Index pieces = m_p.images * m_windows * m_slices;
-    const SlotMemory memory(m_dense, stream, pieces, m_scratchBytes, tileElements * sizeof(float));
+    const SlotMemory memory(m_dense, stream, pieces, m_scratchBytes,
+                            resultTileBytes() + m_enteredBytes + m_leavingBytes);
     const Index tasks = std::min(pieces, m_dense.piecesOf(m_p.flops()));
     m_dense.forPieces(tasks, [&](Index task, int slot) {
         for (Index piece = task * pieces / tasks; piece < (task + 1) * pieces / tasks; ++piece)
@@ -349,17 +456,22 @@ bool WindowedConv::run(Stream& stream, const Tensor& operand, const Tensor& weig
     return true;
 }
 
-/// By windows, in BF16 where that is fast; false where oneDNN has nothing fast.
+/// By windows, in BF16 where that is fast, with packed weights as these are; false where oneDNN has
+/// nothing fast.
 bool runWindowed(CpuDenseMath& dense, Stream& stream, ConvPass pass, const ConvProblem& p,
                  const Tensor& operand, const Tensor& weight, const Tensor& result,
                  const Conv2dOptions& options)
 {
     const auto* packed =
         pass == ConvPass::Forward ? dynamic_cast<const CpuPackedConv*>(options.packed) : nullptr;
+    if (packed)
+        return WindowedConv(dense, pass, p, options, packed->kind)
+            .run(stream, operand, weight, result);
     for (const bool isNarrow : {true, false}) {
-        if ((isNarrow && !canBeNarrow(dense, p)) || (packed && packed->isNarrow != isNarrow))
+        if (isNarrow && !canBeNarrow(dense, p))
             continue;
-        if (WindowedConv(dense, pass, p, options, isNarrow).run(stream, operand, weight, result))
+        if (WindowedConv(dense, pass, p, options, {.isNarrow = isNarrow})
+                .run(stream, operand, weight, result))
             return true;
     }
     return false;
@@ -429,19 +541,23 @@ std::shared_ptr<const PackedWeight> CpuDenseMath::packConv2d(Stream& stream, con
     };
     const ConvProblem p =
         describeConv(stream, "packConv2d", like(inputShape), weight, like(yShape), options);
+    if (p.isPointwise() && options.algorithm != ConvAlgorithm::Direct)
+        return nullptr;
     if (p.isPointwise() && p.layout == ImageLayout::Nhwc)
         return packLinear(stream, weight.reshaped({p.outChannels, p.channels}),
                           p.images * p.pixels());
     if (p.isPointwise() || p.weights() == 0 || elementCount(yShape) == 0 || !ConvPlans::serves(p))
         return nullptr;
-    for (const bool isNarrow : {true, false}) {
-        if (isNarrow && !canBeNarrow(*this, p))
-            continue;
-        if (auto packed = WindowedConv(*this, ConvPass::Forward, p, options, isNarrow)
-                              .pack(stream, weight, true))
+    const auto packedAs = [&](ConvKind kind) {
+        return WindowedConv(*this, ConvPass::Forward, p, options, kind).pack(stream, weight, true);
+    };
+    if (options.algorithm == ConvAlgorithm::Winograd)
+        return packedAs({.isWinograd = true});
+    if (canBeNarrow(*this, p)) {
+        if (auto packed = packedAs({.isNarrow = true}))
             return packed;
     }
-    return nullptr;
+    return packedAs({});
 }
 
 } // namespace vergence

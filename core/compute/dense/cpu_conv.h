@@ -4,17 +4,26 @@
 
 namespace vergence {
 
+/// How oneDNN is to convolve. Its Winograd convolutions exist for F32, kernels of 3×3 and stride 1
+/// on processors with AVX-512, and have layouts of images of their own.
+struct ConvKind {
+    bool isNarrow = false; ///< operands and weights are BF16, the result F32 or BF16; else all F32
+    bool isWinograd = false;
+};
+
 /// Weights of a convolution in oneDNN's own order, one slice of channels after another. With them
 /// a convolution asks the plain weights for their shape alone.
 class CpuPackedConv final : public PackedWeight {
 public:
-    ConvProblem problem;   ///< that they were packed for
-    bool isNarrow = false; ///< they are BF16, else F32
+    std::size_t bytes() const override { return allBytes; }
+
+    ConvProblem problem; ///< that they were packed for
+    ConvKind kind;
     dnnl::memory::desc layout, lastLayout;
     std::shared_ptr<void> owned; ///< keeps the memory where it came from the workspace
     Tensor memory;               ///< U8, where it is the packed weight's own
     std::byte* data = nullptr;
-    std::size_t sliceBytes = 0;
+    std::size_t sliceBytes = 0, allBytes = 0;
 };
 
 /// Rows of an image that a piece of a convolution reads and writes, and the zeros around them.
@@ -44,11 +53,12 @@ bool canBeNarrow(const CpuDenseMath& dense, const ConvProblem& problem);
 /// Builds and caches oneDNN's convolutions.
 class ConvPlans {
 public:
-    /// `isNarrow`: operands and weights are BF16, the result F32 or BF16; else all are F32.
-    ConvPlans(CpuDenseMath& dense, const ConvProblem& problem, bool isNarrow = false)
+    ConvPlans(CpuDenseMath& dense, const ConvProblem& problem, ConvKind kind)
         : m_dense(dense),
           m_p(problem),
-          m_operandType(isNarrow ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32)
+          m_isWinograd(kind.isWinograd),
+          m_operandType(kind.isNarrow ? dnnl::memory::data_type::bf16
+                                      : dnnl::memory::data_type::f32)
     {
     }
 
@@ -70,6 +80,11 @@ public:
                                             const dnnl::memory::desc& packed, bool toPlain,
                                             bool accumulate) const;
 
+    /// Copies between `layout` of some rows of an image and the same rows with channels innermost,
+    /// pixels `pixelStride` numbers apart.
+    std::shared_ptr<const Plan> findImageReorder(const dnnl::memory::desc& layout,
+                                                 Index pixelStride, bool toPlain) const;
+
     /// oneDNN's convolutions do for this problem; others are unfolded.
     static bool serves(const ConvProblem& problem);
 
@@ -79,6 +94,7 @@ private:
 
     CpuDenseMath& m_dense;
     const ConvProblem& m_p;
+    bool m_isWinograd;
     dnnl::memory::data_type m_operandType;
 };
 

@@ -22,7 +22,7 @@ public:
         : m_dense(dense),
           m_p(problem),
           m_isNarrow(isNarrow),
-          m_plans(dense, m_p, isNarrow)
+          m_plans(dense, m_p, {.isNarrow = isNarrow})
     {
         chooseTiles();
     }
@@ -131,7 +131,7 @@ bool WeightGradient::findPlans(bool accumulate)
         }
         m_toPlain[last] = m_plans.findReorder(channels, m_p.channels, layout, true, accumulate);
         m_scratchBytes = std::max(m_scratchBytes, m_toPlain[last]->scratchBytes());
-        m_packedBytes = std::max(m_packedBytes, (layout.get_size() + 255) / 256 * 256);
+        m_packedBytes = std::max(m_packedBytes, padded(layout.get_size()));
     }
     return true;
 }

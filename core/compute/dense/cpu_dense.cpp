@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/compute/cpu_threads.h"
+#include "core/compute/dense/pieces.h"
 #include "core/compute/dense/tile_kernels.h"
 
 namespace vergence {
@@ -25,11 +26,6 @@ bool processorMultipliesBf16()
 /// Between the memory of two threads: processors read ahead, and what one reads ahead of another's
 /// numbers goes back and forth between them.
 constexpr std::size_t kApart = 4096;
-
-constexpr std::size_t padded(std::size_t bytes)
-{
-    return (bytes + 255) / 256 * 256;
-}
 
 } // namespace
 

@@ -29,7 +29,7 @@ public:
     Index columns() const { return m_columns; }
     Index depth() const { return m_depth; }
     Index tileColumns() const { return m_tileColumns; }
-    std::size_t bytes() const
+    std::size_t bytes() const override
     {
         return static_cast<std::size_t>(m_columns * m_depth) * sizeof(float);
     }

@@ -14,6 +14,12 @@ inline Index ceilDiv(Index a, Index b)
     return (a + b - 1) / b;
 }
 
+/// Bytes of whole blocks of 256, where the next thing may begin.
+constexpr std::size_t padded(std::size_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
 /// Address of an element; null stays null.
 inline std::byte* advanced(const void* data, Index elements, DType type)
 {

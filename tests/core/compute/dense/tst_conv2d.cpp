@@ -19,6 +19,7 @@ struct Setup {
     int stride = 1, padding = 1;
     ImageLayout layout = ImageLayout::Nhwc;
     bool bias = false, residual = false, residualIsY = false, pre = false, packed = false;
+    ConvAlgorithm algorithm = ConvAlgorithm::Direct;
     Activation activation = Activation::None;
     DType type = DType::F32, resultType = DType::F32;
     bool accumulate = false, misaligned = false;
@@ -127,6 +128,7 @@ Outcome computed(const std::shared_ptr<Device>& device, const Setup& s)
     options.residual = s.residual ? (s.residualIsY ? &y : &residual) : nullptr;
     options.activation = s.activation;
     options.preActivation = s.pre ? &pre : nullptr;
+    options.algorithm = s.algorithm;
     DenseMath& dense = device->dense();
     std::shared_ptr<const PackedWeight> packed;
     if (s.packed)
@@ -244,6 +246,33 @@ std::vector<Setup> cutGeometries()
     return all;
 }
 
+/// That the library's Winograd convolutions serve: with tiles of 2×2 and of 4×4 results, cut into
+/// rows, into channels, whole; extents that end within a tile.
+std::vector<Setup> winogradGeometries()
+{
+    std::vector<Setup> all;
+    for (const ImageLayout layout : {ImageLayout::Nhwc, ImageLayout::Nchw}) {
+        for (const auto& g : std::vector<std::array<Index, 5>>{{1, 32, 8, 8, 48},
+                                                               {2, 16, 13, 11, 32},
+                                                               {1, 32, 61, 64, 32},
+                                                               {1, 128, 16, 16, 128},
+                                                               {1, 160, 8, 8, 192},
+                                                               {1, 64, 1, 1, 16}}) {
+            Setup s;
+            s.images = g[0];
+            s.channels = g[1];
+            s.height = g[2];
+            s.width = g[3];
+            s.outChannels = g[4];
+            s.layout = layout;
+            s.packed = true;
+            s.algorithm = ConvAlgorithm::Winograd;
+            all.push_back(s);
+        }
+    }
+    return all;
+}
+
 } // namespace
 
 class TestConv2d : public QObject {
@@ -341,8 +370,67 @@ private Q_SLOTS:
         }
     }
 
+    void fewerMultiplicationsGiveTheSame()
+    {
+        const auto device = makeCpuDevice(2);
+        for (const Setup& geometry : winogradGeometries()) {
+            for (int option = 0; option < 5; ++option) {
+                Setup s = geometry;
+                s.bias = option > 0;
+                s.residual = option >= 2;
+                s.residualIsY = option == 3;
+                s.pre = option == 4;
+                s.activation = option == 4 ? Activation::Silu : Activation::None;
+                VERGENCE_AGREES(check(device, s));
+            }
+        }
+    }
+
+    void winogradServesWhatTheLibraryHas()
+    {
+        const auto device = makeCpuDevice(2);
+        const auto stream = device->createStream();
+        const auto packed = [&](const Setup& s) {
+            Conv2dOptions options;
+            options.layout = s.layout;
+            options.stride = s.stride;
+            options.padding = s.padding;
+            options.algorithm = s.algorithm;
+            return device->dense().packConv2d(
+                *stream, tensorOf(*stream, device, s.type, s.w(), numbers(elementCount(s.w()), 2)),
+                s.x(), options);
+        };
+        Setup s;
+        s.channels = s.outChannels = 32;
+        s.height = s.width = 16;
+        const auto direct = packed(s);
+        s.algorithm = ConvAlgorithm::Winograd;
+        const auto transformed = packed(s);
+        __builtin_cpu_init();
+        const bool isWide = __builtin_cpu_supports("avx512dq") &&
+                            __builtin_cpu_supports("avx512bw") &&
+                            __builtin_cpu_supports("avx512vl");
+        if (!qEnvironmentVariableIsSet("ONEDNN_MAX_CPU_ISA")) // narrows what the library takes
+            QCOMPARE(transformed != nullptr, isWide);
+        if (transformed)
+            QVERIFY(transformed->bytes() > direct->bytes());
+        for (const auto& [kernel, stride] : {std::pair<Index, int>{3, 2}, {5, 1}, {1, 1}}) {
+            Setup other = s;
+            other.kernel = kernel;
+            other.stride = stride;
+            other.padding = static_cast<int>(kernel / 2);
+            QVERIFY2(!packed(other), other.name().c_str());
+        }
+    }
+
     void manyThreadsGiveTheSameBits()
     {
+        for (Setup s : winogradGeometries()) {
+            s.bias = s.residual = true;
+            const Outcome reference = computed(makeCpuDevice(1), s);
+            for (const int threads : {2, 16})
+                QVERIFY2(computed(makeCpuDevice(threads), s).y == reference.y, s.name().c_str());
+        }
         for (const DType type : {DType::F32, DType::BF16}) {
             for (Setup s : cutGeometries()) {
                 s.residual = true;
