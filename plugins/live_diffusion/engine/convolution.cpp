@@ -5,7 +5,6 @@
 #include "core/compute/ops/pointwise.h"
 #include "core/compute/ops/spatial.h"
 #include "plugins/live_diffusion/engine/image_kernels.h"
-#include "plugins/live_diffusion/engine/winograd_kernels.h"
 
 namespace vergence::live {
 
@@ -89,10 +88,8 @@ std::string nameOf(ConvolutionAlgorithm algorithm)
         return "library";
     case ConvolutionAlgorithm::Collapsed:
         return "collapsed";
-    case ConvolutionAlgorithm::Winograd2:
-        return "winograd 2";
-    case ConvolutionAlgorithm::Winograd4:
-        return "winograd 4";
+    case ConvolutionAlgorithm::Winograd:
+        return "winograd";
     }
     return "?";
 }
@@ -117,12 +114,8 @@ Convolution::Convolution(Stream& stream, const std::shared_ptr<Device>& device,
       m_inner(shape),
       m_algorithm(algorithm)
 {
-    if (algorithm == ConvolutionAlgorithm::Winograd2 ||
-        algorithm == ConvolutionAlgorithm::Winograd4) {
-        expects(fitsWinograd(*device, shape), "Convolution: no such algorithm for this shape");
-        prepareWinograd(stream, weight);
-        return;
-    }
+    expects(algorithm != ConvolutionAlgorithm::Winograd || fitsWinograd(*device, shape),
+            "Convolution: no such algorithm for this shape");
     m_inner.upsamples = false;
     if (algorithm == ConvolutionAlgorithm::Collapsed) {
         expects(shape.upsamples, "Convolution: only upsampled ones collapse");
@@ -155,25 +148,25 @@ void Convolution::prepareLibrary(Stream& stream, std::span<const float> weight)
     m_weightBytes = m_weight.bytes();
     if (!m_device->isCpu())
         return;
+    if (m_algorithm == ConvolutionAlgorithm::Winograd)
+        m_options.algorithm = ConvAlgorithm::Winograd;
     // images one by one, so that one order of the weights serves any number of them
     ConvolutionShape one = m_inner;
     one.images = 1;
-    m_packed = m_device->dense().packConv2d(stream, m_weight, one.inputShape(), m_options);
+    const auto pack = [&] {
+        m_packed = m_device->dense().packConv2d(stream, m_weight, one.inputShape(), m_options);
+    };
+    pack();
+    if (!m_packed && m_algorithm == ConvolutionAlgorithm::Winograd) {
+        m_algorithm = ConvolutionAlgorithm::Library;
+        m_options.algorithm = ConvAlgorithm::Direct;
+        pack();
+    }
+    if (m_algorithm == ConvolutionAlgorithm::Winograd)
+        m_weightBytes = m_packed->bytes();
     const bool isPointwise = m_inner.kernel == 1;
     if (m_packed && !isPointwise)
         m_weight = Tensor::wrap(m_device, nullptr, shape, m_inner.type); // gives the shape
-}
-
-void Convolution::prepareWinograd(Stream& stream, std::span<const float> weight)
-{
-    const Tensor plain = Tensor::fromHost<float>(
-        stream, m_device, {m_shape.outChannels, 3, 3, m_shape.channels}, weight);
-    m_weight = Tensor::empty(
-        m_device, {winogradWeightNumbers(tile(), m_shape.channels, m_shape.outChannels)});
-    m_weightBytes = m_weight.bytes();
-    winogradTransform(stream, {tile(), m_shape.channels, m_shape.outChannels,
-                               static_cast<const float*>(plain.data()),
-                               static_cast<float*>(m_weight.data())});
 }
 
 Index Convolution::temporaryElements(Index images) const
@@ -182,48 +175,22 @@ Index Convolution::temporaryElements(Index images) const
     inner.images = images;
     if (m_algorithm == ConvolutionAlgorithm::Collapsed)
         return elementCount(inner.outputShape());
-    const bool isUpsampled = m_algorithm == ConvolutionAlgorithm::Library && m_shape.upsamples;
-    return isUpsampled ? elementCount(inner.inputShape()) : 0;
-}
-
-Index Convolution::roomNumbers(Index images) const
-{
-    if (m_algorithm != ConvolutionAlgorithm::Winograd2 &&
-        m_algorithm != ConvolutionAlgorithm::Winograd4)
-        return 0;
-    const Shape y = m_shape.outputShape();
-    WinogradArguments arguments;
-    arguments.tile = tile();
-    arguments.images = images;
-    arguments.height = y[1];
-    arguments.width = y[2];
-    arguments.channels = m_shape.channels;
-    arguments.outChannels = m_shape.outChannels;
-    return winogradRoom(arguments);
+    return m_shape.upsamples ? elementCount(inner.inputShape()) : 0;
 }
 
 void Convolution::operator()(Stream& stream, const Tensor& x, const Tensor& y, const Extras& extras,
-                             const Tensor& between, float* room) const
+                             const Tensor& between) const
 {
-    switch (m_algorithm) {
-    case ConvolutionAlgorithm::Winograd2:
-    case ConvolutionAlgorithm::Winograd4:
-        return winograd(stream, x, y, extras, room);
-    case ConvolutionAlgorithm::Library: {
+    ConvolutionShape inner = m_inner;
+    inner.images = x.extent(0);
+    if (m_algorithm != ConvolutionAlgorithm::Collapsed) {
         if (!m_shape.upsamples)
             return library(stream, x, y, extras);
-        ConvolutionShape inner = m_inner;
-        inner.images = x.extent(0);
         const Tensor large = between.reshaped(inner.inputShape());
         upsampleNearest2(stream, x, m_shape.channelsLast, large);
         return library(stream, large, y, extras);
     }
-    case ConvolutionAlgorithm::Collapsed:
-        break;
-    }
     expects(!extras.residual && !extras.silu, "Convolution: nothing follows a collapsed one");
-    ConvolutionShape inner = m_inner;
-    inner.images = x.extent(0);
     const Tensor phases = between.reshaped(inner.outputShape());
     library(stream, x, phases, {});
     const Shape shape = y.shape();
@@ -278,32 +245,6 @@ void Convolution::library(Stream& stream, const Tensor& x, const Tensor& y,
         affineChannels(stream, {m_inner.type, image, y.data(), y.data(), nullptr, extras.bias,
                                 extras.biasStride, false});
     }
-}
-
-void Convolution::winograd(Stream& stream, const Tensor& x, const Tensor& y, const Extras& extras,
-                           float* room) const
-{
-    WinogradArguments a;
-    a.tile = tile();
-    a.images = y.extent(0);
-    a.height = y.extent(1);
-    a.width = y.extent(2);
-    a.channels = m_shape.channels;
-    a.outChannels = m_shape.outChannels;
-    a.upsamples = m_shape.upsamples;
-    a.x = static_cast<const float*>(x.data());
-    a.weights = static_cast<const float*>(m_weight.data());
-    a.bias = extras.bias;
-    a.biasStride = extras.biasStride;
-    a.residual = extras.residual && !extras.silu
-                     ? static_cast<const float*>(extras.residual->data())
-                     : nullptr;
-    a.y = static_cast<float*>(y.data());
-    a.room = room;
-    expects(!extras.silu || !extras.residual, "Convolution: SiLU or a residual follows, not both");
-    winogradConvolution(stream, a);
-    if (extras.silu)
-        activate(stream, Activation::Silu, y, y);
 }
 
 } // namespace vergence::live

@@ -26,19 +26,18 @@ struct ConvolutionShape {
 enum class ConvolutionAlgorithm {
     Library,   ///< of the device; an upsampled image is made first
     Collapsed, ///< upsampling and convolution as four 2×2 convolutions of the small image
-    Winograd2, ///< CPU, F32, channels last, 3×3: tiles of 2×2 results
-    Winograd4,
+    Winograd,  ///< CPU, F32, channels last, 3×3: the library's, with fewer multiplications
 };
 std::string nameOf(ConvolutionAlgorithm algorithm);
 
-/// Whether Winograd's algorithms serve it.
+/// Whether Winograd may serve it; the library has it for some processors alone.
 bool fitsWinograd(const Device& device, const ConvolutionShape& shape);
 
 /// Weights of a convolution in the order of one algorithm, and the call.
 class Convolution {
 public:
     /// weight [Cout, k, k, Cin], kept in the algorithm's own order only. Serves any number of
-    /// images.
+    /// images. Winograd becomes Library where the library lacks it.
     Convolution(Stream& stream, const std::shared_ptr<Device>& device,
                 const ConvolutionShape& shape, ConvolutionAlgorithm algorithm,
                 std::span<const float> weight);
@@ -50,23 +49,18 @@ public:
         const Tensor* residual = nullptr; ///< shape and type of y, may be y
         bool silu = false;                ///< before the residual
     };
-    /// `between` temporaryElements() of the type, `room` roomNumbers() floats, of as many images.
+    /// `between` temporaryElements() of the type and of as many images.
     void operator()(Stream& stream, const Tensor& x, const Tensor& y, const Extras& extras,
-                    const Tensor& between, float* room) const;
+                    const Tensor& between) const;
 
     ConvolutionAlgorithm algorithm() const { return m_algorithm; }
     Index temporaryElements(Index images) const;
-    Index roomNumbers(Index images) const;
     std::size_t weightBytes() const { return m_weightBytes; }
     int kernels() const { return m_algorithm == ConvolutionAlgorithm::Collapsed ? 2 : 1; }
 
 private:
     void prepareLibrary(Stream& stream, std::span<const float> weight);
-    void prepareWinograd(Stream& stream, std::span<const float> weight);
     void library(Stream& stream, const Tensor& x, const Tensor& y, const Extras& extras) const;
-    void winograd(Stream& stream, const Tensor& x, const Tensor& y, const Extras& extras,
-                  float* room) const;
-    int tile() const { return m_algorithm == ConvolutionAlgorithm::Winograd2 ? 2 : 4; }
 
     std::shared_ptr<Device> m_device;
     ConvolutionShape m_shape; ///< as asked for

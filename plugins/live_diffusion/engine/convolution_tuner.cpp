@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "core/compute/ops/pointwise.h"
-#include "plugins/live_diffusion/engine/winograd_kernels.h"
 
 namespace vergence::live {
 
@@ -16,6 +15,7 @@ namespace {
 /// Numbers of transformed weights beyond which a layer only waits for memory, and networks of
 /// several hundred million weights would need several times their memory.
 constexpr Index kMostWinogradWeights = Index{8} << 20;
+constexpr Index kWinogradPoints = 36; ///< of tiles of 4×4 results, the largest
 
 std::string keyOf(const ConvolutionShape& s, bool collapses)
 {
@@ -64,19 +64,17 @@ std::vector<double> ConvolutionTuner::seconds(Stream& stream, const ConvolutionS
     if (m_flood.isEmpty())
         m_flood = Tensor::zeros(stream, m_device, {kFlood});
     std::vector<Convolution> convolutions;
-    Index between = 0, room = 0;
+    Index between = 0;
     std::size_t weightBytes = 0;
     for (const ConvolutionAlgorithm algorithm : candidates) {
         const Convolution& made =
             convolutions.emplace_back(stream, m_device, shape, algorithm, weight);
         between = std::max(between, made.temporaryElements(shape.images));
-        room = std::max(room, made.roomNumbers(shape.images));
         weightBytes += made.weightBytes();
     }
     const Tensor betweenMemory = Tensor::empty(m_device, {between}, shape.type);
-    const Tensor roomMemory = Tensor::empty(m_device, {room});
     m_peakBytes = std::max(m_peakBytes, weightBytes + x.bytes() + y.bytes() + m_flood.bytes() +
-                                            betweenMemory.bytes() + roomMemory.bytes());
+                                            betweenMemory.bytes());
     // Others may have the processor for a while: round by round they disturb all candidates alike.
     std::vector<double> least(candidates.size(), 1e9);
     for (int round = 0; round <= kRounds; ++round) {
@@ -86,7 +84,7 @@ std::vector<double> ConvolutionTuner::seconds(Stream& stream, const ConvolutionS
             scale(stream, 1.0, m_flood, m_flood);
             stream.synchronize();
             const auto start = Clock::now();
-            convolutions[i](stream, x, y, {}, part, static_cast<float*>(roomMemory.data()));
+            convolutions[i](stream, x, y, {}, part);
             stream.synchronize();
             const double time = std::chrono::duration<double>(Clock::now() - start).count();
             if (round > 0) // the first makes plans
@@ -120,13 +118,9 @@ ConvolutionAlgorithm ConvolutionTuner::best(Stream& stream, const ConvolutionSha
     const auto key = std::pair(shape, collapses);
     if (const auto found = m_best.find(key); found != m_best.end())
         return found->second;
-    for (const Algorithm other : {Algorithm::Winograd2, Algorithm::Winograd4}) {
-        const int tile = other == Algorithm::Winograd2 ? 2 : 4;
-        if (winogradWeightNumbers(tile, shape.channels, shape.outChannels) <= kMostWinogradWeights)
-            candidates.push_back(other);
-    }
-    if (candidates.size() == 1)
+    if (kWinogradPoints * shape.channels * shape.outChannels > kMostWinogradWeights)
         return m_best[key] = candidates.front();
+    candidates.push_back(Algorithm::Winograd);
     const std::string name = keyOf(shape, collapses);
     if (const auto kept = m_choices ? m_choices->find(m_machine, name) : std::nullopt) {
         const auto known = std::ranges::find(candidates, *kept, nameOf);

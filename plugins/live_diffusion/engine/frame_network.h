@@ -74,7 +74,7 @@ struct OpRecord {
     std::string block;      ///< "d1.0", "mid", "head": what bars are grouped by
     std::string kind;       ///< "convolution", "linear", "group norm", "attention", …
     std::string shape;      ///< "64×64×64 → 128, 3×3"
-    std::string plan;       ///< algorithm in use: "library", "winograd 4", "packed product"
+    std::string plan;       ///< algorithm in use: "library", "winograd", "packed product"
     std::int64_t flop = 0;  ///< useful work
     std::int64_t bytes = 0; ///< compulsory: inputs, weights, outputs, residuals
     std::int64_t liveBytes = 0;  ///< of the arena while it runs

@@ -325,10 +325,6 @@ void Executor::makeRecords()
         }
         record.kernels =
             kernelsOf(m_program, step, isNaive ? AttentionKind::Naive : AttentionKind::Flash);
-        if (step.kind == StepKind::UpsampledConvolution &&
-            layer.convolution->algorithm() != ConvolutionAlgorithm::Library &&
-            layer.convolution->algorithm() != ConvolutionAlgorithm::Collapsed)
-            record.kernels = 1;
         record.usesTensorCores =
             isProduct && !m_device->isCpu() && m_settings.switches.precision != Precision::Fp32;
         m_records.push_back(std::move(record));

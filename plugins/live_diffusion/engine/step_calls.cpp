@@ -119,7 +119,6 @@ StepTemporaries StepBuilder::temporaries(const Executor& e, std::size_t s, int r
     case StepKind::Convolution:
     case StepKind::UpsampledConvolution:
         addElements(e.m_layers[s].convolution->temporaryElements(rows), size);
-        found.roomNumbers = e.m_layers[s].convolution->roomNumbers(rows);
         break;
     case StepKind::Norm: {
         const Buffer& y = buffer(step.output);
@@ -246,11 +245,10 @@ StepBuilder::Call StepBuilder::convolutionCall(std::size_t s) const
     extras.silu = step.silu;
     const Index between = convolution->temporaryElements(m_instance.rows);
     const Tensor temp = between > 0 ? temporary(s, 0, {between}, m_e.m_type) : Tensor();
-    float* const space = room();
     return [=](Stream& stream) {
         Convolution::Extras all = extras;
         all.residual = residual.isEmpty() ? nullptr : &residual;
-        (*convolution)(stream, x, y, all, temp, space);
+        (*convolution)(stream, x, y, all, temp);
     };
 }
 

@@ -103,7 +103,7 @@ int fastestThreads(const UnetSettings& settings)
             double shortest = 1e9;
             for (int run = 0; run < kRuns; ++run) {
                 const auto start = Clock::now();
-                layer(*stream, x, y, {}, {}, nullptr);
+                layer(*stream, x, y, {}, {});
                 shortest = std::min(shortest, secondsSince(start));
             }
             seconds += shortest;
