@@ -198,8 +198,9 @@ void forEachPack(Stream& stream, Index n, const Body& body)
             const auto& given = *static_cast<const Context*>(data);
             const Body run = given.body; // a copy that no store can change
             const Index whole = last * N <= given.n ? last : last - 1;
+            const Index ahead = packs::bytesAhead();
             for (Index pack = first; pack < whole; ++pack)
-                run(FarLanes<N>{{pack * N, N}});
+                run(FarLanes<N>{{pack * N, N}, ahead});
             if (whole < last)
                 run(Lanes<N, false>{whole * N, static_cast<int>(given.n - whole * N)});
         },
