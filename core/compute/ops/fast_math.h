@@ -283,7 +283,8 @@ template <class R>
 inline constexpr ScalarOf<R> kTailEnd = fast::kOwnPolynomial<R> ? 10 : 40;
 
 /// Φ(−t) alone for t in [0, kTailEnd], at less cost than with the density: a power of two whose
-/// exponent is a polynomial of t. Within 1.3e-7 and, far from 0, within 1e-4 of its own size.
+/// exponent is a polynomial of t. Within 1.3e-7 and, far from 0, within 1.5e-4 of its own size,
+/// which is what the rounding of an exponent of −76 leaves.
 template <class R>
 VERGENCE_HD R normalTail(R t)
 {
@@ -293,7 +294,7 @@ VERGENCE_HD R normalTail(R t)
                                -5.254583052e-02f, 7.114992593e-03f,  -1.457546115e-04f,
                                -2.077174573e-04f, 5.604868670e-05f,  -7.789938259e-06f,
                                6.350553989e-07f,  -2.864291491e-08f, 5.520313651e-10f};
-        return select(t < kTailEnd<R>, fast::powerOfTwo(polynomial(t, c)), spread<R>(0));
+        return select(t < kTailEnd<R>, fast::powerOfTwo(pairedPolynomial(t, c)), spread<R>(0));
     } else {
         return S(0.5) * fast::perLane(t * S(0.70710678118654752440), fast::StdErfc{});
     }
