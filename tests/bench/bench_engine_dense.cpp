@@ -208,6 +208,16 @@ std::shared_ptr<ConvOperands> operandsOf(const Convolution& c)
     return o;
 }
 
+/// Whether the library has such convolutions for this processor.
+bool hasWinograd()
+{
+    Conv2dOptions options;
+    options.padding = 1;
+    options.algorithm = ConvAlgorithm::Winograd;
+    return device->dense().packConv2d(*stream, filled({16, 3, 3, 16}, DType::F32), {1, 8, 8, 16},
+                                      options) != nullptr;
+}
+
 void addConvolution(const Convolution& c)
 {
     const Index outSide = (c.side + 2 * (c.kernel / 2) - c.kernel) / c.stride + 1;
@@ -230,8 +240,7 @@ void addConvolution(const Convolution& c)
     };
     addForward("conv ", false, ConvAlgorithm::Direct);
     addForward("conv packed ", true, ConvAlgorithm::Direct);
-    // A direct one with plain weights where the processor or the shape has no other.
-    if (c.kernel == 3 && c.stride == 1 && c.type == DType::F32)
+    if (c.kernel == 3 && c.stride == 1 && c.type == DType::F32 && hasWinograd())
         addForward("conv packed winograd ", true, ConvAlgorithm::Winograd);
     add("conv backward " + name, 2 * flops, [=] {
         const auto o = operandsOf(c);

@@ -255,10 +255,9 @@ const float* WindowedConv::asPlanes(Stream& stream, const float* weights,
         dnnl::memory::data_type::f32, dnnl::memory::format_tag::oihw);
     const auto plan = m_plans.findReorder(m_p.outChannels, m_p.channels, planes, false, false);
     const SlotMemory scratch(m_dense, stream, 1, plan->scratchBytes(), 0);
-    m_dense.forPieces(1, [&](Index, int slot) {
-        void* const pointers[] = {const_cast<float*>(weights), memory.get()};
-        plan->run(pointers, scratch.scratch(slot));
-    });
+    void* const pointers[] = {const_cast<float*>(weights), memory.get()};
+    const OnThisThread single;
+    plan->run(pointers, scratch.scratch(0));
     return static_cast<const float*>(memory.get());
 }
 

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "core/compute/dense/tile_kernels.h"
 #include "core/compute/dense/pieces.h"
+#include "core/compute/dense/tile_kernels.h"
 #include "core/compute/dense/tiled_product.h"
 
 namespace vergence {

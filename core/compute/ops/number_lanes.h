@@ -106,25 +106,20 @@ VERGENCE_HD R polynomial(R x, const ScalarOf<R> (&c)[N])
     return sum;
 }
 
-/// The same from pairs and pairs of pairs of terms (Estrin's scheme): three multiplications more,
-/// but less than half as many that wait for one another.
+/// The same from pairs and pairs of pairs of terms (Estrin's scheme): two multiplications more, but
+/// less than half as many that wait for one another.
 template <class R, int N>
 VERGENCE_HD R pairedPolynomial(R x, const ScalarOf<R> (&c)[N])
 {
-    static_assert(N % 2 == 0);
-    constexpr int kPairs = N / 2, kFours = (kPairs + 1) / 2;
+    static_assert(N % 4 == 0);
     const R square = x * x, fourth = square * square;
-    R fours[kFours];
-    for (int i = 0; i < kFours; ++i) {
-        const int k = 4 * i;
-        fours[i] = multiplyAdd(x, spread<R>(c[k + 1]), spread<R>(c[k]));
-        if (k + 3 < N)
-            fours[i] = multiplyAdd(multiplyAdd(x, spread<R>(c[k + 3]), spread<R>(c[k + 2])), square,
-                                   fours[i]);
+    R sum;
+    for (int i = N - 4; i >= 0; i -= 4) {
+        const R low = multiplyAdd(x, spread<R>(c[i + 1]), spread<R>(c[i]));
+        const R high = multiplyAdd(x, spread<R>(c[i + 3]), spread<R>(c[i + 2]));
+        const R four = multiplyAdd(high, square, low);
+        sum = i == N - 4 ? four : multiplyAdd(sum, fourth, four);
     }
-    R sum = fours[kFours - 1];
-    for (int i = kFours - 2; i >= 0; --i)
-        sum = multiplyAdd(sum, fourth, fours[i]);
     return sum;
 }
 

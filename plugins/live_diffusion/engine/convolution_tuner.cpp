@@ -51,26 +51,20 @@ void ConvolutionTuner::rest()
 }
 
 std::vector<double> ConvolutionTuner::seconds(Stream& stream, const ConvolutionShape& shape,
-                                              const std::vector<ConvolutionAlgorithm>& candidates)
+                                              const std::vector<Convolution>& candidates)
 {
     using Clock = std::chrono::steady_clock;
     constexpr int kRounds = 5;
-    const Index taps = Index{shape.kernel} * shape.kernel;
-    const std::vector<float> weight(
-        static_cast<std::size_t>(shape.outChannels * taps * shape.channels), 0.01f);
     const Tensor x = Tensor::zeros(stream, m_device, shape.inputShape(), shape.type);
     const Tensor y = Tensor::zeros(stream, m_device, shape.outputShape(), shape.type);
     constexpr Index kFlood = Index{8} << 20;
     if (m_flood.isEmpty())
         m_flood = Tensor::zeros(stream, m_device, {kFlood});
-    std::vector<Convolution> convolutions;
     Index between = 0;
     std::size_t weightBytes = 0;
-    for (const ConvolutionAlgorithm algorithm : candidates) {
-        const Convolution& made =
-            convolutions.emplace_back(stream, m_device, shape, algorithm, weight);
-        between = std::max(between, made.temporaryElements(shape.images));
-        weightBytes += made.weightBytes();
+    for (const Convolution& candidate : candidates) {
+        between = std::max(between, candidate.temporaryElements(shape.images));
+        weightBytes += candidate.weightBytes();
     }
     const Tensor betweenMemory = Tensor::empty(m_device, {between}, shape.type);
     m_peakBytes = std::max(m_peakBytes, weightBytes + x.bytes() + y.bytes() + m_flood.bytes() +
@@ -80,11 +74,11 @@ std::vector<double> ConvolutionTuner::seconds(Stream& stream, const ConvolutionS
     for (int round = 0; round <= kRounds; ++round) {
         for (std::size_t i = 0; i < candidates.size(); ++i) {
             const Tensor part =
-                betweenMemory.narrow(0, 0, convolutions[i].temporaryElements(shape.images));
+                betweenMemory.narrow(0, 0, candidates[i].temporaryElements(shape.images));
             scale(stream, 1.0, m_flood, m_flood);
             stream.synchronize();
             const auto start = Clock::now();
-            convolutions[i](stream, x, y, {}, part);
+            candidates[i](stream, x, y, {}, part);
             stream.synchronize();
             const double time = std::chrono::duration<double>(Clock::now() - start).count();
             if (round > 0) // the first makes plans
@@ -99,12 +93,23 @@ ConvolutionAlgorithm ConvolutionTuner::timed(Stream& stream, const ConvolutionSh
 {
     // larger weights must pay: what they push out of the cache is not seen here
     constexpr double kClearly = 0.95;
-    const std::vector<double> times = seconds(stream, shape, candidates);
+    const Index taps = Index{shape.kernel} * shape.kernel;
+    const std::vector<float> weight(
+        static_cast<std::size_t>(shape.outChannels * taps * shape.channels), 0.01f);
+    std::vector<Convolution> made;
+    for (const ConvolutionAlgorithm algorithm : candidates) {
+        made.emplace_back(stream, m_device, shape, algorithm, weight);
+        if (made.back().algorithm() != algorithm)
+            made.pop_back();
+    }
+    if (made.size() == 1)
+        return made.front().algorithm();
+    const std::vector<double> times = seconds(stream, shape, made);
     std::size_t best = 0;
-    for (std::size_t i = 1; i < candidates.size(); ++i)
+    for (std::size_t i = 1; i < made.size(); ++i)
         if (times[i] < kClearly * times[best])
             best = i;
-    return candidates[best];
+    return made[best].algorithm();
 }
 
 ConvolutionAlgorithm ConvolutionTuner::best(Stream& stream, const ConvolutionShape& shape,

@@ -32,7 +32,8 @@ public:
 private:
     /// Least seconds of each.
     std::vector<double> seconds(Stream& stream, const ConvolutionShape& shape,
-                                const std::vector<ConvolutionAlgorithm>& candidates);
+                                const std::vector<Convolution>& candidates);
+    /// The fastest of those that the library has; not timed where that is one.
     ConvolutionAlgorithm timed(Stream& stream, const ConvolutionShape& shape,
                                const std::vector<ConvolutionAlgorithm>& candidates);
 

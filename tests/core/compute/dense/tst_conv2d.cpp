@@ -252,18 +252,10 @@ std::vector<Setup> winogradGeometries()
 {
     std::vector<Setup> all;
     for (const ImageLayout layout : {ImageLayout::Nhwc, ImageLayout::Nchw}) {
-        for (const auto& g : std::vector<std::array<Index, 5>>{{1, 32, 8, 8, 48},
-                                                               {2, 16, 13, 11, 32},
-                                                               {1, 32, 61, 64, 32},
-                                                               {1, 128, 16, 16, 128},
-                                                               {1, 160, 8, 8, 192},
-                                                               {1, 64, 1, 1, 16}}) {
-            Setup s;
-            s.images = g[0];
-            s.channels = g[1];
-            s.height = g[2];
-            s.width = g[3];
-            s.outChannels = g[4];
+        // images, channels, height, width, outChannels
+        for (Setup s :
+             {Setup{1, 32, 8, 8, 48}, Setup{2, 16, 13, 11, 32}, Setup{1, 32, 61, 64, 32},
+              Setup{1, 128, 16, 16, 128}, Setup{1, 160, 8, 8, 192}, Setup{1, 64, 1, 1, 16}}) {
             s.layout = layout;
             s.packed = true;
             s.algorithm = ConvAlgorithm::Winograd;
