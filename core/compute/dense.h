@@ -29,7 +29,7 @@ struct MatmulOptions {
     Activation activation = Activation::None; ///< not together with beta ≠ 0
     const Tensor* preActivation = nullptr;    ///< shape and type of y; receives what entered the
                                               ///< activation, for the derivative
-    const PackedWeight* packedB = nullptr;    ///< of b, by packWeight(); b still gives the shape
+    const PackedWeight* packedB = nullptr;    ///< of b, by packLinear(); b still gives the shape
 };
 
 /// Whether channels are innermost: x [N, H, W, C], w [Cout, kh, kw, Cin]; or x [N, C, H, W],

@@ -273,14 +273,19 @@ void addRows()
                                                  {1, 16, 16, 16, false, false},
                                                  {1, 64, 64, 64, false, true},
                                                  {1, 257, 1536, 384, false, true, kBf16},
+                                                 {1, 257, 384, 1536, false, true, kBf16},
                                                  {1, 1024, 1024, 1024, false, false, kBf16},
                                                  {1, 1024, 1024, 1024, true, false, kBf16},
+                                                 {1, 384, 1536, 2056, true, false, kBf16},
                                                  {6, 257, 257, 64, false, true, kBf16}})
         addProduct(p);
-    for (const bool isPacked : {false, true}) {
-        addLinear({1, 257, 1536, 384, false, true}, Activation::GeluErf, isPacked);
-        addLinear({1, 257, 384, 1536, false, true}, Activation::None, isPacked);
-        addLinear({1, 1, 1536, 384, false, true}, Activation::GeluErf, isPacked);
+    for (const DType type : {DType::F32, kBf16}) {
+        for (const bool isPacked : {false, true}) {
+            addLinear({1, 257, 1536, 384, false, true, type}, Activation::GeluErf, isPacked);
+            addLinear({1, 257, 384, 1536, false, true, type}, Activation::None, isPacked);
+            addLinear({1, 32, 1536, 384, false, true, type}, Activation::GeluErf, isPacked);
+            addLinear({1, 1, 1536, 384, false, true, type}, Activation::GeluErf, isPacked);
+        }
     }
     // Levels of the image generator's sizes Pico (32, 64, 128 channels) and S (64, 128, 256).
     for (const Convolution& c :

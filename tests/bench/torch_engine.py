@@ -8,6 +8,7 @@ with the decorator @rows; it yields (name, flops, function), or
 (name, bytes, function, GBS).
 """
 import argparse
+import itertools
 import re
 import time
 
@@ -56,8 +57,10 @@ def products():
         (1, 16, 16, 16, "NN", "f32"),
         (1, 64, 64, 64, "NT", "f32"),
         (1, 257, 1536, 384, "NT", "bf16"),
+        (1, 257, 384, 1536, "NT", "bf16"),
         (1, 1024, 1024, 1024, "NN", "bf16"),
         (1, 1024, 1024, 1024, "TN", "bf16"),
+        (1, 384, 1536, 2056, "TN", "bf16"),
         (6, 257, 257, 64, "NT", "bf16"),
     ]:
         kind = TYPES[name]
@@ -98,9 +101,11 @@ def attention():
 
 @rows
 def linears():
-    for m, n, k, gelu in [(257, 1536, 384, True), (257, 384, 1536, False), (1, 1536, 384, True)]:
-        x, w, bias = torch.randn(m, k), torch.randn(n, k), torch.randn(n)
-        name = f"1x{m}x{n}x{k} NT f32"
+    shapes = [(257, 1536, 384, True), (257, 384, 1536, False), (32, 1536, 384, True),
+              (1, 1536, 384, True)]
+    for (m, n, k, gelu), (type_, kind) in itertools.product(shapes, TYPES.items()):
+        x, w, bias = (torch.randn(shape).to(kind) for shape in ((m, k), (n, k), (n,)))
+        name = f"1x{m}x{n}x{k} NT {type_}"
         if gelu:
             yield ("linear bias gelu " + name, 2.0 * m * n * k,
                    lambda x=x, w=w, bias=bias: F.gelu(F.linear(x, w, bias)))

@@ -89,6 +89,7 @@ private:
               const CpuPackedLinear& packed);
     /// target [M, K] in F32 of a [K, M].
     void turn(Stream& stream, const MatrixBatch& a, DType type, Index m, Index k, float* target);
+    void productInPairs(Stream& stream, const MatmulProblem& problem);
     void productInOrder(Stream& stream, const MatmulProblem& problem);
     void productOfWidened(Stream& stream, const MatmulProblem& problem);
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "core/compute/dense/pair_kernels.h"
 #include "core/compute/dense/pieces.h"
 #include "core/compute/dense/tile_kernels.h"
 #include "core/compute/dense/tiled_product.h"
@@ -11,7 +12,9 @@ namespace {
 void checkPacked(const MatmulProblem& p)
 {
     const auto* packed = dynamic_cast<const CpuPackedLinear*>(p.packedB);
-    if (!packed || !p.transposeB || packed->columns() != p.n || packed->depth() != p.k)
+    const bool isPaired = packed && packed->type() == DType::BF16;
+    if (!packed || !p.transposeB || packed->columns() != p.n || packed->depth() != p.k ||
+        (isPaired && p.type != DType::BF16))
         throw ContractError(fmt::format(
             "matmul: the packed weight is not the one of [{}, {}] used with transposeB", p.n, p.k));
 }
@@ -31,11 +34,11 @@ void CpuDenseMath::product(Stream& stream, const MatmulProblem& problem)
     if (problem.packedB)
         checkPacked(problem);
     const bool is16 = problem.type == DType::F16 || problem.type == DType::BF16;
-    const bool isNative =
-        problem.type == DType::F64 || (problem.type == DType::BF16 && m_multipliesBf16);
     const bool isFewRows = problem.m <= kFewRows && problem.transposeB;
-    if (problem.k == 0 || isFewRows || isNative)
+    if (problem.k == 0 || isFewRows || problem.type == DType::F64)
         TiledProduct(*this, problem).run(stream);
+    else if (problem.type == DType::BF16 && m_multipliesBf16)
+        productInPairs(stream, problem);
     else if (problem.batches == 1 &&
              (problem.packedB || (problem.m >= 96 && problem.n >= 64 && problem.k >= 64)))
         productInOrder(stream, problem);
@@ -43,6 +46,23 @@ void CpuDenseMath::product(Stream& stream, const MatmulProblem& problem)
         productOfWidened(stream, problem);
     else
         TiledProduct(*this, problem).run(stream);
+}
+
+/// In BF16. Where several tiles read all of b, it is put in pairs once; a transposed a is turned
+/// by the tile that reads it. oneDNN does both for each tile, and turns more slowly.
+void CpuDenseMath::productInPairs(Stream& stream, const MatmulProblem& problem)
+{
+    TiledProduct product(*this, problem);
+    const bool isLarge = product.isWholeRows() && problem.n >= PairedPanel::kColumns;
+    if (isLarge && problem.transposeA)
+        product.orderA(problem.type);
+    CpuPackedLinear packed(DType::BF16, problem.n, problem.k, m_threads);
+    if (isLarge && !problem.packedB && problem.batches == 1 && product.rows() > 1) {
+        packed.setMemory(workspace(stream, packed.bytes()));
+        pack(stream, problem.b, problem.type, problem.transposeB, packed);
+        product.setPacked(packed);
+    }
+    product.run(stream);
 }
 
 /// Puts the operands into the order that oneDNN reads fastest, which costs a few percent of a large
@@ -71,7 +91,7 @@ void CpuDenseMath::productInOrder(Stream& stream, const MatmulProblem& problem)
             p.transposeA = false;
         }
     }
-    CpuPackedLinear packed(p.n, p.k, m_threads);
+    CpuPackedLinear packed(DType::F32, p.n, p.k, m_threads);
     if (!p.packedB && !byRows) {
         if (product.rows() == 1) {
             product.orderB(problem.type);

@@ -1,47 +1,45 @@
 #pragma once
 
-#include <algorithm>
 #include <memory>
+
+#include <oneapi/dnnl/dnnl.hpp>
 
 #include "core/compute/dense/problem.h"
 
 namespace vergence {
 
-/// The right-hand matrix [K, N] of a product in F32, cut into tiles of columns that lie one after
-/// another: each a dense [K, tileColumns]. oneDNN reads such tiles faster than any other plain
-/// order. Made of a linear layer's weight [N, K] once, or of any b for one product.
+/// The right-hand matrix [K, N] of a product, cut into panels of columns that lie one after
+/// another. In F32 a panel is a dense [K, panelColumns], which oneDNN reads faster than any other
+/// plain order; in BF16 it has oneDNN's own order of 64 columns, where two rows alternate, filled
+/// up with zeros. Made of a linear layer's weight [N, K] once, or (F32) of any b for one product.
 class CpuPackedLinear final : public PackedWeight {
 public:
-    CpuPackedLinear(Index columns, Index depth, int threads)
-        : m_columns(columns),
-          m_depth(depth),
-          m_tileColumns(std::min(columns, tileColumns(columns, threads)))
+    CpuPackedLinear(DType type, Index columns, Index depth, int threads);
+
+    /// In F32: 128, or 64 where that shares few panels out more evenly.
+    static Index panelColumns(Index columns, int threads)
     {
+        const Index panels = (columns + 127) / 128;
+        return panels % threads == 0 || panels >= 4 * Index{threads} ? 128 : 64;
     }
 
-    /// 128, or 64 where that shares few tiles out more evenly.
-    static Index tileColumns(Index columns, int threads)
-    {
-        const Index tiles = (columns + 127) / 128;
-        return tiles % threads == 0 || tiles >= 4 * Index{threads} ? 128 : 64;
-    }
-
+    DType type() const { return m_type; }
     Index columns() const { return m_columns; }
     Index depth() const { return m_depth; }
-    Index tileColumns() const { return m_tileColumns; }
-    std::size_t bytes() const override
+    Index panelColumns() const { return m_panelColumns; }
+    std::size_t bytes() const override;
+    /// The order of `columns` columns that begin a panel: all of one (F32) or of several (BF16).
+    dnnl::memory::desc layout(Index columns) const;
+    std::byte* panel(Index index) const { return m_memory.get() + index * m_panelBytes; }
+    void setMemory(const std::shared_ptr<void>& memory)
     {
-        return static_cast<std::size_t>(m_columns * m_depth) * sizeof(float);
+        m_memory = std::static_pointer_cast<std::byte>(memory);
     }
-    float* tile(Index index) const
-    {
-        return static_cast<float*>(m_memory.get()) + index * m_tileColumns * m_depth;
-    }
-    void setMemory(std::shared_ptr<void> memory) { m_memory = std::move(memory); }
 
 private:
-    Index m_columns, m_depth, m_tileColumns;
-    std::shared_ptr<void> m_memory;
+    DType m_type;
+    Index m_columns, m_depth, m_panelColumns, m_panelBytes;
+    std::shared_ptr<std::byte> m_memory;
 };
 
 } // namespace vergence

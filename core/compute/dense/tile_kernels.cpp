@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/compute/dense/block_transpose.h"
 #include "core/compute/ops/activation_math.h"
 #include "core/compute/ops/loops.h"
 
@@ -102,57 +103,24 @@ void copyRows(const TileCopy& tile)
     }
 }
 
-using Floats = Pack<float, kPackSize<float>>;
-constexpr int kLanes = kPackSize<float>;
-
-/// The lower or upper halves of a and b, number by number in turn.
-template <bool upper, std::size_t... I>
-VERGENCE_HD Floats interleave(Floats a, Floats b, std::index_sequence<I...>)
-{
-    constexpr int kFirst = upper ? kLanes / 2 : 0;
-    return __builtin_shufflevector(a, b,
-                                   (kFirst + static_cast<int>(I) / 2 + (I % 2 ? kLanes : 0))...);
-}
-
-/// Turns kLanes × kLanes numbers in registers: each round interleaves row i with row i + kLanes
-/// / 2.
-template <class T>
-VERGENCE_HD void transposeBlock(const T* from, Index fromStride, float* to, Index toStride)
-{
-    constexpr std::make_index_sequence<kLanes> kAll;
-    const Lanes<kLanes, true> whole{0, kLanes};
-    Floats row[kLanes], next[kLanes];
-#pragma GCC unroll 16
-    for (int i = 0; i < kLanes; ++i)
-        row[i] = loadAs<float>(from + i * fromStride, whole);
-#pragma GCC unroll 4
-    for (int round = kLanes; round > 1; round /= 2) {
-#pragma GCC unroll 8
-        for (int i = 0; i < kLanes / 2; ++i) {
-            next[2 * i] = interleave<false>(row[i], row[i + kLanes / 2], kAll);
-            next[2 * i + 1] = interleave<true>(row[i], row[i + kLanes / 2], kAll);
-        }
-#pragma GCC unroll 16
-        for (int i = 0; i < kLanes; ++i)
-            row[i] = next[i];
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < kLanes; ++i)
-        store(to + i * toStride, whole, row[i]);
-}
-
 template <class T>
 void copyTransposed(const TileCopy& tile)
 {
+    const Lanes<kBlock, true> whole{0, kBlock};
     // Few rows at a time, along their memory: as many streams as the processor reads ahead.
-    for (Index row = 0; row < tile.rows; row += kLanes) {
-        const Index rows = std::min<Index>(kLanes, tile.rows - row);
-        for (Index column = 0; column < tile.columns; column += kLanes) {
-            const Index columns = std::min<Index>(kLanes, tile.columns - column);
+    for (Index row = 0; row < tile.rows; row += kBlock) {
+        const Index rows = std::min<Index>(kBlock, tile.rows - row);
+        for (Index column = 0; column < tile.columns; column += kBlock) {
+            const Index columns = std::min<Index>(kBlock, tile.columns - column);
             const T* from = static_cast<const T*>(tile.source) + row * tile.sourceStride + column;
             float* to = tile.target + column * tile.targetStride + row;
-            if (rows == kLanes && columns == kLanes) {
-                transposeBlock(from, tile.sourceStride, to, tile.targetStride);
+            if (rows == kBlock && columns == kBlock) {
+                transposeBlock(
+                    [&](int i) VERGENCE_INLINE -> BlockRow {
+                        return loadAs<float>(from + i * tile.sourceStride, whole);
+                    },
+                    [&](int i, BlockRow turned)
+                        VERGENCE_INLINE { store(to + i * tile.targetStride, whole, turned); });
                 continue;
             }
             for (Index j = 0; j < columns; ++j) {
@@ -189,6 +157,8 @@ void sumPartialsBody(Stream&, const PartialSum& sum)
 }
 
 constexpr int kColumns = 4;
+constexpr int kLanes = kPackSize<float>;
+using Floats = Pack<float, kLanes>;
 
 /// Keeps the compiler from reading a pack again wherever it is used: loads are what is short.
 template <class P>

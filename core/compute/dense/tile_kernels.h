@@ -27,8 +27,7 @@ struct TileFinish {
     double alpha = 1, beta = 0;
 };
 
-/// Rows of numbers that are copied as F32 (CPU) or, transposed, from [rows, columns] to
-/// [columns, rows].
+/// Rows of numbers that are copied as F32; transposed, from [rows, columns] to [columns, rows].
 struct TileCopy {
     const void* source = nullptr;
     Index sourceStride = 0;

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "core/compute/dense/double_product_kernels.h"
+#include "core/compute/dense/pair_kernels.h"
 #include "core/compute/dense/pieces.h"
 #include "core/compute/dense/tile_kernels.h"
 
@@ -38,8 +39,7 @@ TiledProduct::TiledProduct(CpuDenseMath& dense, const MatmulProblem& problem, Or
       m_order(order),
       m_isFewRows(order == Order::AsTheyAre && problem.m <= kFewRows && problem.transposeB &&
                   problem.type != DType::F64),
-      m_packed(order == Order::Columns ? static_cast<const CpuPackedLinear*>(problem.packedB)
-                                       : nullptr),
+      m_packed(m_isFewRows ? nullptr : static_cast<const CpuPackedLinear*>(problem.packedB)),
       m_isDirect(isDirect(problem) && !m_isFewRows)
 {
     chooseTiles();
@@ -79,7 +79,7 @@ void TiledProduct::chooseColumnsFirst()
     const Index wanted = ceilDiv(m_dense.piecesOf(m_p.flops()), m_p.batches);
     const Index rows = ceilDiv(m_p.m, rowsToKeep(m_p.k));
     if (m_order == Order::Columns) {
-        m_tileColumns = CpuPackedLinear::tileColumns(m_p.n, m_dense.threads());
+        m_tileColumns = CpuPackedLinear::panelColumns(m_p.n, m_dense.threads());
     } else {
         const Index columns = std::clamp<Index>(ceilDiv(wanted, rows), 1, ceilDiv(m_p.n, 128));
         m_tileColumns = ceilDiv(ceilDiv(m_p.n, columns), 64) * 64;
@@ -117,10 +117,9 @@ void TiledProduct::chooseWholeRows()
 
 void TiledProduct::chooseTiles()
 {
-    constexpr Index kManyRows = 128;
     if (m_isFewRows)
         chooseFewRows();
-    else if (m_p.type == DType::BF16 && m_p.m >= kManyRows)
+    else if (isWholeRows())
         chooseWholeRows(); // oneDNN's faster product of BF16 writes dense tiles only
     else if (m_order == Order::Columns || (m_order == Order::AsTheyAre && m_p.transposeB))
         chooseColumnsFirst(); // a is read as it is; every tile of b is put in order once
@@ -132,7 +131,11 @@ void TiledProduct::chooseTiles()
     m_columns = ceilDiv(m_p.n, m_tileColumns);
     // oneDNN's faster product writes dense tiles only; where sums are long, a copy of the tile
     // costs less than the slower product.
-    m_writesDense = m_columns > 1 && m_p.type == DType::F32 && m_p.k >= 768;
+    if (m_p.type == DType::BF16 && (m_packed || isWholeRows()))
+        m_writesDense = m_columns > 1 || m_p.y.rowStride != m_p.n ||
+                        (m_p.preActivation && m_p.preActivation.rowStride != m_p.n);
+    else
+        m_writesDense = m_columns > 1 && m_p.type == DType::F32 && m_p.k >= 768;
     m_isDirect = m_isDirect && !m_writesDense;
 }
 
@@ -157,9 +160,9 @@ std::shared_ptr<const Plan> TiledProduct::makePlan(Index m, Index n) const
     const DType productType = m_isDirect ? m_p.outType : DType::F32;
     const auto a = m_orderedA ? matrixLayout(m, m_p.k, m_p.k, false, m_p.type)
                               : matrixLayout(m, m_p.k, m_p.a.rowStride, m_p.transposeA, m_p.type);
-    const auto b = m_packed || m_orderedB
-                       ? matrixLayout(m_p.k, n, n, false, m_p.type)
-                       : matrixLayout(m_p.k, n, m_p.b.rowStride, m_p.transposeB, m_p.type);
+    const auto b = m_packed     ? m_packed->layout(n)
+                   : m_orderedB ? matrixLayout(m_p.k, n, n, false, m_p.type)
+                                : matrixLayout(m_p.k, n, m_p.b.rowStride, m_p.transposeB, m_p.type);
     const auto y = matrixLayout(m, n, productStride(n), false, productType);
     const dnnl::memory::desc bias({1, n}, dnnlType(m_p.biasType), dnnl::memory::format_tag::ab);
 
@@ -197,12 +200,12 @@ std::shared_ptr<const Plan> TiledProduct::planOf(Index m, Index n) const
     const DType productType = m_isDirect ? m_p.outType : DType::F32;
     PlanKey key;
     auto& v = key.values;
-    v[0] = kProduct | flag(m_p.transposeA && !m_orderedA, 8) |
-           flag(m_p.transposeB && !isTightB, 9) | flag(m_isDirect, 10) |
-           flag(m_isDirect && m_p.bias, 11) | flag(m_p.residualIsY(), 12) |
-           flag(static_cast<bool>(m_p.residual), 13) | static_cast<std::int64_t>(m_p.type) << 16 |
-           static_cast<std::int64_t>(productType) << 24 |
-           static_cast<std::int64_t>(m_p.biasType) << 32;
+    v[0] =
+        kProduct | flag(m_p.transposeA && !m_orderedA, 8) | flag(m_p.transposeB && !isTightB, 9) |
+        flag(m_isDirect, 10) | flag(m_isDirect && m_p.bias, 11) | flag(m_p.residualIsY(), 12) |
+        flag(static_cast<bool>(m_p.residual), 13) | flag(m_packed, 14) |
+        static_cast<std::int64_t>(m_p.type) << 16 | static_cast<std::int64_t>(productType) << 24 |
+        static_cast<std::int64_t>(m_p.biasType) << 32;
     v[1] = m;
     v[2] = n;
     v[3] = m_p.k;
@@ -251,15 +254,14 @@ void TiledProduct::finish(Stream& stream, const Tile& tile, const void* product,
 TiledProduct::Tile TiledProduct::tileOf(Index piece) const
 {
     Tile tile;
-    tile.columnIndex = piece % m_columns;
-    const Index rowIndex = piece / m_columns % m_rows;
+    const Index columnIndex = piece % m_columns, rowIndex = piece / m_columns % m_rows;
     tile.batch = piece / m_columns / m_rows;
     tile.row = rowIndex * m_tileRows;
-    tile.column = tile.columnIndex * m_tileColumns;
+    tile.column = columnIndex * m_tileColumns;
     tile.m = std::min(m_tileRows, m_p.m - tile.row);
     tile.n = std::min(m_tileColumns, m_p.n - tile.column);
     tile.isLastRow = rowIndex == m_rows - 1;
-    tile.isLastColumn = tile.columnIndex == m_columns - 1;
+    tile.isLastColumn = columnIndex == m_columns - 1;
     return tile;
 }
 
@@ -270,15 +272,19 @@ const std::byte* TiledProduct::operandA(Stream& stream, const Tile& tile, float*
     const std::byte* a = advanced(m_p.a.data, m_p.offsetOf(m_p.a, tile.batch) + first, type);
     if (!m_orderedA)
         return a;
-    copyTile(stream, {a, m_p.a.rowStride, type, m_p.transposeA ? m_p.k : tile.m,
-                      m_p.transposeA ? tile.m : m_p.k, space, m_p.k, m_p.transposeA});
+    if (m_p.type == DType::BF16)
+        turnPairs(stream, {reinterpret_cast<const std::uint16_t*>(a), m_p.a.rowStride, m_p.k,
+                           tile.m, reinterpret_cast<std::uint16_t*>(space), m_p.k});
+    else
+        copyTile(stream, {a, m_p.a.rowStride, type, m_p.transposeA ? m_p.k : tile.m,
+                          m_p.transposeA ? tile.m : m_p.k, space, m_p.k, m_p.transposeA});
     return reinterpret_cast<const std::byte*>(space);
 }
 
 const std::byte* TiledProduct::operandB(Stream& stream, const Tile& tile, float* space) const
 {
     if (m_packed)
-        return reinterpret_cast<const std::byte*>(m_packed->tile(tile.columnIndex));
+        return m_packed->panel(tile.column / m_packed->panelColumns());
     const DType type = m_orderedB ? m_typeB : m_p.type;
     const Index first = m_p.transposeB ? tile.column * m_p.b.rowStride : tile.column;
     const std::byte* b = advanced(m_p.b.data, m_p.offsetOf(m_p.b, tile.batch) + first, type);

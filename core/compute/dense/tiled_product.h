@@ -10,9 +10,9 @@ public:
     /// How the tiles' operands are read. Both ordered ways want F32 as the problem's type; the
     /// operands may have 16 bits where they are put in order.
     enum class Order {
-        AsTheyAre,
-        Columns, ///< narrow tiles of b, dense in themselves
-        Rows     ///< wide tiles: whole rows of y, all of b as it is
+        AsTheyAre, ///< but for a packed b
+        Columns,   ///< narrow tiles of b, dense in themselves
+        Rows       ///< wide tiles: whole rows of y, all of b as it is
     };
 
     /// `problem` must live as long as this; its operands may move until run().
@@ -20,9 +20,11 @@ public:
 
     Index rows() const { return m_rows; }       ///< tiles above one another
     Index columns() const { return m_columns; } ///< tiles beside one another
+    /// Many rows in BF16: a tile is whole rows of y.
+    bool isWholeRows() const { return m_p.type == DType::BF16 && m_p.m >= kManyRows; }
 
     /// Each tile puts its part of the operand in order itself: for operands that no other tile
-    /// reads. `type` is what they have.
+    /// reads. `type` is what they have. In BF16 only a transposed a.
     void orderA(DType type) { m_orderedA = true, m_typeA = type; }
     void orderB(DType type) { m_orderedB = true, m_typeB = type; }
     /// All of b, put in order before.
@@ -41,9 +43,10 @@ private:
         Index batch, row, column; ///< of its first number
         Index m, n;               ///< extents
         bool isLastRow, isLastColumn;
-        Index columnIndex;
     };
     Tile tileOf(Index piece) const;
+
+    static constexpr Index kManyRows = 128;
 
     void chooseTiles();
     void chooseFewRows();

@@ -77,8 +77,10 @@ Outcome computed(const std::shared_ptr<Device>& device, const Setup& s)
         return s.batch == 1 || shared ? Shape{rows, columns} : Shape{s.batch, rows, columns};
     };
     const Tensor a = make(s.transposeA ? batched(s.k, s.m) : batched(s.m, s.k), s.type, 1);
-    const Tensor b =
-        make(s.transposeB ? batched(s.n, s.k, s.sharedB) : batched(s.k, s.n, s.sharedB), s.type, 2);
+    const Shape shapeB = s.transposeB ? batched(s.n, s.k, s.sharedB) : batched(s.k, s.n, s.sharedB);
+    const Tensor b = s.packed ? tensorOf(*stream, device, s.type, shapeB,
+                                         numbers(elementCount(shapeB), 2)) // dense
+                              : make(shapeB, s.type, 2);
     const Tensor y = make(batched(s.m, s.n), s.resultType, 5);
     const Tensor bias = make({s.n}, s.floatBias ? DType::F32 : s.resultType, 3);
     const Tensor residual = make(batched(s.m, s.n), s.resultType, 4);
@@ -159,6 +161,10 @@ std::vector<std::pair<std::string, Setup>> variants(Index m, Index n, Index k)
     add("window, batch, one b",
         [](Setup& s) { s.memory = Setup::Window, s.batch = 2, s.sharedB = true, s.bias = true; });
     add("packed", [](Setup& s) { s.packed = s.transposeB = s.bias = s.residual = true; });
+    add("packed, window, kept", [](Setup& s) {
+        s.memory = Setup::Window;
+        s.packed = s.transposeB = s.pre = true, s.activation = Activation::Silu;
+    });
     add("packed, gelu", [](Setup& s) {
         s.packed = s.transposeB = s.bias = true, s.activation = Activation::GeluErf;
     });
@@ -363,8 +369,10 @@ private Q_SLOTS:
     void resultsRepeatAndDoNotDependOnThreads()
     {
         for (const auto& [name, type] : kTypes) {
-            for (const auto& e :
-                 {std::array<Index, 3>{257, 384, 128}, {600, 130, 70}, {64, 1000, 300}}) {
+            for (const auto& e : {std::array<Index, 3>{257, 384, 128},
+                                  {600, 130, 70},
+                                  {64, 1000, 300},
+                                  {300, 200, 1100}}) {
                 for (const bool transposeA : {false, true}) {
                     Setup s;
                     s.m = e[0];
@@ -383,14 +391,22 @@ private Q_SLOTS:
     void packedAgreesWithPlain()
     {
         const auto device = makeCpuDevice(2);
-        Setup s;
-        s.m = 257;
-        s.n = 200;
-        s.k = 96;
-        s.transposeB = s.bias = true;
-        const auto plain = computed(device, s).y;
-        s.packed = true;
-        VERGENCE_AGREES(difference(computed(device, s).y, plain, 1e-5, 1e-6));
+        for (const DType type : {DType::F32, DType::BF16}) {
+            for (const Index rows : {7, 60, 257}) {
+                for (const auto memory : {Setup::Dense, Setup::Window}) {
+                    Setup s;
+                    s.m = rows;
+                    s.n = 200;
+                    s.k = 96;
+                    s.type = type;
+                    s.memory = memory;
+                    s.transposeB = s.bias = true;
+                    const auto plain = computed(device, s).y;
+                    s.packed = true;
+                    VERGENCE_AGREES(difference(computed(device, s).y, plain, 1e-5, 1e-6));
+                }
+            }
+        }
     }
 
     void repeatedProductsAllocateNothing()
