@@ -214,7 +214,7 @@ VERGENCE_HD P innerGradient(P grad, P centred, P scale, P shift)
         return grad;
 }
 
-/// Σ g and Σ g x̂ per channel of one chunk.
+/// Σ g and Σ g x̂ per channel of one chunk. g is kept in `inner` unless that is null.
 template <class T, bool silu>
 struct ChunkGradients {
     using Real = Accumulator<T>;
@@ -224,6 +224,7 @@ struct ChunkGradients {
     ChannelTables<Real> tables;
     Real* plain;
     Real* products;
+    Real* inner;
 
     template <class Group>
     VERGENCE_HD void operator()(const Group& team, Index item) const
@@ -245,6 +246,8 @@ struct ChunkGradients {
                 const Index place = start + i * plan.channels;
                 const P d = load(x + place, at) - mean;
                 const P g = innerGradient<silu>(load(gradY + place, at), d, scale, shift);
+                if (inner)
+                    store(inner + place, at, g);
                 sum += g;
                 product += g * (d * rstd);
             }
@@ -265,6 +268,8 @@ private:
             const P d = load(x + start, at) - mean;
             const P g =
                 innerGradient<silu>(load(gradY + start, at), d, spread<P>(scale), spread<P>(shift));
+            if (inner)
+                store(inner + start, at, g);
             sum.add(at, g);
             product.add(at, g * (d * rstd));
         });
@@ -414,6 +419,37 @@ void forwardAs(Stream& stream, const GroupNormArguments& a)
 }
 
 template <class T, bool silu>
+void applyBackward(Stream& stream, const GroupNormArguments& a, const GroupPlan& plan,
+                   const T* gradY, const ChannelTables<Accumulator<T>>& tables)
+{
+    const GroupRows rows(plan);
+    const T* x = static_cast<const T*>(a.x);
+    T* gradX = static_cast<T*>(a.gradX);
+    if (a.channelsLast)
+        forEachRow<T>(stream, rows.rows, rows.columns,
+                      ApplyGroupNormBackward<T, silu, true>{plan, rows.columns, x, gradY, gradX,
+                                                            a.accumulate, tables});
+    else
+        forEachRow<T>(stream, rows.rows, rows.columns,
+                      ApplyGroupNormBackward<T, silu, false>{plan, rows.columns, x, gradY, gradX,
+                                                             a.accumulate, tables});
+}
+
+/// Where the gradient before SiLU may be kept between both passes: the derivative costs the CPU
+/// more than the memory. Null where there is no room of its type.
+template <class T, bool silu>
+Accumulator<T>* placeOfInner([[maybe_unused]] const GroupNormArguments& a)
+{
+#if !defined(__CUDACC__)
+    if constexpr (silu && std::is_same_v<T, Accumulator<T>>) {
+        if (!a.accumulate && a.gradX != a.x)
+            return static_cast<T*>(a.gradX);
+    }
+#endif
+    return nullptr;
+}
+
+template <class T, bool silu>
 void backwardAs(Stream& stream, const GroupNormArguments& a)
 {
     using Real = Accumulator<T>;
@@ -430,27 +466,22 @@ void backwardAs(Stream& stream, const GroupNormArguments& a)
     Real* productTotals = pieces.take(numbers);
     const T* x = static_cast<const T*>(a.x);
     const T* gradY = static_cast<const T*>(a.gradY);
-    T* gradX = static_cast<T*>(a.gradX);
+    Real* inner = placeOfInner<T, silu>(a);
     fillTables<T>(stream, a, plan, static_cast<const Real*>(a.mean),
                   static_cast<const Real*>(a.rstd), tables);
     const Index outer = a.samples * (a.channelsLast ? 1 : a.channels);
     forEachChunk<T>(stream, outer * plan.chunks.count,
-                    ChunkGradients<T, silu>{plan, x, gradY, tables, plain, products});
+                    ChunkGradients<T, silu>{plan, x, gradY, tables, plain, products, inner});
     forEachRow<Real>(stream, groups, plan.chunks.count * (a.channels / a.groups),
                      GroupGradients<T>{plan, plain, products,
                                        WeightPointer<T>(a.weight, a.wideWeight), tables,
                                        plainTotals, productTotals});
     finishColumnSums<T>(stream, productTotals, a.gradWeight, 1, a.samples, a.channels, false);
     finishColumnSums<T>(stream, plainTotals, a.gradBias, 1, a.samples, a.channels, false);
-    const GroupRows rows(plan);
-    if (a.channelsLast)
-        forEachRow<T>(stream, rows.rows, rows.columns,
-                      ApplyGroupNormBackward<T, silu, true>{plan, rows.columns, x, gradY, gradX,
-                                                            a.accumulate, tables});
+    if (inner)
+        applyBackward<T, false>(stream, a, plan, static_cast<const T*>(a.gradX), tables);
     else
-        forEachRow<T>(stream, rows.rows, rows.columns,
-                      ApplyGroupNormBackward<T, silu, false>{plan, rows.columns, x, gradY, gradX,
-                                                             a.accumulate, tables});
+        applyBackward<T, silu>(stream, a, plan, gradY, tables);
 }
 
 void groupNormBody(Stream& stream, const GroupNormArguments& a)

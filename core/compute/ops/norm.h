@@ -55,7 +55,7 @@ struct GroupNormArgs {
     const Tensor* rstd = nullptr;
 };
 void groupNorm(Stream& stream, const Tensor& x, const Tensor& y, const GroupNormArgs& args);
-/// args.mean and args.rstd as the forward wrote them.
+/// args.mean and args.rstd as the forward wrote them. gradX may be x or gradY.
 void groupNormBackward(Stream& stream, const Tensor& x, const Tensor& gradY, const Tensor& gradX,
                        bool accumulate, const Tensor* gradWeight, const Tensor* gradBias,
                        const GroupNormArgs& args);

@@ -112,26 +112,47 @@ void addAs(Stream& stream, const StridedArguments& a)
 
 #else
 
-/// Runs of the last dimension one after another; where the source is dense in another dimension,
-/// in squares of both, so that lines of memory are used up while they are near.
+/// Runs of the last dimension, one after another.
 template <class T, class Combine>
-struct StridedRun {
+struct StridedRuns {
     StridedArguments a;
 
-    static constexpr Index kSquare = 16;
-
-    VERGENCE_HD void operator()(Index run) const
+    /// From run `first` up to `last`: the place in the other dimensions is counted on, not divided.
+    void operator()(Index first, Index last) const
     {
+        const int inner = a.rank - 1;
         const T* source = static_cast<const T*>(a.source);
         T* target = static_cast<T*>(a.target);
-        const int last = a.rank - 1;
-        for (int d = last - 1; d >= 0; --d) {
-            source += run % a.extents[d] * a.sourceStrides[d];
-            target += run % a.extents[d] * a.targetStrides[d];
-            run /= a.extents[d];
+        Index at[6];
+        Index outer = first;
+        for (int d = inner - 1; d >= 0; --d) {
+            at[d] = outer % a.extents[d];
+            outer /= a.extents[d];
+            source += at[d] * a.sourceStrides[d];
+            target += at[d] * a.targetStrides[d];
         }
-        const Index n = a.extents[last], from = a.sourceStrides[last], to = a.targetStrides[last];
-        if (from == 1 && to == 1) {
+        for (Index run = first; run < last; ++run) {
+            combine(source, target);
+            for (int d = inner - 1; d >= 0; --d) {
+                source += a.sourceStrides[d];
+                target += a.targetStrides[d];
+                if (++at[d] < a.extents[d])
+                    break;
+                at[d] = 0;
+                source -= a.extents[d] * a.sourceStrides[d];
+                target -= a.extents[d] * a.targetStrides[d];
+            }
+        }
+    }
+
+private:
+    void combine(const T* source, T* target) const
+    {
+        const Index n = a.extents[a.rank - 1];
+        const Index from = a.sourceStrides[a.rank - 1], to = a.targetStrides[a.rank - 1];
+        if (from == 1 && to == 1 && std::is_same_v<Combine, CopyNumber<T>>) {
+            std::memcpy(target, source, static_cast<std::size_t>(n) * sizeof(T));
+        } else if (from == 1 && to == 1) {
 #pragma GCC ivdep
             for (Index i = 0; i < n; ++i)
                 Combine{}(source[i], target[i]);
@@ -232,7 +253,13 @@ void runsAs(Stream& stream, StridedArguments a)
         a.targetStrides[0] *= kPiece;
     }
     const Index n = a.extents[a.rank - 1];
-    forEach(stream, a.count / n, StridedRun<T, Combine>{a}, kElementGrain / n + 1);
+    const StridedRuns<T, Combine> runs{a};
+    stream.parallelFor(
+        a.count / n, kElementGrain / n + 1,
+        [](const void* context, Index first, Index last) {
+            (*static_cast<const StridedRuns<T, Combine>*>(context))(first, last);
+        },
+        &runs);
 }
 
 template <class T>

@@ -336,6 +336,37 @@ private Q_SLOTS:
         }
     }
 
+    void gradientOfGroupNormOverwritesEither_data() { addPlaceAndTypeRows(); }
+    void gradientOfGroupNormOverwritesEither()
+    {
+        VERGENCE_ROW_BENCH(bench, kind);
+        const Shape shape{2, 9, 5, 12};
+        const Index count = 2 * 9 * 5 * 12;
+        const Numbers numbers = randomNumbers(count, 1), slopes = randomNumbers(count, 2);
+        const Tensor mean = bench.zeros({2, 4}, bench.sumType());
+        const Tensor rstd = bench.zeros({2, 4}, bench.sumType());
+        for (const bool channelsLast : {false, true}) {
+            GroupNormArgs args;
+            args.groups = 4;
+            args.silu = true;
+            args.channelsLast = channelsLast;
+            args.mean = &mean;
+            args.rstd = &rstd;
+            const Shape& extents = channelsLast ? shape : Shape{2, 12, 9, 5};
+            const Tensor x = bench.tensor(extents, numbers), g = bench.tensor(extents, slopes);
+            const Tensor apart = bench.result(extents);
+            groupNorm(bench.stream(), x, apart, args);
+            groupNormBackward(bench.stream(), x, g, apart, false, nullptr, nullptr, args);
+            for (const bool isInput : {false, true}) {
+                const Tensor x2 = bench.tensor(extents, numbers);
+                const Tensor g2 = bench.tensor(extents, slopes);
+                const Tensor& over = isInput ? x2 : g2;
+                groupNormBackward(bench.stream(), x2, g2, over, false, nullptr, nullptr, args);
+                QVERIFY(bench.numbers(over) == bench.numbers(apart));
+            }
+        }
+    }
+
     void gradientsDoNotDependOnThreads()
     {
         std::vector<Numbers> results;
