@@ -1,6 +1,8 @@
 #pragma once
 
-// For kernel files of the CPU.
+// For kernel files: the CPU's builds alone.
+
+#if !defined(__CUDACC__)
 
 #include <utility>
 
@@ -50,3 +52,5 @@ VERGENCE_HD void transposeBlock(const Get& get, const Put& put)
 
 } // namespace VERGENCE_KERNEL_NAMESPACE
 } // namespace vergence
+
+#endif

@@ -9,12 +9,11 @@ namespace vergence {
 
 namespace {
 
-void checkPacked(const MatmulProblem& p)
+void checkPacked(const MatmulProblem& p, DType type)
 {
     const auto* packed = dynamic_cast<const CpuPackedLinear*>(p.packedB);
-    const bool isPaired = packed && packed->type() == DType::BF16;
     if (!packed || !p.transposeB || packed->columns() != p.n || packed->depth() != p.k ||
-        (isPaired && p.type != DType::BF16))
+        packed->type() != type)
         throw ContractError(fmt::format(
             "matmul: the packed weight is not the one of [{}, {}] used with transposeB", p.n, p.k));
 }
@@ -31,13 +30,14 @@ void CpuDenseMath::product(Stream& stream, const MatmulProblem& problem)
 {
     if (problem.m == 0 || problem.n == 0 || problem.batches == 0)
         return;
+    const bool isPaired = problem.type == DType::BF16 && m_multipliesBf16;
     if (problem.packedB)
-        checkPacked(problem);
+        checkPacked(problem, isPaired ? DType::BF16 : DType::F32);
     const bool is16 = problem.type == DType::F16 || problem.type == DType::BF16;
     const bool isFewRows = problem.m <= kFewRows && problem.transposeB;
     if (problem.k == 0 || isFewRows || problem.type == DType::F64)
         TiledProduct(*this, problem).run(stream);
-    else if (problem.type == DType::BF16 && m_multipliesBf16)
+    else if (isPaired)
         productInPairs(stream, problem);
     else if (problem.batches == 1 &&
              (problem.packedB || (problem.m >= 96 && problem.n >= 64 && problem.k >= 64)))

@@ -11,7 +11,7 @@ namespace vergence {
 /// The right-hand matrix [K, N] of a product, cut into panels of columns that lie one after
 /// another. In F32 a panel is a dense [K, panelColumns], which oneDNN reads faster than any other
 /// plain order; in BF16 it has oneDNN's own order of 64 columns, where two rows alternate, filled
-/// up with zeros. Made of a linear layer's weight [N, K] once, or (F32) of any b for one product.
+/// up with zeros. Made of a linear layer's weight [N, K] once, or of any b for one product.
 class CpuPackedLinear final : public PackedWeight {
 public:
     CpuPackedLinear(DType type, Index columns, Index depth, int threads);

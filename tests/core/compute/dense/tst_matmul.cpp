@@ -489,6 +489,14 @@ private Q_SLOTS:
         options.packedB = packed.get();
         VERGENCE_THROWS(ContractError, "packed weight is not the one of [4, 3]",
                         dense.matmul(*stream, a, zeros({4, 3}), y, options));
+        // A packed copy has the type of its weight where BF16 is multiplied as such.
+        const auto bf16 = dense.packLinear(*stream, zeros({64, 3}, DType::BF16), 2);
+        const auto f32 = dense.packLinear(*stream, zeros({64, 3}), 2);
+        if (bf16->bytes() != f32->bytes()) {
+            options.packedB = bf16.get();
+            VERGENCE_THROWS(ContractError, "packed weight is not the one of [64, 3]",
+                            dense.matmul(*stream, a, zeros({64, 3}), zeros({2, 64}), options));
+        }
     }
 };
 
