@@ -176,13 +176,21 @@ public:
 
     void copy(void* target, const void* source, std::size_t bytes) override
     {
-        if (bytes > 0)
+        auto* to = static_cast<std::byte*>(target);
+        const auto* from = static_cast<const std::byte*>(source);
+        if (to < from + bytes && from < to + bytes) { // they overlap
             std::memmove(target, source, bytes);
+            return;
+        }
+        forBytes(bytes, [=](std::size_t first, std::size_t count) {
+            std::memcpy(to + first, from + first, count);
+        });
     }
     void fillBytes(void* target, int value, std::size_t bytes) override
     {
-        if (bytes > 0)
-            std::memset(target, value, bytes);
+        forBytes(bytes, [=](std::size_t first, std::size_t count) {
+            std::memset(static_cast<std::byte*>(target) + first, value, count);
+        });
     }
     void synchronize() override {}
 
@@ -213,6 +221,20 @@ public:
     }
 
 private:
+    /// body(first, count) for pieces that are worth a thread's while.
+    template <class Body>
+    void forBytes(std::size_t bytes, const Body& body)
+    {
+        constexpr Index kGrain = 1 << 17;
+        parallelFor(
+            static_cast<Index>(bytes), kGrain,
+            [](const void* context, Index first, Index last) {
+                (*static_cast<const Body*>(context))(static_cast<std::size_t>(first),
+                                                     static_cast<std::size_t>(last - first));
+            },
+            &body);
+    }
+
     void releaseScratch()
     {
         if (m_scratch)

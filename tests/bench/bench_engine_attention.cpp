@@ -1,113 +1,89 @@
-// How long attention takes, beside its bound: 4 · pairs · d floating-point operations forward and
-// 10 · pairs · d backward, where pairs counts the query-key pairs that the mask lets through. The
-// counter FLOPS is what was reached; the peak of the machine is lanes · 4 (two fused multiply-adds
-// a cycle) · clock · cores. The peer's rows: torch_engine.py beside this file.
+// How long attention takes, forward and with its gradient; rows and options as engine_rows.h says.
+// Of each pair of query and key that the mask lets through, 4 · 64 operations forward, 10 · 64
+// backward.
 
 #include <memory>
-#include <vector>
+#include <string>
 
-#include <benchmark/benchmark.h>
+#include <fmt/format.h>
 
-#include "core/compute/device.h"
 #include "core/compute/ops/attention.h"
-
-namespace vergence {
+#include "tests/bench/engine_rows.h"
 
 namespace {
 
-/// Shapes [B, Sq, Sk, H, Hkv, causal] with heads of 64 numbers.
-struct Problem {
-    std::shared_ptr<Device> device = makeCpuDevice();
-    std::unique_ptr<Stream> stream = device->createStream();
-    Tensor q, k, v, o, logSumExp, gradO, gradQ, gradK, gradV, delta;
-    AttentionArgs args;
-    double pairs = 0;
+using namespace vergence;
+using bench::addRow;
+using bench::filled;
+using bench::stream;
 
-    explicit Problem(const benchmark::State& state)
+/// Heads of 64 numbers.
+struct Extents {
+    Index batch, queries, keys, heads, keyHeads;
+    bool causal;
+
+    double pairs() const
     {
-        const Index b = state.range(0), queries = state.range(1), keys = state.range(2);
-        const Index heads = state.range(3), keyHeads = state.range(4), size = 64;
-        args.causal = state.range(5) != 0;
-        args.cacheOffset = keys - queries;
-        pairs = static_cast<double>(b * heads * queries) * static_cast<double>(keys);
-        if (args.causal)
-            pairs -= static_cast<double>(b * heads) * 0.5 * static_cast<double>(queries) *
-                     static_cast<double>(queries - 1);
-        q = filled({b, queries, heads, size});
-        gradO = filled({b, queries, heads, size});
-        k = filled({b, keys, keyHeads, size});
-        v = filled({b, keys, keyHeads, size});
-        o = filled(q.shape()), gradQ = filled(q.shape());
-        gradK = filled(k.shape()), gradV = filled(k.shape());
-        logSumExp = filled({b, heads, queries}), delta = filled({b, heads, queries});
+        const double masked = causal ? 0.5 * static_cast<double>(queries * (queries - 1)) : 0;
+        return static_cast<double>(batch * heads) * (static_cast<double>(queries * keys) - masked);
     }
-
-    void forward() { attention(*stream, q, k, v, o, &logSumExp, args); }
-    void backward()
+    std::string name() const
     {
-        attentionBackward(*stream, q, k, v, o, logSumExp, gradO, gradQ, gradK, gradV, delta, args);
-    }
-
-private:
-    Tensor filled(Shape shape)
-    {
-        std::vector<float> values(static_cast<std::size_t>(elementCount(shape)));
-        for (std::size_t i = 0; i < values.size(); ++i)
-            values[i] = static_cast<float>((i * 2654435761u >> 8) % 2000) * 1e-3f - 1;
-        return Tensor::fromHost(*stream, device, std::move(shape), std::span<const float>(values));
+        return fmt::format("B:{}/Sq:{}/Sk:{}/H:{}/Hkv:{}/causal:{}", batch, queries, keys, heads,
+                           keyHeads, causal ? 1 : 0);
     }
 };
 
-void count(benchmark::State& state, double flops)
-{
-    state.counters["FLOPS"] = benchmark::Counter(
-        flops, benchmark::Counter::kIsIterationInvariantRate, benchmark::Counter::kIs1000);
-}
+struct Operands {
+    Tensor q, k, v, o, logSumExp, gradO, gradQ, gradK, gradV, delta;
+    AttentionArgs args;
 
-void forward(benchmark::State& state)
-{
-    Problem problem(state);
-    for (auto _ : state)
-        problem.forward();
-    count(state, problem.pairs * 64 * 4);
-}
-
-void forwardBackward(benchmark::State& state)
-{
-    Problem problem(state);
-    for (auto _ : state) {
-        problem.forward();
-        problem.backward();
+    explicit Operands(const Extents& e)
+    {
+        const Shape query{e.batch, e.queries, e.heads, 64}, key{e.batch, e.keys, e.keyHeads, 64};
+        const Shape row{e.batch, e.heads, e.queries};
+        args.causal = e.causal;
+        args.cacheOffset = e.keys - e.queries;
+        q = filled(query), gradO = filled(query), o = filled(query), gradQ = filled(query);
+        k = filled(key), v = filled(key), gradK = filled(key), gradV = filled(key);
+        logSumExp = filled(row), delta = filled(row);
     }
-    count(state, problem.pairs * 64 * 14);
-}
+    void forward() { attention(stream(), q, k, v, o, &logSumExp, args); }
+    void backward()
+    {
+        attentionBackward(stream(), q, k, v, o, logSumExp, gradO, gradQ, gradK, gradV, delta, args);
+    }
+};
 
-void shapes(benchmark::internal::Benchmark* rows)
+void addForward(const std::string& kind, const Extents& e)
 {
-    rows->ArgNames({"B", "Sq", "Sk", "H", "Hkv", "causal"})
-        ->Args({8, 257, 257, 6, 6, 0})
-        ->Args({1, 512, 512, 9, 3, 1})
-        ->Args({1, 1024, 1024, 8, 8, 0})
-        ->Args({1, 4096, 4096, 8, 8, 0})
-        ->UseRealTime()
-        ->Unit(benchmark::kMillisecond);
+    addRow(kind + e.name(), {4 * 64 * e.pairs()}, [e] {
+        const auto operands = std::make_shared<Operands>(e);
+        return [operands] { operands->forward(); };
+    });
 }
 
-void decodingShapes(benchmark::internal::Benchmark* rows)
+void addRows()
 {
-    rows->ArgNames({"B", "Sq", "Sk", "H", "Hkv", "causal"})
-        ->Args({1, 1, 1024, 8, 8, 0})
-        ->Args({1, 1, 1024, 9, 3, 0})
-        ->UseRealTime()
-        ->Unit(benchmark::kMicrosecond);
+    for (const Extents& e :
+         {Extents{8, 257, 257, 6, 6, false}, Extents{1, 512, 512, 9, 3, true},
+          Extents{1, 1024, 1024, 8, 8, false}, Extents{1, 4096, 4096, 8, 8, false}}) {
+        addForward("forward/", e);
+        addRow("forwardBackward/" + e.name(), {14 * 64 * e.pairs()}, [e] {
+            const auto operands = std::make_shared<Operands>(e);
+            return [operands] {
+                operands->forward();
+                operands->backward();
+            };
+        });
+    }
+    addForward("decode/", {1, 1, 1024, 8, 8, false});
+    addForward("decode/", {1, 1, 1024, 9, 3, false});
 }
-
-BENCHMARK(forward)->Apply(shapes);
-BENCHMARK(forwardBackward)->Apply(shapes);
-BENCHMARK(forward)->Name("decode")->Apply(decodingShapes);
 
 } // namespace
 
-} // namespace vergence
-
-BENCHMARK_MAIN();
+int main(int argc, char** argv)
+{
+    return bench::runRows(argc, argv, addRows);
+}

@@ -1,115 +1,21 @@
-// Products and convolutions of the tensor engine on the CPU. Rows have the names of
-// torch_engine.py; best_us is the fastest single call, GFLOP/s follows from it. --threads=N caps
-// the threads; a name or a part of it as --benchmark_filter selects rows.
+// Products and convolutions of the tensor engine; rows and options as engine_rows.h says.
 
-#include <algorithm>
-#include <chrono>
-#include <cstdlib>
-#include <cstring>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include "core/compute/dense.h"
-#include "core/compute/tensor.h"
+#include "tests/bench/engine_rows.h"
 
 namespace {
 
 using namespace vergence;
-
-std::shared_ptr<Device> device;
-std::unique_ptr<Stream> stream;
-
-Tensor filled(const Shape& shape, DType type)
-{
-    std::vector<float> values(static_cast<std::size_t>(elementCount(shape)));
-    for (std::size_t i = 0; i < values.size(); ++i)
-        values[i] = static_cast<float>(i * 7919 % 251) / 251.0f - 0.5f;
-    if (type == DType::F32)
-        return Tensor::fromHost<float>(*stream, device, shape, values);
-    std::vector<BFloat16> half(values.begin(), values.end());
-    return Tensor::fromHost<BFloat16>(*stream, device, shape, half);
-}
-
-void measure(benchmark::State& state, double flops, const std::function<void()>& call)
-{
-    using Clock = std::chrono::steady_clock;
-    call();
-    double best = 1e9;
-    for (auto _ : state) {
-        const auto start = Clock::now();
-        call();
-        const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-        best = std::min(best, seconds);
-        state.SetIterationTime(seconds);
-    }
-    state.counters["best_us"] = best * 1e6;
-    state.counters["GFLOP/s"] = flops / best * 1e-9;
-}
-
-void add(const std::string& name, double flops, std::function<std::function<void()>()> prepare)
-{
-    benchmark::RegisterBenchmark(name.c_str(),
-                                 [=](benchmark::State& state) { measure(state, flops, prepare()); })
-        ->UseManualTime()
-        ->Unit(benchmark::kMicrosecond)
-        ->MinTime(0.3);
-}
-
-constexpr int kChains = 10;
-
-/// Multiply-adds in registers: the bound of all other rows. Chains start apart, else the compiler
-/// works out one for all.
-template <class Lanes>
-[[gnu::always_inline]] inline void multiplyAdds(Index count)
-{
-    const Lanes x = Lanes{} + 0.999f, y = Lanes{} + 1e-6f;
-    Lanes chains[kChains];
-    for (int i = 0; i < kChains; ++i)
-        chains[i] = Lanes{} + static_cast<float>(i);
-    for (Index step = 0; step < count; ++step) {
-#pragma GCC unroll 10
-        for (int i = 0; i < kChains; ++i)
-            chains[i] = chains[i] * x + y;
-    }
-    benchmark::DoNotOptimize(&chains);
-    benchmark::ClobberMemory();
-}
-
-[[gnu::target("avx512f")]] void multiplyAdds512(Index count)
-{
-    typedef float Lanes __attribute__((vector_size(64)));
-    multiplyAdds<Lanes>(count);
-}
-
-[[gnu::target("avx2,fma")]] void multiplyAdds256(Index count)
-{
-    typedef float Lanes __attribute__((vector_size(32)));
-    multiplyAdds<Lanes>(count);
-}
-
-void addPeak()
-{
-    constexpr Index kTasks = 64, kCount = 20000;
-    const bool wide = __builtin_cpu_supports("avx512f");
-    const double flops = 2.0 * kChains * (wide ? 16 : 8) * kTasks * kCount;
-    add("peak multiply-add f32", flops, [wide] {
-        return [wide] {
-            stream->parallelFor(
-                kTasks, 1,
-                [](const void* context, Index first, Index last) {
-                    const Index count = (last - first) * kCount;
-                    *static_cast<const bool*>(context) ? multiplyAdds512(count)
-                                                       : multiplyAdds256(count);
-                },
-                &wide);
-        };
-    });
-}
+using bench::addRow;
+using bench::device;
+using bench::filled;
+using bench::stream;
 
 struct Product {
     Index batch, m, n, k;
@@ -153,9 +59,9 @@ std::shared_ptr<Operands> operandsOf(const Product& p)
 
 void addProduct(const Product& p)
 {
-    add(nameOfProduct("matmul", p), flopsOf(p), [p] {
+    addRow(nameOfProduct("matmul", p), {flopsOf(p), 0, p.type}, [p] {
         const auto o = operandsOf(p);
-        return [o] { device->dense().matmul(*stream, o->a, o->b, o->y, o->options); };
+        return [o] { device()->dense().matmul(stream(), o->a, o->b, o->y, o->options); };
     });
 }
 
@@ -163,14 +69,14 @@ void addLinear(const Product& p, Activation activation, bool isPacked)
 {
     const std::string kind = std::string("linear ") + (isPacked ? "packed " : "") +
                              (activation == Activation::None ? "bias" : "bias gelu");
-    add(nameOfProduct(kind.c_str(), p), flopsOf(p), [=] {
+    addRow(nameOfProduct(kind.c_str(), p), {flopsOf(p), 0, p.type}, [=] {
         const auto o = operandsOf(p);
         o->options.bias = &o->bias;
         o->options.activation = activation;
         if (isPacked)
-            o->packed = device->dense().packLinear(*stream, o->b, p.m);
+            o->packed = device()->dense().packLinear(stream(), o->b, p.m);
         o->options.packedB = o->packed.get();
-        return [o] { device->dense().matmul(*stream, o->a, o->b, o->y, o->options); };
+        return [o] { device()->dense().matmul(stream(), o->a, o->b, o->y, o->options); };
     });
 }
 
@@ -214,8 +120,8 @@ bool hasWinograd()
     Conv2dOptions options;
     options.padding = 1;
     options.algorithm = ConvAlgorithm::Winograd;
-    return device->dense().packConv2d(*stream, filled({16, 3, 3, 16}, DType::F32), {1, 8, 8, 16},
-                                      options) != nullptr;
+    return device()->dense().packConv2d(stream(), filled({16, 3, 3, 16}, DType::F32), {1, 8, 8, 16},
+                                        options) != nullptr;
 }
 
 void addConvolution(const Convolution& c)
@@ -228,26 +134,26 @@ void addConvolution(const Convolution& c)
                     c.kernel, c.stride, c.images, c.layout == ImageLayout::Nhwc ? "nhwc" : "nchw",
                     c.type == DType::F32 ? "f32" : "bf16");
     const auto addForward = [&](const char* kind, bool isPacked, ConvAlgorithm algorithm) {
-        add(kind + name, flops, [=] {
+        addRow(kind + name, {flops, 0, c.type}, [=] {
             const auto o = operandsOf(c);
             o->options.bias = &o->bias;
             o->options.algorithm = algorithm;
             if (isPacked)
-                o->packed = device->dense().packConv2d(*stream, o->w, o->x.shape(), o->options);
+                o->packed = device()->dense().packConv2d(stream(), o->w, o->x.shape(), o->options);
             o->options.packed = o->packed.get();
-            return [o] { device->dense().conv2d(*stream, o->x, o->w, o->y, o->options); };
+            return [o] { device()->dense().conv2d(stream(), o->x, o->w, o->y, o->options); };
         });
     };
     addForward("conv ", false, ConvAlgorithm::Direct);
     addForward("conv packed ", true, ConvAlgorithm::Direct);
     if (c.kernel == 3 && c.stride == 1 && c.type == DType::F32 && hasWinograd())
         addForward("conv packed winograd ", true, ConvAlgorithm::Winograd);
-    add("conv backward " + name, 2 * flops, [=] {
+    addRow("conv backward " + name, {2 * flops, 0, c.type}, [=] {
         const auto o = operandsOf(c);
         return [o] {
-            DenseMath& dense = device->dense();
-            dense.conv2dBackwardData(*stream, o->y, o->w, o->gradX, o->options);
-            dense.conv2dBackwardWeight(*stream, o->x, o->y, o->gradW, &o->gradBias, false,
+            DenseMath& dense = device()->dense();
+            dense.conv2dBackwardData(stream(), o->y, o->w, o->gradX, o->options);
+            dense.conv2dBackwardWeight(stream(), o->x, o->y, o->gradW, &o->gradBias, false,
                                        o->options);
         };
     });
@@ -256,7 +162,6 @@ void addConvolution(const Convolution& c)
 void addRows()
 {
     constexpr auto kBf16 = DType::BF16;
-    addPeak();
     for (const Product& p : std::vector<Product>{{1, 257, 1536, 384, false, true},
                                                  {1, 257, 384, 1536, false, true},
                                                  {1, 257, 384, 1536, false, false},
@@ -309,22 +214,5 @@ void addRows()
 
 int main(int argc, char** argv)
 {
-    int threads = 0, kept = 1;
-    for (int i = 1; i < argc; ++i) {
-        if (std::strncmp(argv[i], "--threads=", 10) == 0)
-            threads = std::atoi(argv[i] + 10);
-        else
-            argv[kept++] = argv[i];
-    }
-    argc = kept;
-    device = makeCpuDevice(threads);
-    stream = device->createStream();
-    addRows();
-    benchmark::Initialize(&argc, argv);
-    if (benchmark::ReportUnrecognizedArguments(argc, argv))
-        return 1;
-    benchmark::RunSpecifiedBenchmarks();
-    stream.reset();
-    device.reset();
-    return 0;
+    return bench::runRows(argc, argv, addRows);
 }

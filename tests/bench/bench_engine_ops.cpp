@@ -1,17 +1,8 @@
-// Element-wise operations, norms and losses of the tensor engine on the CPU. Rows have the names of
-// torch_engine.py; best_us is the fastest single call, GB/s counts each number read or written
-// once (the bound is the row "copy" of about the same size). --threads=N caps the threads.
+// Element-wise operations, norms and losses of the tensor engine; rows and options as engine_rows.h
+// says.
 
-#include <algorithm>
-#include <chrono>
-#include <cstdlib>
-#include <cstring>
-#include <functional>
-#include <memory>
 #include <string>
-#include <vector>
 
-#include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include "core/compute/ops/loss.h"
@@ -19,60 +10,19 @@
 #include "core/compute/ops/pointwise.h"
 #include "core/compute/ops/random.h"
 #include "core/compute/ops/structure.h"
+#include "tests/bench/engine_rows.h"
 
 namespace {
 
 using namespace vergence;
+using bench::device;
+using bench::filled;
+using bench::integers;
+using bench::stream;
 
-std::shared_ptr<Device> device;
-std::unique_ptr<Stream> stream;
-
-using Call = std::function<void()>;
-
-Tensor filled(const Shape& shape, DType type = DType::F32)
+void add(const std::string& name, double bytes, std::function<bench::Call()> prepare)
 {
-    std::vector<float> values(static_cast<std::size_t>(elementCount(shape)));
-    for (std::size_t i = 0; i < values.size(); ++i)
-        values[i] = static_cast<float>(i * 7919 % 2048) / 512.0f - 2.0f;
-    const Tensor numbers = Tensor::fromHost<float>(*stream, device, shape, values);
-    if (type == DType::F32)
-        return numbers;
-    const Tensor converted = Tensor::empty(device, shape, type);
-    cast(*stream, numbers, converted);
-    return converted;
-}
-
-Tensor integers(const Shape& shape, int below)
-{
-    std::vector<std::int32_t> values(static_cast<std::size_t>(elementCount(shape)));
-    for (std::size_t i = 0; i < values.size(); ++i)
-        values[i] = static_cast<std::int32_t>(i * 7919 % static_cast<std::size_t>(below));
-    return Tensor::fromHost<std::int32_t>(*stream, device, shape, values);
-}
-
-void measure(benchmark::State& state, double bytes, const Call& call)
-{
-    using Clock = std::chrono::steady_clock;
-    call();
-    double best = 1e9;
-    for (auto _ : state) {
-        const auto start = Clock::now();
-        call();
-        const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-        best = std::min(best, seconds);
-        state.SetIterationTime(seconds);
-    }
-    state.counters["best_us"] = best * 1e6;
-    state.counters["GB/s"] = bytes / best * 1e-9;
-}
-
-void add(const std::string& name, double bytes, std::function<Call()> prepare)
-{
-    benchmark::RegisterBenchmark(name.c_str(),
-                                 [=](benchmark::State& state) { measure(state, bytes, prepare()); })
-        ->UseManualTime()
-        ->Unit(benchmark::kMicrosecond)
-        ->MinTime(0.3);
+    bench::addRow(name, {0, bytes}, std::move(prepare));
 }
 
 std::string sizeOf2(Index rows, Index columns)
@@ -80,26 +30,12 @@ std::string sizeOf2(Index rows, Index columns)
     return fmt::format(" {}x{}", rows, columns);
 }
 
-/// The bound of all rows: every thread copies its share.
 void addCopies()
 {
     for (const Index count : {262144, 789504, 3158016, 12582912}) {
         add(fmt::format("copy {}", count), 8.0 * static_cast<double>(count), [count] {
             const Tensor x = filled({count}), y = filled({count});
-            return [x, y] {
-                struct Pair {
-                    const float* from;
-                    float* to;
-                } pair{static_cast<const float*>(x.data()), static_cast<float*>(y.data())};
-                stream->parallelFor(
-                    x.size(), 32768,
-                    [](const void* context, Index first, Index last) {
-                        const Pair& p = *static_cast<const Pair*>(context);
-                        std::memcpy(p.to + first, p.from + first,
-                                    static_cast<std::size_t>(last - first) * sizeof(float));
-                    },
-                    &pair);
-            };
+            return [x, y] { copyStrided(stream(), x, y); };
         });
     }
 }
@@ -113,39 +49,39 @@ void addActivations(Index rows, Index columns)
                                      {"silu", Activation::Silu}}) {
         add(name + sizeOf2(rows, columns), 2 * bytes, [shape, k = kind] {
             const Tensor x = filled(shape), y = filled(shape);
-            return [x, y, k] { activate(*stream, k, x, y); };
+            return [x, y, k] { activate(stream(), k, x, y); };
         });
         add(std::string(name) + " backward" + sizeOf2(rows, columns), 3 * bytes, [shape, k = kind] {
             const Tensor x = filled(shape), g = filled(shape), y = filled(shape);
-            return [x, g, y, k] { activateBackward(*stream, k, x, g, y, false); };
+            return [x, g, y, k] { activateBackward(stream(), k, x, g, y, false); };
         });
     }
     add("dropout 0.1" + sizeOf2(rows, columns), 2 * bytes, [shape] {
         const Tensor x = filled(shape), y = filled(shape);
         const std::int64_t words[2] = {1, 2};
-        const Tensor key = Tensor::fromHost<std::int64_t>(*stream, device, {2}, words);
-        return [x, y, key] { dropout(*stream, x, 0.1, {&key, 3}, y); };
+        const Tensor key = Tensor::fromHost<std::int64_t>(stream(), device(), {2}, words);
+        return [x, y, key] { dropout(stream(), x, 0.1, {&key, 3}, y); };
     });
     add("add" + sizeOf2(rows, columns), 3 * bytes, [shape] {
         const Tensor x = filled(shape), g = filled(shape), y = filled(shape);
-        return [x, g, y] { addScaled(*stream, 1, x, 1, g, y); };
+        return [x, g, y] { addScaled(stream(), 1, x, 1, g, y); };
     });
     add("cast f32 bf16" + sizeOf2(rows, columns), 1.5 * bytes, [shape] {
         const Tensor x = filled(shape), y = filled(shape, DType::BF16);
-        return [x, y] { cast(*stream, x, y); };
+        return [x, y] { cast(stream(), x, y); };
     });
     add("cast f16 f32" + sizeOf2(rows, columns), 1.5 * bytes, [shape] {
         const Tensor x = filled(shape, DType::F16), y = filled(shape);
-        return [x, y] { cast(*stream, x, y); };
+        return [x, y] { cast(stream(), x, y); };
     });
     add("column sums" + sizeOf2(rows, columns), bytes, [shape] {
         const Tensor x = filled(shape), sums = filled({shape[1]});
-        return [x, sums] { addColumnSums(*stream, x, sums); };
+        return [x, sums] { addColumnSums(stream(), x, sums); };
     });
     add("layer scale residual" + sizeOf2(rows, columns), 3 * bytes, [shape] {
         const Tensor x = filled(shape), r = filled(shape), y = filled(shape);
         const Tensor s = filled({shape[1]});
-        return [x, r, y, s] { layerScale(*stream, x, s, &r, y); };
+        return [x, r, y, s] { layerScale(stream(), x, s, &r, y); };
     });
 }
 
@@ -155,14 +91,14 @@ void addSwiglu(Index rows, Index columns)
     add("swiglu" + sizeOf2(rows, columns), 3 * bytes, [=] {
         const Tensor both = filled({rows, 2 * columns}), y = filled({rows, columns});
         const Tensor gate = both.narrow(1, 0, columns), up = both.narrow(1, columns, columns);
-        return [=] { swiglu(*stream, gate, up, y); };
+        return [=] { swiglu(stream(), gate, up, y); };
     });
     add("swiglu backward" + sizeOf2(rows, columns), 5 * bytes, [=] {
         const Tensor both = filled({rows, 2 * columns}), grads = filled({rows, 2 * columns});
         const Tensor g = filled({rows, columns});
         const Tensor gate = both.narrow(1, 0, columns), up = both.narrow(1, columns, columns);
         const Tensor da = grads.narrow(1, 0, columns), du = grads.narrow(1, columns, columns);
-        return [=] { swigluBackward(*stream, gate, up, g, da, du); };
+        return [=] { swigluBackward(stream(), gate, up, g, da, du); };
     });
 }
 
@@ -193,7 +129,7 @@ void addRowNorms(Index rows, Index columns, DType type, const char* suffix)
         args.bias = &t.bias;
         args.mean = &t.mean;
         args.rstd = &t.rstd;
-        layerNorm(*stream, t.x, t.y, args);
+        layerNorm(stream(), t.x, t.y, args);
     };
     add("layer norm" + size, 2 * bytes, [=] {
         const auto t = std::make_shared<RowTensors>(rows, columns, type);
@@ -204,7 +140,7 @@ void addRowNorms(Index rows, Index columns, DType type, const char* suffix)
         const Tensor g = filled({rows, columns}, type);
         layer(*t);
         return [=] {
-            layerNormBackward(*stream, t->x, &t->weight, t->mean, t->rstd, g, t->y, false,
+            layerNormBackward(stream(), t->x, &t->weight, t->mean, t->rstd, g, t->y, false,
                               &t->gradWeight, &t->gradBias);
         };
     });
@@ -212,7 +148,7 @@ void addRowNorms(Index rows, Index columns, DType type, const char* suffix)
         RmsNormArgs args;
         args.weight = &t.weight;
         args.rstd = &t.rstd;
-        rmsNorm(*stream, t.x, t.y, args);
+        rmsNorm(stream(), t.x, t.y, args);
     };
     add("rms norm" + size, 2 * bytes, [=] {
         const auto t = std::make_shared<RowTensors>(rows, columns, type);
@@ -223,7 +159,7 @@ void addRowNorms(Index rows, Index columns, DType type, const char* suffix)
         const Tensor g = filled({rows, columns}, type);
         rms(*t);
         return [=] {
-            rmsNormBackward(*stream, t->x, &t->weight, t->rstd, g, t->y, false, &t->gradWeight);
+            rmsNormBackward(stream(), t->x, &t->weight, t->rstd, g, t->y, false, &t->gradWeight);
         };
     });
 }
@@ -254,17 +190,17 @@ void addGroupNorms(Index side, Index channels, bool channelsLast, bool silu)
         t->args.channelsLast = channelsLast;
         t->args.mean = &t->mean;
         t->args.rstd = &t->rstd;
-        groupNorm(*stream, t->x, t->y, t->args);
+        groupNorm(stream(), t->x, t->y, t->args);
         return t;
     };
     add("group norm" + size, 2 * bytes, [=] {
         const auto t = prepare();
-        return [=] { groupNorm(*stream, t->x, t->y, t->args); };
+        return [=] { groupNorm(stream(), t->x, t->y, t->args); };
     });
     add("group norm backward" + size, 3 * bytes, [=] {
         const auto t = prepare();
         return [=] {
-            groupNormBackward(*stream, t->x, t->g, t->y, false, &t->gradWeight, &t->gradBias,
+            groupNormBackward(stream(), t->x, t->g, t->y, false, &t->gradWeight, &t->gradBias,
                               t->args);
         };
     });
@@ -275,13 +211,13 @@ void addSoftmaxes(Index rows, Index columns)
     const double bytes = 4.0 * static_cast<double>(rows * columns);
     add("softmax" + sizeOf2(rows, columns), 2 * bytes, [=] {
         const Tensor x = filled({rows, columns}), y = filled({rows, columns});
-        return [=] { softmax(*stream, x, y); };
+        return [=] { softmax(stream(), x, y); };
     });
     add("softmax backward" + sizeOf2(rows, columns), 3 * bytes, [=] {
         const Tensor x = filled({rows, columns}), y = filled({rows, columns});
         const Tensor g = filled({rows, columns});
-        softmax(*stream, x, y);
-        return [=] { softmaxBackward(*stream, y, g, x, false); };
+        softmax(stream(), x, y);
+        return [=] { softmaxBackward(stream(), y, g, x, false); };
     });
 }
 
@@ -299,17 +235,17 @@ void addCrossEntropies(Index rows, Index columns)
               integers({1}, 1),
               filled({1}),
               filled({rows, columns})};
-        crossEntropy(*stream, t->z, t->labels, t->rowLoss, t->counted, t->loss);
+        crossEntropy(stream(), t->z, t->labels, t->rowLoss, t->counted, t->loss);
         return t;
     };
     add("cross entropy" + sizeOf2(rows, columns), bytes, [=] {
         const auto t = prepare();
-        return [=] { crossEntropy(*stream, t->z, t->labels, t->rowLoss, t->counted, t->loss); };
+        return [=] { crossEntropy(stream(), t->z, t->labels, t->rowLoss, t->counted, t->loss); };
     });
     add("cross entropy backward" + sizeOf2(rows, columns), 2 * bytes, [=] {
         const auto t = prepare();
         return [=] {
-            crossEntropyBackward(*stream, t->z, t->labels, t->counted, t->loss, t->grad, false);
+            crossEntropyBackward(stream(), t->z, t->labels, t->counted, t->loss, t->grad, false);
         };
     });
 }
@@ -318,53 +254,39 @@ void addOthers()
 {
     add("mse 1048576", 8.0 * 1048576, [] {
         const Tensor p = filled({1048576}), t = filled({1048576}), loss = filled({1});
-        return [=] { meanSquaredError(*stream, p, t, loss); };
+        return [=] { meanSquaredError(stream(), p, t, loss); };
     });
     add("mse backward 1048576", 12.0 * 1048576, [] {
         const Tensor p = filled({1048576}), t = filled({1048576}), one = filled({1});
         const Tensor g = filled({1048576});
-        return [=] { meanSquaredErrorBackward(*stream, p, t, one, g, false); };
+        return [=] { meanSquaredErrorBackward(stream(), p, t, one, g, false); };
     });
     add("heads first 8x257x6x64", 8.0 * 8 * 257 * 384, [] {
         const Tensor x = filled({8, 257, 6, 64}), y = filled({8, 6, 257, 64});
-        return [=] { copyStrided(*stream, x.permuted({0, 2, 1, 3}), y); };
+        return [=] { copyStrided(stream(), x.permuted({0, 2, 1, 3}), y); };
     });
     add("channels first 1x64x64x64", 8.0 * 262144, [] {
         const Tensor x = filled({1, 64, 64, 64}), y = filled({1, 64, 64, 64});
-        return [=] { copyStrided(*stream, x.permuted({0, 3, 1, 2}), y); };
+        return [=] { copyStrided(stream(), x.permuted({0, 3, 1, 2}), y); };
     });
     add("transpose 2056x1536", 8.0 * 2056 * 1536, [] {
         const Tensor x = filled({2056, 1536}), y = filled({1536, 2056});
-        return [=] { copyStrided(*stream, x.permuted({1, 0}), y); };
+        return [=] { copyStrided(stream(), x.permuted({1, 0}), y); };
     });
     add("gather 2048 of 49152x576", 8.0 * 2048 * 576, [] {
         const Tensor table = filled({49152, 576}), ids = integers({2048}, 49152);
         const Tensor y = filled({2048, 576});
-        return [=] { gatherRows(*stream, table, ids, y); };
+        return [=] { gatherRows(stream(), table, ids, y); };
     });
     add("scatter add 2048 of 49152x576", 12.0 * 2048 * 576, [] {
         const Tensor table = filled({49152, 576}), ids = integers({2048}, 49152);
         const Tensor y = filled({2048, 576});
-        return [=] { scatterAddRows(*stream, y, ids, table); };
+        return [=] { scatterAddRows(stream(), y, ids, table); };
     });
 }
 
-} // namespace
-
-int main(int count, char** arguments)
+void addRows()
 {
-    int threads = 0;
-    for (int i = 1; i < count; ++i) {
-        if (std::strncmp(arguments[i], "--threads=", 10) == 0) {
-            threads = std::atoi(arguments[i] + 10);
-            std::rotate(arguments + i, arguments + i + 1, arguments + count);
-            --count;
-            --i;
-        }
-    }
-    benchmark::Initialize(&count, arguments);
-    device = makeCpuDevice(threads);
-    stream = device->createStream();
     addCopies();
     addActivations(2056, 1536);
     addSwiglu(2056, 1536);
@@ -379,8 +301,11 @@ int main(int count, char** arguments)
     addSoftmaxes(12336, 257);
     addCrossEntropies(128, 49152);
     addOthers();
-    benchmark::RunSpecifiedBenchmarks();
-    stream.reset();
-    device.reset();
-    return 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    return bench::runRows(argc, argv, addRows);
 }

@@ -112,9 +112,39 @@ void addAs(Stream& stream, const StridedArguments& a)
 
 #else
 
+/// `n` numbers, `from` and `to` apart.
+template <class Combine, class T>
+void combineRun(const T* source, Index from, T* target, Index to, Index n)
+{
+    if (from == 1 && to == 1 && std::is_same_v<Combine, CopyNumber<T>>) {
+        std::memcpy(target, source, static_cast<std::size_t>(n) * sizeof(T));
+    } else if (from == 1 && to == 1) {
+#pragma GCC ivdep
+        for (Index i = 0; i < n; ++i)
+            Combine{}(source[i], target[i]);
+    } else {
+#pragma GCC ivdep
+        for (Index i = 0; i < n; ++i)
+            Combine{}(source[i * from], target[i * to]);
+    }
+}
+
+/// A part of the one dimension there is.
+template <class T, class Combine>
+struct OneRun {
+    StridedArguments a;
+
+    void operator()(Index first, Index last) const
+    {
+        const Index from = a.sourceStrides[0], to = a.targetStrides[0];
+        combineRun<Combine>(static_cast<const T*>(a.source) + first * from, from,
+                            static_cast<T*>(a.target) + first * to, to, last - first);
+    }
+};
+
 /// Runs of the last dimension, one after another.
 template <class T, class Combine>
-struct StridedRuns {
+struct ManyRuns {
     StridedArguments a;
 
     /// From run `first` up to `last`: the place in the other dimensions is counted on, not divided.
@@ -132,7 +162,8 @@ struct StridedRuns {
             target += at[d] * a.targetStrides[d];
         }
         for (Index run = first; run < last; ++run) {
-            combine(source, target);
+            combineRun<Combine>(source, a.sourceStrides[inner], target, a.targetStrides[inner],
+                                a.extents[inner]);
             for (int d = inner - 1; d >= 0; --d) {
                 source += a.sourceStrides[d];
                 target += a.targetStrides[d];
@@ -144,25 +175,19 @@ struct StridedRuns {
             }
         }
     }
-
-private:
-    void combine(const T* source, T* target) const
-    {
-        const Index n = a.extents[a.rank - 1];
-        const Index from = a.sourceStrides[a.rank - 1], to = a.targetStrides[a.rank - 1];
-        if (from == 1 && to == 1 && std::is_same_v<Combine, CopyNumber<T>>) {
-            std::memcpy(target, source, static_cast<std::size_t>(n) * sizeof(T));
-        } else if (from == 1 && to == 1) {
-#pragma GCC ivdep
-            for (Index i = 0; i < n; ++i)
-                Combine{}(source[i], target[i]);
-        } else {
-#pragma GCC ivdep
-            for (Index i = 0; i < n; ++i)
-                Combine{}(source[i * from], target[i * to]);
-        }
-    }
 };
+
+/// body(first, last) for parts of [0, n).
+template <class Body>
+void forEachPart(Stream& stream, Index n, Index grain, const Body& body)
+{
+    stream.parallelFor(
+        n, grain,
+        [](const void* context, Index first, Index last) {
+            (*static_cast<const Body*>(context))(first, last);
+        },
+        &body);
+}
 
 /// The last two dimensions of `a`: the last is the target's neighbour, the one before it the
 /// source's. One item is a band of kSquare rows.
@@ -235,31 +260,14 @@ bool arrangeTransposed(StridedArguments& a)
 }
 
 template <class T, class Combine>
-void runsAs(Stream& stream, StridedArguments a)
+void runsAs(Stream& stream, const StridedArguments& a)
 {
-    if (a.rank == 0) {
-        a.rank = 1;
-        a.extents[0] = a.sourceStrides[0] = a.targetStrides[0] = 1;
-    }
-    // One long run is cut in pieces, so that threads share it.
-    constexpr Index kPiece = 16384;
-    if (a.rank == 1 && a.count > kPiece && a.count % kPiece == 0) {
-        a.rank = 2;
-        a.extents[1] = kPiece;
-        a.extents[0] = a.count / kPiece;
-        a.sourceStrides[1] = a.sourceStrides[0];
-        a.targetStrides[1] = a.targetStrides[0];
-        a.sourceStrides[0] *= kPiece;
-        a.targetStrides[0] *= kPiece;
-    }
+    if (a.rank == 0)
+        return Combine{}(*static_cast<const T*>(a.source), *static_cast<T*>(a.target));
+    if (a.rank == 1)
+        return forEachPart(stream, a.count, kElementGrain, OneRun<T, Combine>{a});
     const Index n = a.extents[a.rank - 1];
-    const StridedRuns<T, Combine> runs{a};
-    stream.parallelFor(
-        a.count / n, kElementGrain / n + 1,
-        [](const void* context, Index first, Index last) {
-            (*static_cast<const StridedRuns<T, Combine>*>(context))(first, last);
-        },
-        &runs);
+    forEachPart(stream, a.count / n, kElementGrain / n + 1, ManyRuns<T, Combine>{a});
 }
 
 template <class T>

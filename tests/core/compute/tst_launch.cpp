@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -107,6 +108,26 @@ private Q_SLOTS:
     }
 
     void randomNumbersAreTheSameEverywhere_data() { addDeviceAndSizeRows(kSizes); }
+    void bytesAreCopiedAndFilledInEverySize()
+    {
+        const auto device = makeCpuDevice(2);
+        const auto stream = device->createStream();
+        for (const std::size_t count : {0u, 1u, 1000u, 1u << 18, (1u << 20) + 3}) {
+            std::vector<std::uint8_t> source(count + 1), target(count + 1, 7);
+            for (std::size_t i = 0; i < source.size(); ++i)
+                source[i] = static_cast<std::uint8_t>(i * 131 >> 3);
+            stream->copy(target.data(), source.data(), count);
+            QVERIFY(std::equal(source.begin(), source.end() - 1, target.begin()));
+            QCOMPARE(target.back(), std::uint8_t{7});
+            std::vector<std::uint8_t> moved = source; // overlapping itself
+            stream->copy(moved.data() + 1, moved.data(), count);
+            QVERIFY(std::equal(source.begin(), source.end() - 1, moved.begin() + 1));
+            stream->fillBytes(target.data(), 9, count);
+            QCOMPARE(std::count(target.begin(), target.end(), 9),
+                     static_cast<std::ptrdiff_t>(count));
+        }
+    }
+
     void randomNumbersAreTheSameEverywhere()
     {
         VERGENCE_ROW_DEVICE(device);
