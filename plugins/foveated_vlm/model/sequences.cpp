@@ -11,28 +11,6 @@ namespace vergence::fvlm {
 namespace {
 constexpr std::int32_t kPadding = -1, kIgnored = -100;
 
-struct TextPart {
-    std::vector<std::int32_t> rows;
-    std::vector<std::int32_t> ids;
-    std::vector<std::uint8_t> mask;
-};
-
-/// Learned rows by LearnedToken, −1 where the model has none; and how many there are.
-struct LearnedRows {
-    std::array<std::int32_t, LearnedTokenCount> row{};
-    int count = 0;
-
-    explicit LearnedRows(const ModelSettings& settings)
-    {
-        row.fill(kPadding);
-        if (!settings.hasLatents())
-            return;
-        count = settings.seedAsRun ? 2 : LearnedTokenCount;
-        for (int i = 0; i < count; ++i)
-            row[static_cast<std::size_t>(i)] = i;
-    }
-};
-
 bool promptIsFirst(const SampleTokens& sample, const ModelSettings& settings)
 {
     return sample.frames > 0 && settings.variant == Variant::Captions &&
@@ -164,6 +142,28 @@ SequenceShape roundedUp(SequenceShape shape, const ModelSettings& settings)
 
 /// Writes one sample after another.
 class Sequences::Builder {
+    struct TextPart {
+        std::vector<std::int32_t> rows;
+        std::vector<std::int32_t> ids;
+        std::vector<std::uint8_t> mask;
+    };
+
+    /// Learned rows by LearnedToken, −1 where the model has none; and how many there are.
+    struct LearnedRows {
+        std::array<std::int32_t, LearnedTokenCount> row{};
+        int count = 0;
+
+        explicit LearnedRows(const ModelSettings& settings)
+        {
+            row.fill(kPadding);
+            if (!settings.hasLatents())
+                return;
+            count = settings.seedAsRun ? 2 : LearnedTokenCount;
+            for (int i = 0; i < count; ++i)
+                row[static_cast<std::size_t>(i)] = i;
+        }
+    };
+
 public:
     Builder(Sequences& out, const ModelSettings& settings)
         : m_out(out),

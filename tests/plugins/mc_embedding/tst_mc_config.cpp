@@ -111,7 +111,7 @@ private Q_SLOTS:
     void modelWithoutWeightsIsAWarning()
     {
         const auto result = built(
-            {"models=[\"clip_b32\", \"tiny_clip\"]", std::string("folder=") + VERGENCE_SOURCE_DIR});
+            {"models=[\"clip_b32\", \"tiny_clip\"]", "folder=" VERGENCE_SOURCE_DIR});
         QVERIFY(result.config);
         QCOMPARE(result.issues.size(), std::size_t(1));
         QVERIFY(result.issues.front().severity == IssueSeverity::Warning);
