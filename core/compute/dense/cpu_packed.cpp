@@ -64,11 +64,18 @@ void CpuDenseMath::pack(Stream& stream, const MatrixBatch& b, DType type, bool i
             b.data, isTransposed ? column * b.rowStride + row : row * b.rowStride + column, type);
     };
     if (packed.type() == DType::BF16) {
-        forPieces(panels, [&](Index panel, int) {
-            const Index column = panel * width;
-            pairPanel(stream, {reinterpret_cast<const std::uint16_t*>(sourceAt(0, column)),
-                               b.rowStride, isTransposed, k, std::min(width, n - column),
-                               reinterpret_cast<std::uint16_t*>(packed.panel(panel))});
+        // Along the source's rows: all panels of some rows of b, or some columns of b.
+        const Index rows = isTransposed ? k : 2 * PairedPanel::kRows;
+        const Index columns = isTransposed ? width : n;
+        const Index down = ceilDiv(k, rows);
+        forPieces(down * ceilDiv(n, columns), [&](Index piece, int) {
+            const Index row = piece % down * rows, first = piece / down * columns;
+            for (Index column = first; column < std::min(n, first + columns); column += width) {
+                auto* panel = reinterpret_cast<std::uint16_t*>(packed.panel(column / width));
+                pairPanel(stream, {reinterpret_cast<const std::uint16_t*>(sourceAt(row, column)),
+                                   b.rowStride, isTransposed, std::min(rows, k - row),
+                                   std::min(width, n - column), panel + row * width});
+            }
         });
         return;
     }
