@@ -48,19 +48,19 @@ void CpuDenseMath::product(Stream& stream, const MatmulProblem& problem)
         TiledProduct(*this, problem).run(stream);
 }
 
-/// In BF16. Where several tiles read all of b, it is put in pairs once; a transposed a is turned
-/// by the tile that reads it. oneDNN does both for each tile, and turns more slowly.
+/// In BF16. Where several tiles read all of b, it is put in pairs once; an a that is not dense is
+/// made so by the tile that reads it, without which oneDNN has no fast product of pairs.
 void CpuDenseMath::productInPairs(Stream& stream, const MatmulProblem& problem)
 {
     TiledProduct product(*this, problem);
     const bool isLarge = product.isWholeRows() && problem.n >= PairedPanel::kColumns;
-    if (isLarge && problem.transposeA)
+    if (isLarge && (problem.transposeA || problem.a.rowStride != problem.k))
         product.orderA(problem.type);
     CpuPackedLinear packed(DType::BF16, problem.n, problem.k, m_threads);
-    if (isLarge && !problem.packedB && problem.batches == 1 && product.rows() > 1) {
+    if (isLarge && !problem.packedB && problem.batches == 1 && product.rows() > 1 &&
+        product.setPacked(packed)) {
         packed.setMemory(workspace(stream, packed.bytes()));
         pack(stream, problem.b, problem.type, problem.transposeB, packed);
-        product.setPacked(packed);
     }
     product.run(stream);
 }

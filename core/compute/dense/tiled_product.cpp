@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "core/compute/dense/double_product_kernels.h"
 #include "core/compute/dense/pair_kernels.h"
@@ -188,6 +189,8 @@ std::shared_ptr<const Plan> TiledProduct::makePlan(Index m, Index n) const
     const dnnl::matmul::desc description =
         hasBias ? dnnl::matmul::desc(a, b, bias, y) : dnnl::matmul::desc(a, b, y);
     const dnnl::matmul::primitive_desc primitive(description, attributes, cpuEngine());
+    if (m_packed && isReference(primitive.get()))
+        return nullptr;
     return std::make_shared<Plan>(dnnl::matmul(primitive), arguments,
                                   primitive.scratchpad_desc().get_size());
 }
@@ -272,12 +275,18 @@ const std::byte* TiledProduct::operandA(Stream& stream, const Tile& tile, float*
     const std::byte* a = advanced(m_p.a.data, m_p.offsetOf(m_p.a, tile.batch) + first, type);
     if (!m_orderedA)
         return a;
-    if (m_p.type == DType::BF16)
+    if (m_p.type == DType::BF16 && !m_p.transposeA) {
+        const std::size_t bytes = static_cast<std::size_t>(m_p.k) * sizeOf(m_p.type);
+        for (Index row = 0; row < tile.m; ++row)
+            std::memcpy(advanced(space, row * m_p.k, m_p.type),
+                        advanced(a, row * m_p.a.rowStride, m_p.type), bytes);
+    } else if (m_p.type == DType::BF16) {
         turnPairs(stream, {reinterpret_cast<const std::uint16_t*>(a), m_p.a.rowStride, m_p.k,
                            tile.m, reinterpret_cast<std::uint16_t*>(space), m_p.k});
-    else
+    } else {
         copyTile(stream, {a, m_p.a.rowStride, type, m_p.transposeA ? m_p.k : tile.m,
                           m_p.transposeA ? tile.m : m_p.k, space, m_p.k, m_p.transposeA});
+    }
     return reinterpret_cast<const std::byte*>(space);
 }
 
@@ -341,9 +350,10 @@ void TiledProduct::runTile(Stream& stream, Index piece, int slot, const SlotMemo
         finish(stream, tile, product, productStride(tile.n));
 }
 
-std::size_t TiledProduct::findPlans()
+/// False where oneDNN has only its slow reference code for a packed b.
+bool TiledProduct::findPlans()
 {
-    std::size_t scratchBytes = 0;
+    m_scratchBytes = 0;
     for (const bool lastRow : {false, true}) {
         for (const bool lastColumn : {false, true}) {
             if ((!lastRow && m_rows == 1) || (!lastColumn && m_columns == 1))
@@ -352,22 +362,40 @@ std::size_t TiledProduct::findPlans()
             const Index n = lastColumn ? m_p.n - (m_columns - 1) * m_tileColumns : m_tileColumns;
             auto& plan = m_plans[lastRow][lastColumn];
             plan = planOf(m, n);
-            scratchBytes = std::max(scratchBytes, plan->scratchBytes());
+            if (!plan)
+                return false;
+            m_scratchBytes = std::max(m_scratchBytes, plan->scratchBytes());
         }
     }
-    return scratchBytes;
+    return true;
+}
+
+void TiledProduct::findPlansOrUnpacked()
+{
+    if (findPlans())
+        return;
+    m_packed = nullptr;
+    findPlans();
+}
+
+bool TiledProduct::setPacked(const CpuPackedLinear& packed)
+{
+    m_packed = &packed;
+    findPlansOrUnpacked();
+    return m_packed != nullptr;
 }
 
 void TiledProduct::run(Stream& stream)
 {
     const bool usesPlans = m_p.type != DType::F64 && m_p.k > 0 && !m_isFewRows;
-    const std::size_t scratchBytes = usesPlans ? findPlans() : 0;
+    if (usesPlans)
+        findPlansOrUnpacked();
     const bool usesSlot = !m_isDirect && target() == Target::Slot;
     const Index elements = (usesSlot || m_orderedA || m_orderedB ? m_tileRows * m_tileColumns : 0) +
                            (m_orderedA ? m_tileRows * m_p.k : 0) +
                            (m_orderedB ? m_p.k * m_tileColumns : 0);
     const Index pieces = m_p.batches * m_rows * m_columns;
-    const SlotMemory memory(m_dense, stream, pieces, scratchBytes,
+    const SlotMemory memory(m_dense, stream, pieces, m_scratchBytes,
                             static_cast<std::size_t>(elements) *
                                 sizeOf(m_p.outType == DType::F64 ? DType::F64 : DType::F32));
     // Small products of a batch are done several at a time.

@@ -24,11 +24,12 @@ public:
     bool isWholeRows() const { return m_p.type == DType::BF16 && m_p.m >= kManyRows; }
 
     /// Each tile puts its part of the operand in order itself: for operands that no other tile
-    /// reads. `type` is what they have. In BF16 only a transposed a.
+    /// reads. `type` is what they have. In BF16 only a.
     void orderA(DType type) { m_orderedA = true, m_typeA = type; }
     void orderB(DType type) { m_orderedB = true, m_typeB = type; }
-    /// All of b, put in order before.
-    void setPacked(const CpuPackedLinear& packed) { m_packed = &packed; }
+    /// All of b, put in order before run(). False where oneDNN has nothing fast for it: b is then
+    /// read as it is. After orderA.
+    bool setPacked(const CpuPackedLinear& packed);
 
     void run(Stream& stream);
 
@@ -53,7 +54,8 @@ private:
     void chooseColumnsFirst();
     void chooseRowsFirst();
     void chooseWholeRows();
-    std::size_t findPlans();
+    bool findPlans();
+    void findPlansOrUnpacked();
     std::shared_ptr<const Plan> planOf(Index m, Index n) const;
     std::shared_ptr<const Plan> makePlan(Index m, Index n) const;
     Index productStride(Index n) const;
@@ -77,6 +79,7 @@ private:
     Index m_tileRows = 0, m_tileColumns = 0;   ///< extents of a tile
     Index m_rows = 0, m_columns = 0;           ///< numbers of tiles
     std::shared_ptr<const Plan> m_plans[2][2]; ///< inner and last tile of each direction
+    std::size_t m_scratchBytes = 0;            ///< of any of them
 };
 
 } // namespace vergence
