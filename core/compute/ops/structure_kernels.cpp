@@ -25,6 +25,20 @@ struct AddNumber {
     }
 };
 
+/// The dimension of at least `least` other than the last in which the source is dense, where the
+/// last is not but the target's is; or −1.
+int transposedDimension(const StridedArguments& a, Index least)
+{
+    const int last = a.rank - 1;
+    if (last < 1 || a.sourceStrides[last] == 1 || a.targetStrides[last] != 1)
+        return -1;
+    for (int d = 0; d < last; ++d) {
+        if (a.sourceStrides[d] == 1 && a.extents[d] >= least && a.extents[last] >= least)
+            return d;
+    }
+    return -1;
+}
+
 #if defined(__CUDACC__)
 
 /// One number per thread.
@@ -78,23 +92,10 @@ __global__ void transposeTiles(StridedArguments a, int across, Index tilesDown, 
     }
 }
 
-/// The dimension other than the last in which the source is dense, where the last is not; or −1.
-int transposedDimension(const StridedArguments& a)
-{
-    const int last = a.rank - 1;
-    if (last < 1 || a.sourceStrides[last] == 1 || a.targetStrides[last] != 1)
-        return -1;
-    for (int d = 0; d < last; ++d) {
-        if (a.sourceStrides[d] == 1 && a.extents[d] >= 8 && a.extents[last] >= 8)
-            return d;
-    }
-    return -1;
-}
-
 template <class T>
 void copyAs(Stream& stream, const StridedArguments& a)
 {
-    const int across = transposedDimension(a);
+    const int across = transposedDimension(a, 8);
     if (across < 0)
         return forEach(stream, a.count, StridedElement<T, CopyNumber<T>>{a});
     const Index down = (a.extents[across] + 31) / 32, along = (a.extents[a.rank - 1] + 31) / 32;
@@ -239,24 +240,18 @@ private:
     }
 };
 
-/// Makes the dimension in which the source is dense the last but one; false where there is none or
-/// the last is dense on both sides.
-bool arrangeTransposed(StridedArguments& a)
+/// The same with dimension `d` moved to the last but one.
+StridedArguments movedToLastButOne(const StridedArguments& a, int d)
 {
-    const int last = a.rank - 1;
-    if (last < 1 || a.sourceStrides[last] == 1 || a.targetStrides[last] != 1)
-        return false;
-    for (int d = 0; d < last; ++d) {
-        if (a.sourceStrides[d] == 1) {
-            for (int k = d; k + 1 < last; ++k) {
-                std::swap(a.extents[k], a.extents[k + 1]);
-                std::swap(a.sourceStrides[k], a.sourceStrides[k + 1]);
-                std::swap(a.targetStrides[k], a.targetStrides[k + 1]);
-            }
-            return true;
-        }
+    StridedArguments moved = a;
+    const int place = a.rank - 2;
+    for (int k = d; k <= place; ++k) {
+        const int from = k < place ? k + 1 : d;
+        moved.extents[k] = a.extents[from];
+        moved.sourceStrides[k] = a.sourceStrides[from];
+        moved.targetStrides[k] = a.targetStrides[from];
     }
-    return false;
+    return moved;
 }
 
 template <class T, class Combine>
@@ -271,13 +266,14 @@ void runsAs(Stream& stream, const StridedArguments& a)
 }
 
 template <class T>
-void copyAs(Stream& stream, StridedArguments a)
+void copyAs(Stream& stream, const StridedArguments& a)
 {
-    if (!arrangeTransposed(a))
+    const int dense = transposedDimension(a, 1);
+    if (dense < 0)
         return runsAs<T, CopyNumber<T>>(stream, a);
-    const Index n = a.extents[a.rank - 1], across = a.extents[a.rank - 2];
+    const Index n = a.extents[a.rank - 1], across = a.extents[dense];
     const Index bands = (across + TransposedBand<T>::kSquare - 1) / TransposedBand<T>::kSquare;
-    forEach(stream, a.count / (n * across) * bands, TransposedBand<T>{a},
+    forEach(stream, a.count / (n * across) * bands, TransposedBand<T>{movedToLastButOne(a, dense)},
             kElementGrain / (n * TransposedBand<T>::kSquare) + 1);
 }
 
