@@ -87,7 +87,9 @@ bool canBeNarrow(const CpuDenseMath& dense, const ConvProblem& p)
 bool ConvPlans::serves(const ConvProblem& p)
 {
     const Index smallest = std::min(p.kernelHeight, p.kernelWidth);
-    return p.type != DType::F64 && p.padding < smallest && p.stride <= smallest;
+    // oneDNN 2.6 computes few input channels wrongly with SSE4.1 alone.
+    const bool isRight = dnnl::get_effective_cpu_isa() != dnnl::cpu_isa::sse41;
+    return isRight && p.type != DType::F64 && p.padding < smallest && p.stride <= smallest;
 }
 
 std::shared_ptr<const Plan> ConvPlans::make(ConvPass pass, const ConvShape& s, Extras extras,

@@ -37,8 +37,12 @@ public:
 
     /// False where oneDNN has nothing fast for this problem; nothing was done then.
     bool run(Stream& stream, const Tensor& operand, const Tensor& weight, const Tensor& result);
-    /// The weights in oneDNN's order; null where it has nothing fast.
-    std::shared_ptr<CpuPackedConv> pack(Stream& stream, const Tensor& weight, bool ownMemory);
+    /// The weights in oneDNN's order, in memory of their own; null where it has nothing fast.
+    std::shared_ptr<CpuPackedConv> pack(Stream& stream, const Tensor& weight)
+    {
+        return fitted([&](CpuPackedConv& packed) { return findPlans(packed); },
+                      [&](CpuPackedConv& packed) { fill(stream, packed, weight, true); });
+    }
 
 private:
     bool isForward() const { return m_pass == ConvPass::Forward; }
@@ -57,8 +61,28 @@ private:
     /// some row, or the tiles of a Winograd convolution.
     Index rowUnit() const { return m_kind.isWinograd ? 4 : m_p.stride; }
 
+    /// The order of weights that oneDNN wants for the first window, without memory; null where it
+    /// has nothing fast.
+    std::shared_ptr<CpuPackedConv> orders() const;
+    /// Such an order that all windows take (`find`), of as many windows as there is one for, filled
+    /// by `fill`; or null. Fewer windows rather than another algorithm: that rounds alike.
+    template <class Find, class Fill>
+    std::shared_ptr<CpuPackedConv> fitted(const Find& find, const Fill& fill)
+    {
+        for (;; setWindows(m_windows / 2)) {
+            auto packed = orders();
+            if (packed && find(*packed)) {
+                fill(*packed);
+                return packed;
+            }
+            if (m_windows == 1 || m_kind.isWinograd)
+                return nullptr;
+        }
+    }
+    void fill(Stream& stream, CpuPackedConv& packed, const Tensor& weight, bool ownMemory);
     void chooseTiles();
     void cut(Index windows, Index slices);
+    void setWindows(Index windows);
     void chooseWinogradTiles();
     /// oneDNN's Winograd convolution wants alike windows: zeros above and below are entered.
     bool hasOwnZeros() const { return m_kind.isWinograd && m_windows > 1; }
@@ -159,11 +183,16 @@ void WindowedConv::chooseWinogradTiles()
 
 void WindowedConv::cut(Index windows, Index slices)
 {
-    m_windows = windows;
-    m_windowRows = ceilDiv(ceilDiv(resultHeight(), rowUnit()), m_windows) * rowUnit();
+    setWindows(windows);
     m_sliceChannels =
         slices > 1 ? ceilDiv(ceilDiv(resultChannels(), slices), 16) * 16 : resultChannels();
     m_slices = ceilDiv(resultChannels(), m_sliceChannels);
+}
+
+void WindowedConv::setWindows(Index windows)
+{
+    m_windows = windows;
+    m_windowRows = ceilDiv(ceilDiv(resultHeight(), rowUnit()), m_windows) * rowUnit();
 }
 
 ConvWindow WindowedConv::windowOf(Index index) const
@@ -188,12 +217,12 @@ ConvShape WindowedConv::shapeOf(const ConvWindow& window, Index channels) const
     return shape;
 }
 
-std::shared_ptr<CpuPackedConv> WindowedConv::pack(Stream& stream, const Tensor& weight,
-                                                  bool ownMemory)
+std::shared_ptr<CpuPackedConv> WindowedConv::orders() const
 {
     auto packed = std::make_shared<CpuPackedConv>();
     packed->problem = m_p;
     packed->kind = m_kind;
+    packed->windows = m_windows;
     for (const bool last : {false, true}) {
         const Index channels = sliceChannels(last ? m_slices - 1 : 0);
         const auto plan = m_plans.find(m_pass, shapeOf(windowOf(0), channels), {}, nullptr);
@@ -202,17 +231,20 @@ std::shared_ptr<CpuPackedConv> WindowedConv::pack(Stream& stream, const Tensor& 
         (last ? packed->lastLayout : packed->layout) = plan->layout(1);
         packed->sliceBytes = std::max(packed->sliceBytes, plan->layout(1).get_size());
     }
-    if (ownMemory && !findPlans(*packed)) // the plain weights may be gone once these are used
-        return nullptr;
-    packed->sliceBytes = padded(packed->sliceBytes);
-    const std::size_t bytes = packed->sliceBytes * static_cast<std::size_t>(m_slices);
-    packed->allBytes = bytes;
+    return packed;
+}
+
+void WindowedConv::fill(Stream& stream, CpuPackedConv& packed, const Tensor& weight, bool ownMemory)
+{
+    packed.sliceBytes = padded(packed.sliceBytes);
+    const std::size_t bytes = packed.sliceBytes * static_cast<std::size_t>(m_slices);
+    packed.allBytes = bytes;
     if (ownMemory) {
-        packed->memory = Tensor::empty(weight.device(), {static_cast<Index>(bytes)}, DType::U8);
-        packed->data = static_cast<std::byte*>(packed->memory.data());
+        packed.memory = Tensor::empty(weight.device(), {static_cast<Index>(bytes)}, DType::U8);
+        packed.data = static_cast<std::byte*>(packed.memory.data());
     } else {
-        packed->owned = m_dense.workspace(stream, bytes);
-        packed->data = static_cast<std::byte*>(packed->owned.get());
+        packed.owned = m_dense.workspace(stream, bytes);
+        packed.data = static_cast<std::byte*>(packed.owned.get());
     }
 
     std::shared_ptr<void> copies[2];
@@ -231,19 +263,18 @@ std::shared_ptr<CpuPackedConv> WindowedConv::pack(Stream& stream, const Tensor& 
     std::size_t scratchBytes = 0;
     for (const bool last : {false, true}) {
         const Index channels = sliceChannels(last ? m_slices - 1 : 0);
-        reorders[last] = plans.findReorder(
-            isForward() ? channels : m_p.outChannels, isForward() ? m_p.channels : channels,
-            last ? packed->lastLayout : packed->layout, false, false);
+        reorders[last] = plans.findReorder(isForward() ? channels : m_p.outChannels,
+                                           isForward() ? m_p.channels : channels,
+                                           last ? packed.lastLayout : packed.layout, false, false);
         scratchBytes = std::max(scratchBytes, reorders[last]->scratchBytes());
     }
     const SlotMemory memory(m_dense, stream, m_slices, scratchBytes, 0);
     m_dense.forPieces(m_slices, [&](Index slice, int slot) {
         void* const pointers[] = {
             const_cast<float*>(plain + slice * m_sliceChannels * channelStride),
-            packed->data + static_cast<std::size_t>(slice) * packed->sliceBytes};
+            packed.data + static_cast<std::size_t>(slice) * packed.sliceBytes};
         reorders[slice == m_slices - 1]->run(pointers, memory.scratch(slot));
     });
-    return packed;
 }
 
 const float* WindowedConv::asPlanes(Stream& stream, const float* weights,
@@ -429,15 +460,22 @@ void WindowedConv::runPiece(Stream& stream, Index piece, int slot, const SlotMem
 bool WindowedConv::run(Stream& stream, const Tensor& operand, const Tensor& weight,
                        const Tensor& result)
 {
-    chooseTarget(result);
+    const auto findAll = [&](const CpuPackedConv& packed) {
+        chooseTarget(result);
+        return findPlansOrFinish(packed);
+    };
     std::shared_ptr<const CpuPackedConv> packed;
-    if (m_options.packed && isForward())
+    if (m_options.packed && isForward()) {
         packed = std::static_pointer_cast<const CpuPackedConv>(
             std::shared_ptr<const PackedWeight>(std::shared_ptr<void>(), m_options.packed));
-    else
-        packed = pack(stream, weight, false);
-    if (!packed || !findPlansOrFinish(*packed))
-        return false;
+        setWindows(packed->windows);
+        if (!findAll(*packed))
+            return false;
+    } else {
+        packed = fitted(findAll, [&](CpuPackedConv& made) { fill(stream, made, weight, false); });
+        if (!packed)
+            return false;
+    }
     std::shared_ptr<void> copy;
     const void* images =
         m_kind.isNarrow ? operand.data()
@@ -548,7 +586,7 @@ std::shared_ptr<const PackedWeight> CpuDenseMath::packConv2d(Stream& stream, con
     if (p.isPointwise() || p.weights() == 0 || elementCount(yShape) == 0 || !ConvPlans::serves(p))
         return nullptr;
     const auto packedAs = [&](ConvKind kind) {
-        return WindowedConv(*this, ConvPass::Forward, p, options, kind).pack(stream, weight, true);
+        return WindowedConv(*this, ConvPass::Forward, p, options, kind).pack(stream, weight);
     };
     if (options.algorithm == ConvAlgorithm::Winograd)
         return packedAs({.isWinograd = true});

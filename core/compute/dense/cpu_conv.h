@@ -19,6 +19,7 @@ public:
 
     ConvProblem problem; ///< that they were packed for
     ConvKind kind;
+    Index windows = 1; ///< of an image, for all of which oneDNN takes this order
     dnnl::memory::desc layout, lastLayout;
     std::shared_ptr<void> owned; ///< keeps the memory where it came from the workspace
     Tensor memory;               ///< U8, where it is the packed weight's own

@@ -23,6 +23,25 @@ inline std::vector<double> numbers(Index count, std::uint64_t seed)
     return values;
 }
 
+/// The same times a factor: with one that is no power of two, sums of products are rounded, so that
+/// their order shows.
+inline std::vector<double> numbers(Index count, std::uint64_t seed, double factor)
+{
+    auto values = numbers(count, seed);
+    for (double& value : values)
+        value *= factor;
+    return values;
+}
+
+/// A factor of operands for tests that sums do not depend on threads: 1/3 where their order is the
+/// same for tiles of any size, as seen on AMD's processors with AVX-512. oneDNN's products for
+/// older instruction sets take other orders for other tiles; sums are exact there (factor 1).
+inline double factorOfThreadTests()
+{
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512f") && !__builtin_cpu_is("intel") ? 1 / 3.0 : 1;
+}
+
 template <class T>
 Tensor typedTensor(Stream& stream, const std::shared_ptr<Device>& device, const Shape& shape,
                    const std::vector<double>& values)

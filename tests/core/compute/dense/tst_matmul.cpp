@@ -24,6 +24,7 @@ struct Setup {
     Activation activation = Activation::None;
     enum Memory { Dense, Misaligned, Window } memory = Dense;
     bool packed = false;
+    double factor = 1; ///< of all operands
     DType type = DType::F32, resultType = DType::F32;
 };
 
@@ -66,7 +67,7 @@ Outcome computed(const std::shared_ptr<Device>& device, const Setup& s)
 {
     const auto stream = device->createStream();
     const auto make = [&](const Shape& shape, DType type, std::uint64_t seed) {
-        const auto values = numbers(elementCount(shape), seed);
+        const auto values = numbers(elementCount(shape), seed, s.factor);
         if (s.memory == Setup::Misaligned)
             return misalignedTensor(*stream, device, type, shape, values);
         if (s.memory == Setup::Window && shape.size() >= 2)
@@ -79,7 +80,7 @@ Outcome computed(const std::shared_ptr<Device>& device, const Setup& s)
     const Tensor a = make(s.transposeA ? batched(s.k, s.m) : batched(s.m, s.k), s.type, 1);
     const Shape shapeB = s.transposeB ? batched(s.n, s.k, s.sharedB) : batched(s.k, s.n, s.sharedB);
     const Tensor b = s.packed ? tensorOf(*stream, device, s.type, shapeB,
-                                         numbers(elementCount(shapeB), 2)) // dense
+                                         numbers(elementCount(shapeB), 2, s.factor)) // dense
                               : make(shapeB, s.type, 2);
     const Tensor y = make(batched(s.m, s.n), s.resultType, 5);
     const Tensor bias = make({s.n}, s.floatBias ? DType::F32 : s.resultType, 3);
@@ -372,17 +373,23 @@ private Q_SLOTS:
             for (const auto& e : {std::array<Index, 3>{257, 384, 128},
                                   {600, 130, 70},
                                   {64, 1000, 300},
-                                  {300, 200, 1100}}) {
+                                  {300, 200, 1100},
+                                  {1030, 256, 520}}) {
                 for (const bool transposeA : {false, true}) {
                     Setup s;
                     s.m = e[0];
                     s.n = e[1];
                     s.k = e[2];
                     s.transposeA = transposeA;
-                    s.type = s.resultType = type;
+                    s.type = type;
+                    s.resultType = type == DType::F64 ? type : DType::F32;
+                    s.factor = factorOfThreadTests();
                     const auto reference = computed(makeCpuDevice(1), s).y;
                     for (const int threads : {1, 2, 5})
                         QVERIFY2(computed(makeCpuDevice(threads), s).y == reference, name.c_str());
+                    s.factor = 1 / 3.0;
+                    const auto device = makeCpuDevice(2);
+                    QVERIFY2(computed(device, s).y == computed(device, s).y, name.c_str());
                 }
             }
         }
