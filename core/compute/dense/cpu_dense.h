@@ -15,10 +15,10 @@ namespace vergence {
 
 /// Products and convolutions of the CPU: oneDNN on single threads for pieces of the result, which
 /// the device's own pool works through; Eigen for F64. Pieces cut rows, columns, images and
-/// channels, never a sum, except where partial sums are added in a fixed order; so results with
-/// AVX-512 do not depend on threads. (oneDNN's code for older instruction sets may add up tiles of
-/// other sizes in another order.) How many threads work on them is measured once, at the start; the
-/// pieces do not depend on that.
+/// channels, never a sum, except where partial sums are added in a fixed order. So results do not
+/// depend on threads where oneDNN adds up tiles of all sizes in one order: with AVX-512, as far as
+/// seen on AMD's processors, but not with AVX2. How many threads work on them is measured once, at
+/// the start; the pieces do not depend on that.
 class CpuDenseMath final : public DenseMath, public ProductBackend {
 public:
     /// `arena` has `threads` threads and lives longer.
