@@ -4,6 +4,7 @@
 
 #include "core/compute/half.h"
 #include "core/compute/launch.h"
+#include "core/compute/ops/pack.h"
 
 namespace vergence {
 inline namespace VERGENCE_KERNEL_NAMESPACE {
@@ -163,9 +164,15 @@ void runUpdate(Stream& stream, Index n, const UpdateItem<Real, Shadow>& item)
 #else
 constexpr Index kUpdateBlock = 4096;
 constexpr Index kUpdateRun = 256;
-/// Elements that are asked for before their turn: the processor's own prefetching stops at every
-/// page, and here are four arrays.
-constexpr Index kAhead = 512;
+
+/// Asks for `count` numbers that lie `ahead` bytes further, a cache line at a time.
+template <class Real>
+void fetchRun(const Real* numbers, Index count, Index ahead)
+{
+    constexpr Index kLine = 64 / static_cast<Index>(sizeof(Real));
+    for (Index i = 0; i < count; i += kLine)
+        packs::fetchAhead(numbers + i, ahead);
+}
 
 template <class Real>
 void updateRun(const AdamStep<Real>& step, Index count, const Real* gradients, Real* first,
@@ -192,20 +199,19 @@ struct UpdateBlock {
     {
         if (item.norm->factor == 0)
             return;
-        constexpr Index kLine = 64 / static_cast<Index>(sizeof(Real));
         const AdamStep<Real> step = item.step();
         const Index begin = block * kUpdateBlock, count = std::min(kUpdateBlock, n - begin);
         const Real* const gradients = item.gradients + begin;
         Real* const first = item.first + begin;
         Real* const second = item.second + begin;
         Real* const values = item.values + begin;
+        const Real* const arrays[] = {gradients, first, second, values};
+        const Index ahead = packs::bytesAhead();
         for (Index i = 0; i < count; i += kUpdateRun) {
             const Index run = std::min(kUpdateRun, count - i);
-            for (Index ahead = i + kAhead; ahead < i + kAhead + run; ahead += kLine) {
-                __builtin_prefetch(gradients + ahead);
-                __builtin_prefetch(first + ahead, 1);
-                __builtin_prefetch(second + ahead, 1);
-                __builtin_prefetch(values + ahead, 1);
+            if (ahead > 0) {
+                for (const Real* array : arrays)
+                    fetchRun(array + i, run, ahead);
             }
             updateRun(step, run, gradients + i, first + i, second + i, values + i);
         }
