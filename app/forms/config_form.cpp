@@ -64,17 +64,8 @@ void ConfigForm::Impl::apply(const DraftChange& step)
         const Field* field = draft.schema().find(key);
         if (field->isLive && isFrozen && state.isValid() && state != draft.state(key))
             live.push_back(field);
-        draft.setState(key, state);
-        std::erase_if(externalIssues, [&](const ConfigIssue& issue) { return issue.key == key; });
-        refreshRow(*field);
     }
-    if (pendingKey.empty() || step.fields.contains(pendingKey))
-        pendingKey.clear();
-    if (step.preset != preset)
-        usePresetValues(step.preset);
-    refreshVisibility();
-    refreshIssues();
-    Q_EMIT form->edited();
+    show(step);
     const auto wrong = issues();
     for (const Field* field : live) {
         const bool isWrong = std::any_of(wrong.begin(), wrong.end(), [&](const ConfigIssue& issue) {
@@ -84,6 +75,22 @@ void ConfigForm::Impl::apply(const DraftChange& step)
             Q_EMIT form->liveChanged(QString::fromStdString(field->key),
                                      QString::fromStdString(toToml(draft.state(field->key).value)));
     }
+}
+
+void ConfigForm::Impl::show(const DraftChange& step)
+{
+    for (const auto& [key, state] : step.fields) {
+        draft.setState(key, state);
+        std::erase_if(externalIssues, [&](const ConfigIssue& issue) { return issue.key == key; });
+        refreshRow(*draft.schema().find(key));
+    }
+    if (pendingKey.empty() || step.fields.contains(pendingKey))
+        pendingKey.clear();
+    if (step.preset != preset)
+        usePresetValues(step.preset);
+    refreshVisibility();
+    refreshIssues();
+    Q_EMIT form->edited();
 }
 
 void ConfigForm::Impl::commit(const Field& field, const FieldState& state)
@@ -324,6 +331,29 @@ void ConfigForm::setClosedChoices(const std::vector<ClosedChoice>& choices)
             QString::fromStdString(choice.reason);
     for (const Field& field : m_impl->draft.schema().fields())
         m_impl->refreshRow(field);
+}
+
+void ConfigForm::showLive(const std::map<std::string, std::string>& values)
+{
+    std::map<std::string, std::string> known = values;
+    std::erase_if(known, [&](const auto& value) {
+        const Field* field = m_impl->draft.schema().find(value.first);
+        return field == nullptr || !field->isLive || value.first == m_impl->pendingKey;
+    });
+    std::string toml;
+    for (const auto& [key, value] : known)
+        toml += key + " = " + value + "\n";
+    const auto reading = m_impl->draft.read(toml, "live");
+    if (!reading.config || !reading.issues.empty())
+        return;
+    DraftChange shown{{}, m_impl->preset};
+    for (const auto& [key, value] : known) {
+        FieldState state{reading.config->value(key), {}, {}};
+        if (state != m_impl->draft.state(key))
+            shown.fields[key] = std::move(state);
+    }
+    if (!shown.fields.empty())
+        m_impl->show(shown);
 }
 
 void ConfigForm::focusField(const QString& key)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -53,6 +54,9 @@ public:
     /// Choices that are greyed with their reason, for what a run that goes on cannot take where it
     /// runs; a tick box whose other state is closed is locked. Replaces those of before.
     void setClosedChoices(const std::vector<ClosedChoice>& choices);
+    /// Live settings as a run has them, as in a TOML file: fields that show something else follow,
+    /// without a step of the history and without liveChanged(). Not the one that is typed into.
+    void showLive(const std::map<std::string, std::string>& values);
     void focusField(const QString& key);
     std::vector<ConfigDifference> differencesTo(const std::string& toml) const;
 

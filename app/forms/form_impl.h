@@ -45,6 +45,7 @@ struct ConfigForm::Impl {
     // config_form.cpp
     void change(const QString& text, DraftChange after);
     void apply(const DraftChange& change);
+    void show(const DraftChange& change); ///< without telling a run
     void commit(const Field& field, const FieldState& state);
     void commitFocused();
     DraftChange changeTo(const Config& config, const QString& preset) const;

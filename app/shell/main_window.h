@@ -114,6 +114,7 @@ private:
     void compareWithStart(const QString& id);
     void savePreset(const QString& name, const QString& toml);
     void closeChoices(); ///< of the run whose settings the form shows
+    void showLiveSettings();
     void setLiveValue(const QString& key, const QString& tomlValue);
     void openPalette();
     void openSweep();

@@ -246,6 +246,17 @@ void MainWindow::takeSession(const QString& id)
         if (id == m_formRun)
             closeChoices();
     });
+    connect(&session.client(), &RunClient::liveSettingsTold, this, [this, id] {
+        if (id == m_formRun)
+            showLiveSettings();
+    });
+    connect(&session.client(), &RunClient::liveSettingRefused, this,
+            [this, id](const QString& key) {
+                const auto& told = m_runs.find(id)->session->client().liveSettings();
+                const auto kept = told.find(key.toStdString());
+                if (id == m_formRun && kept != told.end())
+                    m_setup->form().showLive({*kept});
+            });
     connect(&session.client(), &RunClient::tableChanged, this, [this, id] {
         if (id == m_current)
             syncCharts();

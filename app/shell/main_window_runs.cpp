@@ -128,7 +128,16 @@ void MainWindow::freezeForm(const QString& id)
                          "frees the form.")
                           .arg(run->name));
         closeChoices();
+        showLiveSettings();
     });
+}
+
+/// The run may have other live settings than those it began with.
+void MainWindow::showLiveSettings()
+{
+    const RunEntry* run = m_runs.find(m_formRun);
+    if (run != nullptr && run->session != nullptr && isLive(run->state))
+        m_setup->form().showLive(run->session->client().liveSettings());
 }
 
 void MainWindow::closeChoices()

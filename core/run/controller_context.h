@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/config/config.h"
 #include "core/run/metric_log.h"
 #include "core/run/outbox.h"
 #include "core/run/preview_pacer.h"

@@ -15,8 +15,8 @@ constexpr double kTableInterval = 0.5; // s
 constexpr std::size_t kMostPendingLogLines =
     50'000; // when nothing can be written for long, memory stays bounded
 /// Types of which a late client hears the newest.
-constexpr std::array kRemembered{"phase",      "controls", "closed", "streams",
-                                 "checkpoint", "problem",  "done"};
+constexpr std::array kRemembered{"phase",   "controls",   "closed",  "live",
+                                 "streams", "checkpoint", "problem", "done"};
 
 } // namespace
 

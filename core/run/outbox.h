@@ -43,8 +43,8 @@ public:
     };
     /// `everything`: also tables that were sent a moment ago.
     Batch take(bool everything);
-    /// What a late client has missed: phase, controls, closed choices, streams, tables, artifacts,
-    /// last checkpoint, frames, problem, done.
+    /// What a late client has missed: phase, controls, closed choices, live settings, streams,
+    /// tables, artifacts, last checkpoint, frames, problem, done.
     std::vector<Json> late() const;
     std::vector<Json> tables() const;
     Json controls() const;

@@ -84,6 +84,7 @@ const std::vector<MessageType>& messageTypes()
          {{"stream", M::String}, {"ring", M::String}, {"sequence", M::Count}}},
         {"controls", Direction::FromWorker, {{"controls", M::Objects}}},
         {"closed", Direction::FromWorker, {{"choices", M::Objects}}},
+        {"live", Direction::FromWorker, {{"values", M::Texts}}},
         {"streams", Direction::FromWorker, {{"streams", M::Objects}}},
         {"log",
          Direction::FromWorker,

@@ -102,6 +102,11 @@ const std::vector<ClosedChoice>& RunClient::closedChoices() const
     return m_impl->closedChoices;
 }
 
+const std::map<std::string, std::string>& RunClient::liveSettings() const
+{
+    return m_impl->liveSettings;
+}
+
 const std::vector<nlohmann::json>& RunClient::artifacts() const
 {
     return m_impl->artifacts;

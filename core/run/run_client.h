@@ -40,7 +40,9 @@ public:
     std::vector<StreamDecl> streams() const;
     std::vector<ViewControl> controls() const;
     const std::vector<ClosedChoice>& closedChoices() const; ///< of the worker that is connected
-    const std::vector<nlohmann::json>& artifacts() const;   ///< {"path", "role", "title", "bytes"}
+    /// The live settings as the run has them, as in a TOML file; empty before a worker told them.
+    const std::map<std::string, std::string>& liveSettings() const;
+    const std::vector<nlohmann::json>& artifacts() const; ///< {"path", "role", "title", "bytes"}
     const std::vector<nlohmann::json>& tables() const;
     QString phase() const;
     /// Newest frame of a stream if newer than `seen`.
@@ -70,6 +72,9 @@ Q_SIGNALS:
     void connectionLost(); ///< the worker ended, or is out of reach
     void viewDeclared();   ///< controls or streams changed
     void choicesClosed();  ///< closedChoices() changed
+    /// The worker told liveSettings(), and has answered all that setLive() asked for.
+    void liveSettingsTold();
+    void liveSettingRefused(const QString& key); ///< it stays what liveSettings() says
     void artifactsChanged();
     void tableChanged(const QString& id);
     void logArrived(const QString& time, const QString& level, const QString& area,

@@ -105,10 +105,13 @@ RunClient::Impl::Impl(RunClient& client, RunFolder runFolder)
     });
     connect(&link, &WorkerLink::waiting, &client, &RunClient::requestWaiting);
     connect(&link, &WorkerLink::acknowledged, &client, &RunClient::requestAcknowledged);
+    connect(&link, &WorkerLink::acknowledged, &client, [this] { tellLive(); });
     connect(&link, &WorkerLink::refused, &client,
-            [this](const QString& request, const QString& reason) {
-                if (request == QStringLiteral("set"))
-                    Q_EMIT q.problemRaised(QStringLiteral("E-LIVE"), reason);
+            [this](const QString& request, const QString& reason, const nlohmann::json& members) {
+                if (request != QStringLiteral("set"))
+                    return;
+                Q_EMIT q.problemRaised(QStringLiteral("E-LIVE"), reason);
+                Q_EMIT q.liveSettingRefused(QString::fromStdString(members.at("key")));
             });
 }
 

@@ -53,6 +53,8 @@ struct RunClient::Impl {
     void hearTable(const nlohmann::json& table);
     void hearArtifact(const nlohmann::json& message);
     void hearFrame(const nlohmann::json& message);
+    void hearLive(const nlohmann::json& message);
+    void tellLive();
     void request(const char* type);
 
     RunClient& q;
@@ -68,6 +70,8 @@ struct RunClient::Impl {
     std::vector<StreamDecl> streams;
     std::vector<ViewControl> controls;
     std::vector<ClosedChoice> closedChoices;
+    std::map<std::string, std::string> liveSettings;
+    bool isLiveUntold = false; ///< liveSettings came while a change of ours was under way
     std::vector<nlohmann::json> artifacts, tables;
     struct Ring {
         std::string name;

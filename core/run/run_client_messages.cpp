@@ -67,6 +67,8 @@ void RunClient::Impl::hear(const json& message)
     } else if (type == "closed") {
         closedChoices = choicesFromJson(message.at("choices"));
         Q_EMIT q.choicesClosed();
+    } else if (type == "live") {
+        hearLive(message);
     } else if (type == "streams") {
         streams = streamsFromJson(message.at("streams"));
         Q_EMIT q.viewDeclared();
@@ -139,6 +141,22 @@ void RunClient::Impl::hearArtifact(const json& message)
     entry.erase("type");
     upsert(artifacts, entry, "path");
     Q_EMIT q.artifactsChanged();
+}
+
+void RunClient::Impl::hearLive(const json& message)
+{
+    liveSettings = message.at("values").get<std::map<std::string, std::string>>();
+    isLiveUntold = true;
+    tellLive();
+}
+
+/// Not while a change of ours is under way, which is newer.
+void RunClient::Impl::tellLive()
+{
+    if (!isLiveUntold || link.isWaitingFor("set"))
+        return;
+    isLiveUntold = false;
+    Q_EMIT q.liveSettingsTold();
 }
 
 void RunClient::Impl::hearFrame(const json& message)

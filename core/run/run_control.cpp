@@ -1,6 +1,8 @@
 #include "core/run/run_control.h"
 
+#include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace vergence {
 
@@ -72,10 +74,11 @@ void RunControl::failWith(std::exception_ptr error)
     m_changed.notify_all();
 }
 
-void RunControl::changeConfig(const std::string& key, Config changed)
+void RunControl::settingChanged(const std::string& key)
 {
     const std::lock_guard lock(m_mutex);
-    m_configs.emplace_back(key, std::move(changed));
+    if (std::ranges::find(m_changedSettings, key) == m_changedSettings.end())
+        m_changedSettings.push_back(key);
     m_changed.notify_all();
 }
 
@@ -123,7 +126,7 @@ RunControl::Wish RunControl::take()
             std::rethrow_exception(std::exchange(m_error, nullptr));
         if (m_state == RunState::Stopping || m_stopRequested)
             return Wish::Stop;
-        if (!m_configs.empty())
+        if (!m_changedSettings.empty())
             return Wish::Configure;
         if (std::exchange(m_wantsView, false))
             return Wish::View;
@@ -179,14 +182,10 @@ ViewInput RunControl::takeView()
     return m_view;
 }
 
-std::optional<std::pair<std::string, Config>> RunControl::takeConfig()
+std::vector<std::string> RunControl::takeChangedSettings()
 {
     const std::lock_guard lock(m_mutex);
-    if (m_configs.empty())
-        return std::nullopt;
-    auto first = std::move(m_configs.front());
-    m_configs.erase(m_configs.begin());
-    return first;
+    return std::exchange(m_changedSettings, {});
 }
 
 } // namespace vergence

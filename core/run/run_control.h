@@ -6,13 +6,10 @@
 #include <exception>
 #include <functional>
 #include <mutex>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/config/config.h"
 #include "core/run/run_state.h"
 #include "core/view/view_input.h"
 
@@ -36,7 +33,8 @@ public:
     void abandon();
     /// Thrown from the next take(): the main thread could not write a file of the run.
     void failWith(std::exception_ptr error);
-    void changeConfig(const std::string& key, Config changed);
+    /// A live setting has changed: the run shall look at it between two steps.
+    void settingChanged(const std::string& key);
     void setView(const ViewInput& input);
     void setWatched(bool watched);
     /// The run publishes its pictures again, also where no step will bring one.
@@ -57,8 +55,8 @@ public:
     Wish takeWhileDiskIsFull();
     /// All values that the viewer ever sent, newest of each key.
     ViewInput takeView();
-    /// The changed configuration and the key that changed it; nothing where there is none.
-    std::optional<std::pair<std::string, Config>> takeConfig();
+    /// Settings that have changed since the last call, each once, in order.
+    std::vector<std::string> takeChangedSettings();
 
 private:
     bool applyLocked(RunEvent event);
@@ -72,7 +70,7 @@ private:
     bool m_wantsCheckpoint = false, m_wantsView = false, m_isWatched = false;
     ViewInput m_view;
     std::exception_ptr m_error;
-    std::vector<std::pair<std::string, Config>> m_configs;
+    std::vector<std::string> m_changedSettings;
 };
 
 } // namespace vergence

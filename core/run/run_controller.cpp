@@ -9,7 +9,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
-#include "core/run/live_change.h"
+#include "core/run/live_settings.h"
 #include "core/run/messages.h"
 #include "core/run/run_loop.h"
 
@@ -28,13 +28,18 @@ std::string ringPrefix()
     return fmt::format("/vergence-{}-{}-", ::getpid(), counter++);
 }
 
+nlohmann::json liveMessage(const LiveSettings::Values& values)
+{
+    return {{"type", "live"}, {"values", values}};
+}
+
 } // namespace
 
 struct RunController::Impl {
     Impl(std::unique_ptr<Run> run, Config initial, std::shared_ptr<Device> on, RunSettings given)
         : settings(std::move(given)),
           device(std::move(on)),
-          config(initial),
+          live(initial, [this](const auto& values) { outbox.send(liveMessage(values)); }),
           status(settings, device->info()),
           control([this](RunState state) { stateChanged(state); }),
           journal(settings.folder, metrics),
@@ -45,7 +50,7 @@ struct RunController::Impl {
                    settings.streams},
                   std::move(initial), settings.previewIntervalSeconds),
           loop(std::move(run), {settings, control, outbox, metrics, journal, artifacts, frames,
-                                manifest, status, context})
+                                manifest, status, context, live})
     {
     }
 
@@ -61,9 +66,8 @@ struct RunController::Impl {
 
     const RunSettings settings;
     const std::shared_ptr<Device> device;
-    std::mutex configMutex;
-    Config config; ///< newest, live changes included
     Outbox outbox;
+    LiveSettings live;
     StatusWriter status;
     RunControl control;
     MetricLog metrics;
@@ -94,6 +98,7 @@ RunController::RunController(std::unique_ptr<Run> run, Config config,
                                     std::move(settings));
     if (!m_impl->settings.streams.empty())
         m_impl->outbox.setStreams(streamsToJson(m_impl->settings.streams));
+    m_impl->outbox.send(liveMessage(m_impl->live.values()));
 }
 
 RunController::~RunController()
@@ -171,15 +176,12 @@ bool RunController::requestCheckpoint()
 std::optional<std::string> RunController::setLive(const std::string& key,
                                                   const std::string& tomlValue)
 {
-    const std::lock_guard lock(m_impl->configMutex);
     if (!isLive(m_impl->control.state()))
         return "The run has ended; settings can no longer change.";
-    LiveChange change = changeLive(m_impl->config, key, tomlValue);
-    if (!change.config)
-        return change.refusal;
-    m_impl->config = *change.config;
-    m_impl->control.changeConfig(key, std::move(*change.config));
-    return std::nullopt;
+    auto refusal = m_impl->live.change({{key, tomlValue}});
+    if (!refusal)
+        m_impl->control.settingChanged(key);
+    return refusal;
 }
 
 void RunController::setView(const ViewInput& input)

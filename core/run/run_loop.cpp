@@ -4,7 +4,6 @@
 
 #include "core/base/clock.h"
 #include "core/base/file.h"
-#include "core/run/live_change.h"
 #include "core/run/run_failure.h"
 
 namespace vergence {
@@ -130,16 +129,22 @@ void RunLoop::recall(const Checkpoint& checkpoint)
     if (own == checkpoint.state.end())
         return;
     m_isDone = own->value("done", false);
-    m_live = own->value("live", std::map<std::string, std::string>());
-    for (const auto& [key, value] : m_live) {
-        const Field* field = m_p.context.config().schema().find(key);
-        // What somebody says on the command line now is newer than what was changed then.
-        if (field == nullptr || m_p.context.config().origin(key).source == "--set")
-            continue;
-        LiveChange change = changeLive(m_p.context.config(), key, value);
-        if (change.config)
-            m_p.context.setConfig(std::move(*change.config));
+    m_changes = own->value("live", LiveSettings::Values());
+    const Config given = m_p.live.newest();
+    std::erase_if(m_changes, [&](const auto& change) {
+        // What somebody says on the command line or changes now is newer than what was changed
+        // then, and config.toml has it or will be told.
+        const bool isKnown = given.schema().find(change.first) != nullptr;
+        return !isKnown || given.origin(change.first).source == "--set" ||
+               given.origin(change.first).source == LiveSettings::kOrigin;
+    });
+    if (m_changes.empty())
+        return;
+    if (const auto refusal = m_p.live.change(m_changes)) {
+        m_p.context.warn("E-LIVE", "Live changes of before were not taken over: " + *refusal);
+        m_changes.clear();
     }
+    m_p.context.setConfig(m_p.live.newest());
 }
 
 bool RunLoop::isAtEnd() const
@@ -219,7 +224,7 @@ nlohmann::json RunLoop::ownState() const
             {"wall_s", m_p.metrics.wallSeconds()},
             {"metric_lines", m_p.metrics.lines()},
             {"done", m_isDone},
-            {"live", m_live}};
+            {"live", m_changes}};
 }
 
 void RunLoop::saveCheckpoint()
@@ -245,14 +250,15 @@ void RunLoop::saveCheckpoint()
 
 void RunLoop::configure()
 {
-    while (auto change = m_p.control.takeConfig()) {
-        const auto& [key, config] = *change;
-        const std::string value = toToml(config.value(key));
-        m_live[key] = value;
-        m_p.context.setConfig(config);
+    const auto keys = m_p.control.takeChangedSettings(); // first: what changes now comes again
+    const Config newest = m_p.live.newest();
+    for (const std::string& key : keys) {
+        const std::string value = toToml(newest.value(key));
+        m_changes[key] = value;
         m_p.outbox.note(
             {{"type", "live"}, {"key", key}, {"value", value}, {"step", m_p.context.step()}});
     }
+    m_p.context.setConfig(newest);
 }
 
 void RunLoop::serveView()

@@ -9,6 +9,7 @@
 #include "core/artifact/checkpoint.h"
 #include "core/base/error.h"
 #include "core/run/controller_context.h"
+#include "core/run/live_settings.h"
 #include "core/run/run.h"
 #include "core/run/run_control.h"
 #include "core/run/run_journal.h"
@@ -32,6 +33,7 @@ public:
         RunManifest& manifest;
         StatusWriter& status;
         ControllerContext& context;
+        LiveSettings& live;
     };
     RunLoop(std::unique_ptr<Run> run, Parts parts);
 
@@ -76,7 +78,7 @@ private:
     bool m_isPrepared = false, m_isDone = false;
     std::int64_t m_savedStep = -1;
     double m_savedAt = 0;
-    std::map<std::string, std::string> m_live; ///< live changes, TOML spelling; in every checkpoint
+    LiveSettings::Values m_changes; ///< live changes, newest of each key; in every checkpoint
 };
 
 } // namespace vergence

@@ -1,5 +1,8 @@
 #include "core/run/worker_link.h"
 
+#include <algorithm>
+#include <utility>
+
 #include <QLocalSocket>
 
 #include "core/base/log.h"
@@ -85,10 +88,12 @@ bool WorkerLink::isConnecting() const
 void WorkerLink::request(const std::string& type, nlohmann::json members)
 {
     const std::uint64_t id = ++m_lastId;
+    Pending& pending = m_pending[id];
+    pending.type = type;
+    pending.members = members;
+    pending.since.start();
     members["type"] = type;
     members["id"] = id;
-    m_pending[id].type = type;
-    m_pending[id].since.start();
     m_pendingTimer.start();
     send(std::move(members));
 }
@@ -117,6 +122,12 @@ void WorkerLink::pumpView()
     m_hasView = false;
     request("view", std::move(message));
     m_viewId = m_lastId;
+}
+
+bool WorkerLink::isWaitingFor(const std::string& type) const
+{
+    return std::ranges::any_of(m_pending,
+                               [&](const auto& entry) { return entry.second.type == type; });
 }
 
 void WorkerLink::clearRequests()
@@ -158,13 +169,14 @@ void WorkerLink::handleAck(const nlohmann::json& ack)
     const auto found = m_pending.find(id);
     if (found == m_pending.end())
         return;
-    const QString request = QString::fromStdString(found->second.type);
-    const double milliseconds = static_cast<double>(found->second.since.nsecsElapsed()) * 1e-6;
+    const Pending answered = std::move(found->second);
     m_pending.erase(found);
+    const QString request = QString::fromStdString(answered.type);
+    const double milliseconds = static_cast<double>(answered.since.nsecsElapsed()) * 1e-6;
     if (m_pending.empty())
         m_pendingTimer.stop();
     if (!ack.at("accepted").get<bool>())
-        Q_EMIT refused(request, QString::fromStdString(ack.value("reason", "")));
+        Q_EMIT refused(request, QString::fromStdString(ack.value("reason", "")), answered.members);
     Q_EMIT acknowledged(request, milliseconds);
 }
 

@@ -37,6 +37,7 @@ public:
     void request(const std::string& type, nlohmann::json members = nlohmann::json::object());
     /// The newest input, one message under way at a time.
     void sendView(const ViewInput& input);
+    bool isWaitingFor(const std::string& type) const; ///< an acknowledgement of such a request
     /// Forgets requests that nobody will answer any more.
     void clearRequests();
 
@@ -45,11 +46,13 @@ Q_SIGNALS:
     void disconnected();
     void waiting(const QString& request);
     void acknowledged(const QString& request, double milliseconds);
-    void refused(const QString& request, const QString& reason);
+    /// `members`: what request() was given.
+    void refused(const QString& request, const QString& reason, const nlohmann::json& members);
 
 private:
     struct Pending {
         std::string type;
+        nlohmann::json members;
         QElapsedTimer since;
         bool wasReported = false;
     };

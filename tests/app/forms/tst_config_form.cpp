@@ -58,6 +58,7 @@ private Q_SLOTS:
     void basicHidesAdvancedSettings();
     void conditionsHideRows();
     void frozenLeavesLiveFieldsAlone();
+    void liveSettingsOfTheRunAreShown();
     void closedChoicesSayWhy();
     void unknownKeysAreReportedAndTheRestIsLoaded();
     void brokenTomlChangesNothing();
@@ -411,6 +412,31 @@ void TestConfigForm::frozenLeavesLiveFieldsAlone()
     QVERIFY(row("iterations")->isVisible());
     m_form->setFrozen(false);
     QVERIFY(!editor<QLineEdit>("iterations")->isReadOnly());
+}
+
+void TestConfigForm::liveSettingsOfTheRunAreShown()
+{
+    QSignalSpy live(m_form.get(), &ConfigForm::liveChanged);
+    m_form->setFrozen(true, QStringLiteral("The run is going on."));
+    const int steps = m_form->undoStack()->count();
+    const QString iterations = m_form->fieldText("iterations");
+    m_form->showLive({{"preview_every", "30"}, {"iterations", "9"}, {"no_such_key", "1"}});
+    QCOMPARE(editor<QLineEdit>("preview_every")->text(), QStringLiteral("30"));
+    QCOMPARE(m_form->fieldText("iterations"), iterations); // it cannot change in a run
+    QCOMPARE(m_form->undoStack()->count(), steps);
+    QCOMPARE(live.count(), 0);
+    m_form->showLive({{"preview_every", "[["}});
+    QCOMPARE(editor<QLineEdit>("preview_every")->text(), QStringLiteral("30"));
+    // Whoever is typing goes on.
+    auto* line = editor<QLineEdit>("preview_every");
+    line->setFocus();
+    line->selectAll();
+    QTest::keyClicks(line, QStringLiteral("4"));
+    m_form->showLive({{"preview_every", "50"}});
+    QCOMPARE(line->text(), QStringLiteral("4"));
+    QTest::keyClick(line, Qt::Key_Return);
+    QCOMPARE(live.count(), 1);
+    QCOMPARE(live[0][1].toString(), QStringLiteral("4"));
 }
 
 void TestConfigForm::closedChoicesSayWhy()

@@ -5,6 +5,7 @@
 #include <QTest>
 
 #include "app/forms/config_form.h"
+#include "core/run/run_client.h"
 #include "tests/support/gui/gui_harness.h"
 
 using namespace vergence;
@@ -85,12 +86,19 @@ private Q_SLOTS:
         // The lab's own rules hold: no weights of that size come with it.
         choose(combo("model_size"), "nano");
         QTRY_VERIFY(gui.window().problems().rowCount() > 0);
-        choose(combo("model_size"), "pico");
+        QTRY_COMPARE(combo("model_size")->currentText(), QString("pico")); // what it still is
         choose(combo("weights"), "bench");
         QTRY_COMPARE_WITH_TIMEOUT(newest(), QString("weights shipped to bench"), 60'000);
         choose(combo("model_size"), "nano");
         QTRY_COMPARE_WITH_TIMEOUT(newest(), QString("size Pico to Nano, grid 32 to 16"), 60'000);
         QCOMPARE(gui.window().runs().find(run)->state, RunState::Running);
+        // What changes elsewhere is shown, too.
+        RunClient elsewhere(gui.window().runs().find(run)->folder);
+        elsewhere.attach();
+        QTRY_VERIFY(elsewhere.isConnected());
+        elsewhere.setLive("steps", "3");
+        QTRY_COMPARE(gui.find<QLineEdit>("configForm/steps")->text(), QString("3"));
+        QTRY_COMPARE_WITH_TIMEOUT(newest(), QString("steps 2 to 3"), 60'000);
         for (const auto& row : rows())
             qInfo("%s: %s ms, then %s ms", row[0].get<std::string>().c_str(),
                   row[1].get<std::string>().c_str(), row[2].get<std::string>().c_str());

@@ -11,7 +11,14 @@ Config fakeConfig(std::int64_t steps)
     SchemaBuilder<FakeConfig> schema("fake");
     schema.add("steps", &FakeConfig::steps).range(1, 1e9);
     schema.add("seed", &FakeConfig::seed).type(FieldType::Seed);
+    schema.add("limit", &FakeConfig::limit).range(0, 10).live();
     schema.add("rate", &FakeConfig::rate).range(0, 10).live();
+    schema.rule("limit", [](const FakeConfig& config) {
+        std::vector<ConfigIssue> issues;
+        if (config.rate > config.limit)
+            issues.push_back({IssueSeverity::Error, {}, "rate", "rate is beyond limit.", {}, {}});
+        return issues;
+    });
     ConfigBuilder builder(schema.build());
     builder.addAssignment("steps=" + std::to_string(steps));
     return *builder.build().config;

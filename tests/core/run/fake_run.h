@@ -13,6 +13,7 @@ struct FakeConfig {
     std::int64_t steps = 50;
     std::int64_t seed = 7;
     double rate = 1.0; ///< live, 0 to 10
+    double limit = 5;  ///< live, at least the rate
 };
 
 Config fakeConfig(std::int64_t steps);

@@ -60,6 +60,7 @@ const std::vector<Sample>& samples()
         {R"({"type":"controls","controls":[{"id":"x"}]})", Direction::FromWorker},
         {R"({"type":"closed","choices":[{"key":"k","value":"v","reason":"r"},{"value":1}]})",
          Direction::FromWorker},
+        {R"({"type":"live","values":{"rate":"2.0","mode":"\"a\""}})", Direction::FromWorker},
         {R"({"type":"streams","streams":[]})", Direction::FromWorker},
         {R"({"type":"log","time":"t","level":"info","area":"run","text":"x","index":0})",
          Direction::FromWorker},

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <csignal>
 #include <random>
 
@@ -38,6 +39,7 @@ private Q_SLOTS:
     void extendKeepsOneCurve();
     void resumeSendsALingeringWorkerAway();
     void logIsCompleteAndOnce();
+    void liveSettingsAreToldToAll();
     void fiveHundredRandomRequests();
 };
 
@@ -467,6 +469,38 @@ void TestRunClient::fiveHundredRandomRequests()
     QCOMPARE(static_cast<std::int64_t>(bench.curve().size()), client.status().step);
     QTRY_VERIFY_WITH_TIMEOUT(!isWorkerAlive(readStatus(bench.folder())), 10'000);
     QCOMPARE(loadNewestCheckpoint(bench.folder())->step, client.status().step);
+}
+
+void TestRunClient::liveSettingsAreToldToAll()
+{
+    WorkerBench bench;
+    RunClient client(bench.folder()), other(bench.folder());
+    client.start(bench.executable(), bench.arguments({"steps=1000000", "rate=3"}));
+    QVERIFY(QTest::qWaitFor([&] { return client.liveSettings().contains("rate"); }, 10'000));
+    QCOMPARE(client.liveSettings().at("rate"), std::string("3.0"));
+    QVERIFY(reaches(client, RunState::Running));
+    other.attach();
+    QVERIFY(QTest::qWaitFor([&] { return other.liveSettings().contains("rate"); }, 10'000));
+
+    // One told for many that were asked for at once, never one that is older than the last.
+    std::vector<std::string> told;
+    connect(&client, &RunClient::liveSettingsTold, this,
+            [&] { told.push_back(client.liveSettings().at("rate")); });
+    for (int rate = 10; rate <= 60; rate += 10)
+        client.setLive("rate", std::to_string(rate));
+    QVERIFY(QTest::qWaitFor([&] { return other.liveSettings().at("rate") == "60.0"; }, 10'000));
+    QTRY_VERIFY(!told.empty() && told.back() == "60.0");
+    QVERIFY(std::ranges::find(told, "3.0") == told.end());
+
+    QSignalSpy refused(&client, &RunClient::liveSettingRefused);
+    QSignalSpy problems(&client, &RunClient::problemRaised);
+    client.setLive("rate", "1000");
+    QTRY_COMPARE(refused.size(), 1);
+    QCOMPARE(refused[0][0].toString(), QStringLiteral("rate"));
+    QCOMPARE(problems[0][0].toString(), QStringLiteral("E-LIVE"));
+    QCOMPARE(client.liveSettings().at("rate"), std::string("60.0"));
+    client.stop();
+    QVERIFY(reaches(client, RunState::Stopped));
 }
 
 QTEST_GUILESS_MAIN(TestRunClient)

@@ -25,6 +25,8 @@ private Q_SLOTS:
     void checkpointsComeBySteps();
     void checkpointOnRequest();
     void liveChangeAppliesAndSurvivesResume();
+    void liveChangesDependOnEachOther();
+    void commandLineIsNewerThanLiveChanges();
 };
 
 void TestRunResume::resumedRunRepeatsTheNumbersExactly()
@@ -174,6 +176,67 @@ void TestRunResume::liveChangeAppliesAndSurvivesResume()
     bench.script.inStep = [&](RunContext& context) { seen = context.config().get<double>("rate"); };
     bench.start(1'000'000);
     QVERIFY(bench.pollUntil([&] { return seen.load() == 4.5; }));
+}
+
+void TestRunResume::liveChangesDependOnEachOther()
+{
+    ControllerBench bench;
+    bench.start(1'000'000);
+    QVERIFY(bench.reaches(RunState::Running));
+    QVERIFY(bench.controller().setLive("rate", "8").value_or("").find("beyond limit") !=
+            std::string::npos);
+    QCOMPARE(bench.controller().setLive("limit", "9"), std::nullopt);
+    QCOMPARE(bench.controller().setLive("rate", "8"), std::nullopt);
+    const std::int64_t step = bench.controller().step();
+    QVERIFY(bench.pollUntil([&] { return bench.controller().step() > step + 2; }));
+    bench.controller().requestStop();
+    QVERIFY(bench.ends());
+
+    // Taken over together, and kept when another one changes.
+    std::atomic<double> limit{0}, rate{0};
+    bench.settings.resumes = true;
+    bench.script.inStep = [&](RunContext& context) {
+        limit = context.config().get<double>("limit");
+        rate = context.config().get<double>("rate");
+    };
+    bench.messages.clear();
+    bench.start(1'000'000);
+    QVERIFY(bench.pollUntil([&] { return limit == 9 && rate == 8; }));
+    QVERIFY(bench.hasMessage("live", "values", {{"limit", "9.0"}, {"rate", "8.0"}}));
+    QCOMPARE(bench.controller().setLive("limit", "8.5"), std::nullopt);
+    QVERIFY(bench.pollUntil([&] { return limit == 8.5; }));
+    QCOMPARE(rate.load(), 8.0);
+    QVERIFY(bench.hasMessage("live", "values", {{"limit", "8.5"}, {"rate", "8.0"}}));
+}
+
+void TestRunResume::commandLineIsNewerThanLiveChanges()
+{
+    ControllerBench bench;
+    bench.start(1'000'000);
+    QVERIFY(bench.reaches(RunState::Running));
+    QCOMPARE(bench.controller().setLive("rate", "4.5"), std::nullopt);
+    const std::int64_t step = bench.controller().step();
+    QVERIFY(bench.pollUntil([&] { return bench.controller().step() > step + 2; }));
+    bench.controller().requestStop();
+    QVERIFY(bench.ends());
+    const auto rateAfter = [&](const std::string& source) {
+        ConfigBuilder builder(fakeConfig(1).schema());
+        builder.addAssignment("steps=1000000", "config.toml");
+        builder.addAssignment("rate=2", source);
+        std::atomic<double> seen{0};
+        bench.settings.resumes = true;
+        bench.script.inStep = [&](RunContext& context) {
+            seen = context.config().get<double>("rate");
+        };
+        bench.start(*builder.build().config);
+        const bool hasStepped = bench.pollUntil([&] { return seen != 0; });
+        bench.controller().requestStop();
+        const bool hasEnded = bench.ends();
+        bench.script.inStep = nullptr;
+        return hasStepped && hasEnded ? seen.load() : -1;
+    };
+    QCOMPARE(rateAfter("--set"), 2.0);
+    QCOMPARE(rateAfter("config.toml"), 2.0); // which has the word of the command line by now
 }
 
 QTEST_GUILESS_MAIN(TestRunResume)

@@ -132,7 +132,7 @@ void TestRunViewing::lateClientHearsWhatItMissed()
     QCOMPARE(std::ranges::count_if(bench.messages,
                                    [](const json& m) { return m.at("type") == "table"; }),
              1);
-    for (const char* type : {"controls", "closed"})
+    for (const char* type : {"controls", "closed", "live"})
         QCOMPARE(std::ranges::count_if(bench.messages,
                                        [&](const json& m) { return m.at("type") == type; }),
                  1);
