@@ -40,8 +40,7 @@ RunFolder findRun(const std::string& name, const fs::path& runsFolder)
 std::string stateOf(const RunStatus& status)
 {
     const auto state = runStateFromName(status.state);
-    return state && isLive(*state) && !isWorkerAlive(status) ? nameOf(RunState::Lost)
-                                                             : status.state;
+    return state && isLive(*state) && !isGoingOn(status) ? nameOf(RunState::Lost) : status.state;
 }
 
 namespace {

@@ -9,9 +9,12 @@
 #include "app/cli/run_access.h"
 #include "core/artifact/artifact_store.h"
 #include "core/artifact/bundle.h"
+#include "core/artifact/run_lock.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
+#include "core/run/run_state.h"
+#include "core/run/status_writer.h"
 #include "core/run/worker.h"
 
 namespace vergence::cli {
@@ -46,9 +49,11 @@ RunFolder folderToResume(const RunOptions& options)
                     ExitCode::Usage);
     }
     const RunFolder folder = RunFolder::open(name);
-    if (const RunStatus status = readStatus(folder); isWorkerAlive(status)) {
-        throw Error(fmt::format("The run {} is still going on (process {}); stop it first.",
-                                folder.id(), status.pid),
+    const RunStatus status = readStatus(folder);
+    if (isGoingOn(status)) {
+        throw Error(fmt::format("The run {} is still going on (process {}{}); stop it first.",
+                                folder.id(), status.pid,
+                                isWorkerAlive(status) ? "" : " of another computer"),
                     ExitCode::Usage);
     }
     return folder;
@@ -103,8 +108,11 @@ int run(RunOptions options, const Session& session)
     if (options.quiet)
         setLogLevel("warning");
     std::optional<RunFolder> folder;
+    std::optional<RunLock> lock;
     if (options.resumes) {
         folder = folderToResume(options);
+        lock.emplace(*folder);
+        unlinkRings(readStatus(*folder)); // of a worker that was killed
         options.config.target = folder->root.string();
     }
     const ConfigSource source = resolveConfig(options.config, session);
@@ -113,6 +121,7 @@ int run(RunOptions options, const Session& session)
     auto lab = source.lab->createRun(config);
     if (!folder) {
         folder = newFolder(options, source.plugin.id);
+        lock.emplace(*folder);
         writeFileAtomic(folder->configInput(), source.input);
     }
     writeFileAtomic(folder->config(), emitToml(config, source.preset));

@@ -186,9 +186,12 @@ fs::path saveCheckpoint(const RunFolder& folder, const Checkpoint& checkpoint, i
         writeFileAtomic(hidden.path() / kStateFile, prettyJson(state));
         hidden.commit();
     }
-    // The one just written stays, even where a return to an earlier step left larger numbers.
+    // The one just written stays. Larger numbers, which a return to an earlier step left, go first:
+    // they are not of this run any more, or damaged.
     std::vector<fs::path> all = listCheckpoints(folder);
     all.erase(std::remove(all.begin(), all.end(), target), all.end());
+    std::stable_partition(all.begin(), all.end(),
+                          [&](const fs::path& path) { return stepOf(path) > checkpoint.step; });
     for (std::size_t i = 0; i + static_cast<std::size_t>(keep) <= all.size(); ++i)
         removeFolder(all[i]);
     return target;
@@ -227,12 +230,22 @@ std::vector<fs::path> listCheckpoints(const RunFolder& folder)
 
 std::optional<Checkpoint> loadNewestCheckpoint(const RunFolder& folder)
 {
-    const auto all = listCheckpoints(folder);
-    for (auto directory = all.rbegin(); directory != all.rend(); ++directory) {
+    std::error_code code;
+    fs::directory_iterator(folder.checkpoints(), code);
+    if (code && code != std::errc::no_such_file_or_directory)
+        throw InputError(fmt::format("The checkpoints of {} cannot be listed: {}.", folder.id(),
+                                     code.message()));
+    auto all = listCheckpoints(folder);
+    while (!all.empty()) {
         try {
-            return loadCheckpoint(*directory);
+            return loadCheckpoint(all.back());
         } catch (const InputError& error) {
             // One damaged file must not cost the run: the one before it is tried.
+            all.pop_back();
+            if (all.empty())
+                throw InputError(fmt::format("{} There is none before it. To begin anew, start "
+                                             "another run with its config.toml.",
+                                             error.what()));
             log("artifact").warn("{} The one before it is tried.", error.what());
         }
     }

@@ -35,7 +35,7 @@ Checkpoint loadCheckpoint(const std::filesystem::path& directory);
 /// Complete checkpoints by ascending step.
 std::vector<std::filesystem::path> listCheckpoints(const RunFolder& folder);
 /// The newest that loads; damaged ones are skipped with a warning in the log. Nothing where there
-/// is none.
+/// is none; throws InputError where all are damaged or the folder cannot be listed.
 std::optional<Checkpoint> loadNewestCheckpoint(const RunFolder& folder);
 
 } // namespace vergence

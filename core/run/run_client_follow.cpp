@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <fstream>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -20,7 +21,6 @@ using nlohmann::json;
 
 constexpr int kSearchMilliseconds = 50;   // between looks for a worker's socket
 constexpr int kFollowMilliseconds = 1000; // between looks at the files of a known worker
-constexpr double kLostAfter = 15; // s without heartbeat of a worker on another computer or boot
 constexpr double kCatchUpSeconds = 0.03;  // the window waits meanwhile
 constexpr std::size_t kLogExcerpt = 2000; // bytes of worker.log that a card shows
 
@@ -164,6 +164,7 @@ void RunClient::Impl::adopt(const RunStatus& fromFile)
         status.rings = fromFile.rings;
         return;
     }
+    noticeWorker(fromFile.pid);
     const bool hasMoved = fromFile.step != status.step || fromFile.total != status.total ||
                           fromFile.heartbeat != status.heartbeat || fromFile.phase != status.phase;
     status = fromFile;
@@ -176,6 +177,16 @@ void RunClient::Impl::adopt(const RunStatus& fromFile)
         raise(status.problemId, status.problem);
     if (hasMoved)
         Q_EMIT q.progressChanged();
+}
+
+/// Another worker goes on from a checkpoint, with fewer lines of metrics.csv than the last one had.
+void RunClient::Impl::noticeWorker(int pid)
+{
+    const int before = std::exchange(workerPid, pid);
+    if (before == 0 || before == pid || pid == startedPid)
+        return; // start() has forgotten the lines already
+    history.restart();
+    Q_EMIT q.metricsRestarted();
 }
 
 void RunClient::Impl::tryConnect()
@@ -205,7 +216,7 @@ void RunClient::Impl::judge()
         adopt(*again); // it may have ended properly between the two looks
     if (!isLive(state) || isWorkerAlive(status))
         return;
-    if (status.bootId == currentBootId() || epochSeconds() - status.heartbeat > kLostAfter)
+    if (!isGoingOn(status))
         lost();
 }
 
@@ -269,8 +280,7 @@ void RunClient::Impl::failedUnseen(const WorkerProcess::Ending& ending)
 void RunClient::Impl::endBadly(RunState newState, const std::string& id,
                                const std::string& sentence)
 {
-    for (const std::string& ring : status.rings)
-        unlinkFrameRing(ring);
+    unlinkRings(status);
     status.rings.clear();
     status.socket.clear();
     status.state = nameOf(newState);
@@ -292,6 +302,7 @@ void RunClient::Impl::endBadly(RunState newState, const std::string& id,
 void RunClient::Impl::lost()
 {
     lostHeartbeat = status.heartbeat;
+    unlinkRings(status);
     link.clearRequests();
     setState(RunState::Lost);
     raise("E-LOST",

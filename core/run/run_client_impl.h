@@ -27,6 +27,7 @@ struct RunClient::Impl {
     void schedule();
     void launch();
     void readStatusFile();
+    void noticeWorker(int pid);
     void adopt(const RunStatus& fromFile);
     void tryConnect();
     void judge();
@@ -82,7 +83,7 @@ struct RunClient::Impl {
     bool isExploring = false; ///< the worker shows a finished run; the state stays what it was
     bool isStarting = false;  ///< files are of an earlier worker until the new one has spoken
     WatchRequest watchRequest;
-    int startedPid = 0;
+    int startedPid = 0, workerPid = 0; ///< of our own child; of whoever works on the run
     struct Command {
         QString executable;
         QStringList arguments;

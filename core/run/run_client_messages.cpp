@@ -90,9 +90,11 @@ void RunClient::Impl::hearHello(const json& message)
     status.step = message.at("step").get<std::int64_t>();
     status.total = message.at("total").get<std::int64_t>();
     status.plugin = textOf(message, "plugin");
-    if (!isExploring)
+    if (!isExploring) {
+        noticeWorker(status.pid);
         history.expectLive(message.at("metric_lines").get<std::int64_t>(),
                            message.at("log_lines").get<std::int64_t>());
+    }
     hearState(message);
     readHistory();
 }

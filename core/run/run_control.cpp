@@ -74,12 +74,20 @@ void RunControl::failWith(std::exception_ptr error)
     m_changed.notify_all();
 }
 
-void RunControl::settingChanged(const std::string& key)
+std::optional<std::string>
+RunControl::changeSetting(const std::string& key,
+                          const std::function<std::optional<std::string>()>& change)
 {
     const std::lock_guard lock(m_mutex);
-    if (std::ranges::find(m_changedSettings, key) == m_changedSettings.end())
+    if (!isLive(m_state))
+        return "The run has ended; settings can no longer change.";
+    if (m_state == RunState::Stopping || m_state == RunState::Saving)
+        return "The run is ending; settings can no longer change.";
+    auto refusal = change();
+    if (!refusal && std::ranges::find(m_changedSettings, key) == m_changedSettings.end())
         m_changedSettings.push_back(key);
     m_changed.notify_all();
+    return refusal;
 }
 
 void RunControl::setView(const ViewInput& input)

@@ -6,6 +6,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,11 @@ public:
     void abandon();
     /// Thrown from the next take(): the main thread could not write a file of the run.
     void failWith(std::exception_ptr error);
-    /// A live setting has changed: the run shall look at it between two steps.
-    void settingChanged(const std::string& key);
+    /// Calls `change`, and where it refuses nothing, the run looks at the setting between two steps
+    /// or before its last checkpoint. The refusal; one of its own for a run that ends.
+    std::optional<std::string>
+    changeSetting(const std::string& key,
+                  const std::function<std::optional<std::string>()>& change);
     void setView(const ViewInput& input);
     void setWatched(bool watched);
     /// The run publishes its pictures again, also where no step will bring one.

@@ -176,12 +176,9 @@ bool RunController::requestCheckpoint()
 std::optional<std::string> RunController::setLive(const std::string& key,
                                                   const std::string& tomlValue)
 {
-    if (!isLive(m_impl->control.state()))
-        return "The run has ended; settings can no longer change.";
-    auto refusal = m_impl->live.change({{key, tomlValue}});
-    if (!refusal)
-        m_impl->control.settingChanged(key);
-    return refusal;
+    return m_impl->control.changeSetting(key, [&] {
+        return m_impl->live.change({{key, tomlValue}});
+    });
 }
 
 void RunController::setView(const ViewInput& input)

@@ -17,7 +17,12 @@ constexpr double kExplorerPatience = 60; // s without a viewer, where the settin
 
 } // namespace
 
-RunLoop::RunLoop(std::unique_ptr<Run> run, Parts parts) : m_run(std::move(run)), m_p(parts) {}
+RunLoop::RunLoop(std::unique_ptr<Run> run, Parts parts)
+    : m_run(std::move(run)),
+      m_p(parts),
+      m_given(parts.live.newest())
+{
+}
 
 template <class Work>
 auto RunLoop::withSpace(Work work)
@@ -89,6 +94,8 @@ void RunLoop::train()
         checkpoint.reset();
         m_isPrepared = true;
         updateTotal();
+        if (m_total > 0)
+            m_isDone = false; // the number of steps decides, which may be larger now
         m_p.context.endPreparation();
         m_p.control.apply(RunEvent::Prepared);
         stepUntilEnd();
@@ -130,13 +137,19 @@ void RunLoop::recall(const Checkpoint& checkpoint)
         return;
     m_isDone = own->value("done", false);
     m_changes = own->value("live", LiveSettings::Values());
-    const Config given = m_p.live.newest();
+    m_savedChanges = m_changes;
+    const auto before = own->value("live_before", LiveSettings::Values());
+    const Config newest = m_p.live.newest();
     std::erase_if(m_changes, [&](const auto& change) {
-        // What somebody says on the command line or changes now is newer than what was changed
-        // then, and config.toml has it or will be told.
-        const bool isKnown = given.schema().find(change.first) != nullptr;
-        return !isKnown || given.origin(change.first).source == "--set" ||
-               given.origin(change.first).source == LiveSettings::kOrigin;
+        const std::string& key = change.first;
+        if (m_given.schema().find(key) == nullptr)
+            return true;
+        // Newer than the change: another value in config.toml than when it was made, the command
+        // line, and what somebody changes while this run starts.
+        const auto known = before.find(key);
+        return (known != before.end() && known->second != toToml(m_given.value(key))) ||
+               m_given.origin(key).source == "--set" ||
+               newest.origin(key).source == LiveSettings::kOrigin;
     });
     if (m_changes.empty())
         return;
@@ -220,11 +233,15 @@ bool RunLoop::isSaveDue() const
 
 nlohmann::json RunLoop::ownState() const
 {
+    LiveSettings::Values before;
+    for (const auto& [key, value] : m_changes)
+        before[key] = toToml(m_given.value(key));
     return {{"step", m_p.context.step()},
             {"wall_s", m_p.metrics.wallSeconds()},
             {"metric_lines", m_p.metrics.lines()},
             {"done", m_isDone},
-            {"live", m_changes}};
+            {"live", m_changes},
+            {"live_before", before}};
 }
 
 void RunLoop::saveCheckpoint()
@@ -242,6 +259,7 @@ void RunLoop::saveCheckpoint()
         m_p.manifest.write(outcome(m_p.control.state()), m_p.artifacts.list());
     });
     m_savedStep = m_p.context.step();
+    m_savedChanges = m_changes;
     m_savedAt = steadySeconds();
     m_p.outbox.tell({{"type", "checkpoint"},
                      {"step", m_savedStep},
@@ -277,7 +295,8 @@ void RunLoop::conclude()
     if (isComplete)
         m_p.control.apply(RunEvent::Finished);
     if (m_isPrepared) {
-        if (m_savedStep != m_p.context.step())
+        configure(); // what was accepted before the end
+        if (m_savedStep != m_p.context.step() || m_savedChanges != m_changes)
             saveCheckpoint();
         m_p.context.setFinishing(true);
         withSpace([&] { m_run->finish(m_p.context); });

@@ -78,7 +78,9 @@ private:
     bool m_isPrepared = false, m_isDone = false;
     std::int64_t m_savedStep = -1;
     double m_savedAt = 0;
-    LiveSettings::Values m_changes; ///< live changes, newest of each key; in every checkpoint
+    const Config m_given;                ///< what the run was started with
+    LiveSettings::Values m_changes;      ///< live changes, newest of each key; in every checkpoint
+    LiveSettings::Values m_savedChanges; ///< those that the last checkpoint knows
 };
 
 } // namespace vergence

@@ -1,6 +1,7 @@
 #include "core/run/run_manifest.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/artifact/manifest.h"
 #include "core/base/clock.h"
@@ -42,6 +43,22 @@ void keepLargest(json& target, const json& values)
     }
 }
 
+/// Entries take the place of those with the same id; others are added.
+void replaceById(json& target, const json& entries)
+{
+    if (!target.is_array())
+        target = json::array();
+    for (const json& entry : entries) {
+        const auto found = std::ranges::find_if(target, [&](const json& known) {
+            return known.value("id", "") == entry.value("id", "");
+        });
+        if (found != target.end())
+            *found = entry;
+        else
+            target.push_back(entry);
+    }
+}
+
 } // namespace
 
 RunManifest::RunManifest(const RunSettings& settings, const Config& config,
@@ -77,6 +94,8 @@ std::vector<Artifact> RunManifest::continueEarlier(std::int64_t step)
             m_json["times"]["start"] = earlier["times"]["start"];
         if (earlier.contains("plugin_data"))
             m_json["plugin_data"] = earlier["plugin_data"];
+        for (const char* key : {"tables", "controls", "streams"})
+            m_json[key] = earlier.value(key, json::array());
         if (earlier.contains("resources") && earlier["resources"].is_object())
             addResources(earlier["resources"]);
         if (earlier.contains("run") && earlier["run"].contains("parent"))
@@ -111,9 +130,12 @@ void RunManifest::write(const Outcome& outcome, const std::vector<Artifact>& art
     m_json["metrics"] = outcome.metrics;
     m_json["config"]["overrides"] = outcome.flags;
     m_json["plugin_data"].update(outcome.notes);
-    m_json["tables"] = outcome.tables;
-    m_json["controls"] = outcome.controls;
-    m_json["streams"] = outcome.streams;
+    replaceById(m_json["tables"], outcome.tables);
+    for (const auto& [key, declared] :
+         {std::pair{"controls", &outcome.controls}, {"streams", &outcome.streams}}) {
+        if (!declared->empty() || !m_json.contains(key))
+            m_json[key] = *declared;
+    }
     {
         const std::lock_guard lock(m_mutex);
         m_json["resources"] = m_resources;

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "core/artifact/run_folder.h"
+#include "core/base/clock.h"
+
 namespace vergence {
 
 namespace {
@@ -191,6 +194,16 @@ const std::vector<RunEvent>& allRunEvents()
         return all;
     }();
     return events;
+}
+
+bool isGoingOn(const RunStatus& status)
+{
+    constexpr double kPatience = 15; // s; a worker gives a sign of life every second
+    if (isWorkerAlive(status))
+        return true;
+    const auto state = runStateFromName(status.state);
+    return state && isLive(*state) && status.bootId != currentBootId() &&
+           epochSeconds() - status.heartbeat <= kPatience;
 }
 
 } // namespace vergence

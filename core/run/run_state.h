@@ -6,6 +6,8 @@
 
 namespace vergence {
 
+struct RunStatus;
+
 /// States of a run. One table drives worker, window and command line (ux, 5.4).
 enum class RunState {
     Draft,
@@ -53,6 +55,9 @@ std::optional<RunState> next(RunState state, RunEvent event);
 std::vector<RunEvent> allowedEvents(RunState state);
 bool isLive(RunState state);  ///< a worker process should exist
 bool isFinal(RunState state); ///< Completed, Stopped, Failed, Crashed, Lost
+/// Whether somebody works on the run: its worker is alive, or is one of another computer (or of
+/// before a restart) that gave a sign of life within the last 15 s.
+bool isGoingOn(const RunStatus& status);
 const std::vector<RunState>& allRunStates();
 const std::vector<RunEvent>& allRunEvents();
 

@@ -4,12 +4,21 @@
 
 #include "core/base/clock.h"
 #include "core/base/file.h"
+#include "core/view/frame_channel.h"
 
 namespace vergence {
 
 std::filesystem::path explorerStatus(const RunFolder& folder)
 {
     return folder.root / "explore.json";
+}
+
+void unlinkRings(const RunStatus& status)
+{
+    if (status.bootId != currentBootId())
+        return; // the names may be another's here
+    for (const std::string& ring : status.rings)
+        unlinkFrameRing(ring);
 }
 
 StatusWriter::StatusWriter(const RunSettings& settings, const DeviceInfo& device)

@@ -9,6 +9,9 @@
 
 namespace vergence {
 
+/// Removes the shared memory that a dead worker of this computer has left.
+void unlinkRings(const RunStatus& status);
+
 /// Keeps and writes status.json; while exploring explore.json, because the run itself does not
 /// change then. Thread-safe.
 class StatusWriter {

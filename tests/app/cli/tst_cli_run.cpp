@@ -2,8 +2,14 @@
 
 #include <csignal>
 
+#include <QTemporaryDir>
+
 #include "core/artifact/checkpoint.h"
+#include "core/artifact/run_lock.h"
+#include "core/base/clock.h"
+#include "core/base/error.h"
 #include "core/base/file.h"
+#include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::test;
@@ -126,6 +132,24 @@ void CliRunTest::runningRunIsNotResumed()
 
     QCOMPARE(outcome.code, 2);
     QVERIFY2(outcome.err.contains("is still going on"), qPrintable(outcome.err));
+    // Nor from another computer, or while another one begins: then status.json still says Lost.
+    RunStatus elsewhere = readStatus(folder);
+    QVERIFY(elsewhere.bootId == currentBootId());
+    {
+        const QTemporaryDir other;
+        const RunFolder copy = RunFolder::createAt((other.path() + "/copy").toStdString());
+        fs::copy_file(folder.config(), copy.config());
+        elsewhere.bootId = "another boot";
+        elsewhere.heartbeat = epochSeconds();
+        writeStatus(copy, elsewhere);
+        const Outcome refused = vergence({"run", other.path() + "/copy", "--resume"});
+        QVERIFY2(refused.code == 2, qPrintable(refused.err));
+        QVERIFY2(refused.err.contains("of another computer"), qPrintable(refused.err));
+        const json listed =
+            vergence({"runs", "list", "--runs-dir", other.path(), "--json"}).parsed();
+        QCOMPARE(listed[0]["status"]["state"].get<std::string>(), elsewhere.state);
+    }
+    VERGENCE_THROWS(Error, "Another process works on", RunLock{folder});
     process->kill();
     process->waitForFinished();
     const json runs = vergence({"runs", "list", "--runs-dir", home(), "--json"}).parsed();

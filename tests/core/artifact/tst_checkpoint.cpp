@@ -162,6 +162,27 @@ private Q_SLOTS:
         setLogToStderr(true);
         QCOMPARE(found->step, std::int64_t{1});
         QVERIFY2(warning.find(part.toStdString()) != std::string::npos, warning.c_str());
+        fs::remove_all(folder.checkpoints() / "step-00000001");
+        VERGENCE_THROWS(InputError, "There is none before it", loadNewestCheckpoint(folder));
+    }
+
+    void newOnesOutliveLargerDamagedOnes()
+    {
+        const Scratch scratch;
+        const RunFolder folder = RunFolder::createAt(scratch / "run");
+        for (const std::int64_t step : std::vector<std::int64_t>{100, 300, 400, 110, 120, 130})
+            saveCheckpoint(folder, checkpointAt(step), 3);
+        QVERIFY((stepsIn(folder) == std::vector<std::int64_t>{110, 120, 130}));
+    }
+
+    void folderThatCannotBeListedIsNamed()
+    {
+        const Scratch scratch;
+        const RunFolder folder = RunFolder::createAt(scratch / "run");
+        fs::remove_all(folder.checkpoints());
+        QVERIFY(!loadNewestCheckpoint(folder));
+        writeFileAtomic(folder.checkpoints(), "no folder");
+        VERGENCE_THROWS(InputError, "cannot be listed", loadNewestCheckpoint(folder));
     }
 
     void incompleteFoldersAreNotListed()

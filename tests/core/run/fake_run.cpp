@@ -44,6 +44,8 @@ StepOutcome FakeRun::step(RunContext& context)
 {
     if (m_script.inStep)
         m_script.inStep(context);
+    if (m_script.leavesSteps && context.stopRequested())
+        return StepOutcome::Interrupted;
     if (m_script.waitsAMillisecond)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     ++m_script.stepped;

@@ -25,6 +25,7 @@ struct FakeScript {
     std::atomic<int> prepared{0}, stepped{0}, finished{0}, viewed{0}, loaded{0};
     std::atomic<double> lastViewX{-1};
     bool waitsAMillisecond = true; ///< simulated work per step
+    bool leavesSteps = false;      ///< a step that a stop reaches does nothing
 };
 
 /// A run of two numbers: a state that folds in a random number per step, and the loss that it

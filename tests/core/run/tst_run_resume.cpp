@@ -2,6 +2,7 @@
 #include <stdexcept>
 
 #include <QTest>
+#include <QThread>
 
 #include "core/artifact/checkpoint.h"
 #include "core/artifact/manifest.h"
@@ -26,7 +27,11 @@ private Q_SLOTS:
     void checkpointOnRequest();
     void liveChangeAppliesAndSurvivesResume();
     void liveChangesDependOnEachOther();
+    void liveChangesBeforeTheEndAreKept();
     void commandLineIsNewerThanLiveChanges();
+    void extensionThatIsStoppedAtOnceIsStopped();
+    void damagedCheckpointsEndTheResume();
+    void resultsOutliveAResumeThatFails();
 };
 
 void TestRunResume::resumedRunRepeatsTheNumbersExactly()
@@ -209,6 +214,43 @@ void TestRunResume::liveChangesDependOnEachOther()
     QVERIFY(bench.hasMessage("live", "values", {{"limit", "8.5"}, {"rate", "8.0"}}));
 }
 
+void TestRunResume::liveChangesBeforeTheEndAreKept()
+{
+    ControllerBench bench;
+    bench.start(1'000'000);
+    QVERIFY(bench.reaches(RunState::Running));
+    bench.controller().requestPause();
+    QVERIFY(bench.reaches(RunState::Paused));
+    QVERIFY(bench.controller().requestCheckpoint()); // of the step at which the run will end
+    QVERIFY(bench.pollUntil([&] { return !listCheckpoints(bench.folder()).empty(); }));
+    QCOMPARE(bench.controller().setLive("rate", "4.5"), std::nullopt);
+    bench.controller().requestStop();
+    QVERIFY(bench.ends());
+
+    std::atomic<double> seen{0};
+    std::atomic<bool> holds{true}, isHeld{false};
+    bench.settings.resumes = true;
+    bench.script.inStep = [&](RunContext& context) {
+        seen = context.config().get<double>("rate");
+        isHeld = true;
+        while (holds)
+            QThread::msleep(1);
+    };
+    bench.start(1'000'000);
+    QVERIFY(bench.pollUntil([&] { return isHeld.load(); }));
+    QCOMPARE(seen.load(), 4.5);
+    QCOMPARE(bench.controller().setLive("rate", "3.5"), std::nullopt); // while a step is under way
+    bench.controller().requestStop();
+    QVERIFY(bench.controller().setLive("rate", "2.5").value_or("").find("is ending") !=
+            std::string::npos);
+    holds = false;
+    QVERIFY(bench.ends());
+    seen = 0;
+    bench.start(1'000'000);
+    QVERIFY(bench.pollUntil([&] { return seen != 0; }));
+    QCOMPARE(seen.load(), 3.5);
+}
+
 void TestRunResume::commandLineIsNewerThanLiveChanges()
 {
     ControllerBench bench;
@@ -229,14 +271,81 @@ void TestRunResume::commandLineIsNewerThanLiveChanges()
             seen = context.config().get<double>("rate");
         };
         bench.start(*builder.build().config);
-        const bool hasStepped = bench.pollUntil([&] { return seen != 0; });
+        const bool hasStepped =
+            bench.pollUntil([&] { return seen != 0 || bench.controller().isFinished(); }) &&
+            seen != 0;
         bench.controller().requestStop();
         const bool hasEnded = bench.ends();
         bench.script.inStep = nullptr;
         return hasStepped && hasEnded ? seen.load() : -1;
     };
-    QCOMPARE(rateAfter("--set"), 2.0);
-    QCOMPARE(rateAfter("config.toml"), 2.0); // which has the word of the command line by now
+    bench.script.inPrepare = [](RunContext&) { throw InputError("no data"); };
+    QCOMPARE(rateAfter("--set"), -1.0);
+    bench.script.inPrepare = nullptr;
+    // config.toml has the word of the command line, whatever became of that worker.
+    QCOMPARE(rateAfter("config.toml"), 2.0);
+    QCOMPARE(rateAfter("config.toml"), 2.0);
+}
+
+void TestRunResume::extensionThatIsStoppedAtOnceIsStopped()
+{
+    ControllerBench bench;
+    bench.start(30);
+    QVERIFY(bench.ends());
+    bench.settings.resumes = true;
+    bench.script.leavesSteps = true;
+    bench.script.inStep = [&](RunContext&) {
+        bench.controller().requestStop(ExitCode::Interrupted);
+    };
+    bench.start(50);
+    QVERIFY(bench.ends());
+    QCOMPARE(nameOf(bench.controller().state()), std::string("Stopped"));
+    QCOMPARE(bench.controller().exitCode(), ExitCode::Interrupted);
+    QCOMPARE(bench.controller().step(), std::int64_t{30});
+}
+
+void TestRunResume::damagedCheckpointsEndTheResume()
+{
+    ControllerBench bench;
+    bench.settings.keepCheckpoints = 1;
+    bench.start(30);
+    QVERIFY(bench.ends());
+    const std::string numbers = readFile(bench.folder().metrics());
+    writeFileAtomic(listCheckpoints(bench.folder()).front() / "state.json", "{");
+    bench.settings.resumes = true;
+    bench.start(50);
+    QVERIFY(bench.ends());
+    QCOMPARE(nameOf(bench.controller().state()), std::string("Failed"));
+    QCOMPARE(bench.controller().exitCode(), ExitCode::InputUnreadable);
+    QCOMPARE(readFile(bench.folder().metrics()), numbers);
+}
+
+void TestRunResume::resultsOutliveAResumeThatFails()
+{
+    ControllerBench bench;
+    bench.script.inFinish = [](RunContext& context) {
+        context.table({{"id", "t"}, {"title", "T"}, {"columns", {"a"}}, {"rows", {{"1"}}}});
+    };
+    bench.start(5);
+    QVERIFY(bench.ends());
+    const json before = readManifest(bench.folder());
+    QVERIFY(before.at("tables").size() == 1 && before.at("controls").size() == 1);
+    bench.settings.resumes = true;
+    bench.script.inPrepare = [](RunContext&) { throw InputError("no data"); };
+    bench.start(50);
+    QVERIFY(bench.ends());
+    const json after = readManifest(bench.folder());
+    QVERIFY(after.at("tables") == before.at("tables"));
+    QVERIFY(after.at("controls") == before.at("controls"));
+    // A table of the same id is replaced.
+    bench.script.inPrepare = nullptr;
+    bench.script.inFinish = [](RunContext& context) {
+        context.table({{"id", "t"}, {"title", "T"}, {"columns", {"a"}}, {"rows", {{"2"}}}});
+    };
+    bench.start(6);
+    QVERIFY(bench.ends());
+    const json again = readManifest(bench.folder()).at("tables");
+    QVERIFY(again.size() == 1 && again[0].at("rows")[0][0] == "2");
 }
 
 QTEST_GUILESS_MAIN(TestRunResume)
