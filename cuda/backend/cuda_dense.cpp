@@ -1,5 +1,7 @@
 #include "cuda/backend/cuda_dense.h"
 
+#include <cstdint>
+
 #include <fmt/format.h>
 
 #include "core/base/log.h"
@@ -39,6 +41,15 @@ MatrixBatch denseLike(const MatmulProblem& p, void* data)
     return dense;
 }
 
+/// Whether cuBLASLt can add the bias: one number a column, of the result's type, where its widest
+/// loads may begin.
+bool fusesBias(const MatmulProblem& p)
+{
+    constexpr std::uintptr_t kAlignment = 16;
+    return p.bias && !p.biasPerRow && p.biasType == p.outType && p.type != DType::F64 &&
+           reinterpret_cast<std::uintptr_t>(p.bias) % kAlignment == 0;
+}
+
 } // namespace
 
 CudaDenseMath::CudaDenseMath(Device& device) : m_device(device), m_products(device, openCublas())
@@ -73,6 +84,13 @@ void CudaDenseMath::matmul(Stream& stream, const Tensor& a, const Tensor& b, con
 {
     expects(!options.packedB, "matmul: this device has no packed weights");
     product(stream, describeMatmul(stream, a, b, y, options));
+}
+
+void CudaDenseMath::setPolicy(const ProductPolicy& policy)
+{
+    m_policy = policy;
+    if (m_convolutions)
+        m_convolutions->setTimed(policy.isTimed);
 }
 
 bool CudaDenseMath::multiply(Stream& stream, const MatmulProblem& p, const MatrixBatch& target,
@@ -123,8 +141,7 @@ bool CudaDenseMath::multiplyFused(Stream& stream, const MatmulProblem& p)
     const bool isTanh = p.activation == Activation::GeluTanh;
     const bool isRelu = p.activation == Activation::Relu;
     const bool activates = (isTanh || isRelu) && !p.residual && p.type != DType::F64;
-    const bool biasFits =
-        !p.bias || (!p.biasPerRow && p.biasType == p.outType && p.type != DType::F64);
+    const bool biasFits = !p.bias || fusesBias(p);
     const bool addsFit = !(p.residual && p.beta != 0);
     if (p.preActivation || !biasFits || !addsFit || !(isPlain || activates))
         return false;
@@ -146,13 +163,12 @@ void CudaDenseMath::multiplyAndFinish(Stream& stream, const MatmulProblem& p)
     const MatrixBatch none;
     // The bias belongs to the number that the derivative reads: where the library adds it, the
     // product is rounded once, straight to where it is wanted.
-    const bool fusesBias =
-        p.bias && !p.biasPerRow && p.biasType == p.outType && p.type != DType::F64;
+    const bool addsBias = fusesBias(p);
     const cublasLtEpilogue_t epilogue =
-        fusesBias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
-    const bool isWhole = fusesBias || !p.bias;
+        addsBias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+    const bool isWhole = addsBias || !p.bias;
     if (isWhole && p.preActivation &&
-        multiply(stream, p, p.preActivation, p.outType, none, 0, fusesBias ? p.bias : nullptr,
+        multiply(stream, p, p.preActivation, p.outType, none, 0, addsBias ? p.bias : nullptr,
                  epilogue)) {
         MatmulProblem rest = p;
         rest.preActivation = none;
@@ -161,7 +177,7 @@ void CudaDenseMath::multiplyAndFinish(Stream& stream, const MatmulProblem& p)
     }
     const bool yIsFree = p.beta == 0 && !p.residualIsY();
     if (isWhole && !p.preActivation && yIsFree &&
-        multiply(stream, p, p.y, p.outType, none, 0, fusesBias ? p.bias : nullptr, epilogue)) {
+        multiply(stream, p, p.y, p.outType, none, 0, addsBias ? p.bias : nullptr, epilogue)) {
         finish(stream, p, p.y, true, false);
         return;
     }

@@ -32,7 +32,7 @@ public:
                               const Tensor& gradW, const Tensor* gradBias, bool accumulate,
                               const Conv2dOptions& options) override;
 
-    void setPolicy(const ProductPolicy& policy) override { m_policy = policy; }
+    void setPolicy(const ProductPolicy& policy) override;
     void product(Stream& stream, const MatmulProblem& problem) override;
     std::shared_ptr<void> workspace(Stream& stream, std::size_t bytes) override;
 

@@ -65,7 +65,7 @@ private:
 
 CudaStream::CudaStream(CudaDevice& owner) : Stream(owner), m_device(owner)
 {
-    checkCuda(cudaSetDevice(owner.info().index), "Choosing a CUDA device");
+    makeCurrent();
     checkCuda(cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking),
               "Creating a CUDA stream");
 }
@@ -89,10 +89,22 @@ CudaStream::~CudaStream()
     cudaGetLastError();
 }
 
+void CudaStream::makeCurrent() const
+{
+    checkCuda(cudaSetDevice(m_device.info().index), "Choosing a CUDA device");
+}
+
+void* CudaStream::native() const
+{
+    makeCurrent();
+    return m_stream;
+}
+
 void CudaStream::copy(void* target, const void* source, std::size_t bytes)
 {
     if (bytes == 0)
         return;
+    makeCurrent();
     const bool fromHost = isHostMemory(source);
     if (m_isCapturing) {
         expects(!isHostMemory(target),
@@ -120,12 +132,14 @@ void CudaStream::fillBytes(void* target, int value, std::size_t bytes)
 {
     if (bytes == 0)
         return;
+    makeCurrent();
     checkCuda(cudaMemsetAsync(target, value, bytes, m_stream), "Filling memory");
 }
 
 void CudaStream::synchronize()
 {
     expects(!m_isCapturing, "synchronize: nothing runs while a launch graph is recorded");
+    makeCurrent();
     checkCuda(cudaStreamSynchronize(m_stream), "Waiting for the GPU");
 }
 
@@ -154,6 +168,7 @@ void* CudaStream::scratch(std::size_t bytes)
 bool CudaStream::beginCapture()
 {
     expects(!m_isCapturing, "beginCapture: a launch graph is being recorded already");
+    makeCurrent();
     m_device.pool().beginRecording();
     const cudaError_t error = cudaStreamBeginCapture(m_stream, cudaStreamCaptureModeThreadLocal);
     if (error != cudaSuccess)
@@ -167,6 +182,7 @@ bool CudaStream::beginCapture()
 std::unique_ptr<LaunchGraph> CudaStream::endCapture()
 {
     expects(m_isCapturing, "endCapture: nothing is being recorded");
+    makeCurrent();
     m_isCapturing = false;
     cudaGraph_t graph = nullptr;
     const cudaError_t error = cudaStreamEndCapture(m_stream, &graph);

@@ -11,7 +11,7 @@ namespace vergence {
 
 class CudaDevice;
 
-/// A CUDA stream. The device is current on the thread that uses it.
+/// A CUDA stream. It makes its device current on whatever thread uses it.
 class CudaStream final : public Stream {
 public:
     explicit CudaStream(CudaDevice& device);
@@ -24,13 +24,15 @@ public:
     void synchronize() override;
     void parallelFor(Index n, Index grain, RangeBody body, const void* context) override;
     void* scratch(std::size_t bytes) override;
-    void* native() const override { return m_stream; }
+    void* native() const override;
     bool beginCapture() override;
     /// What the graph needs besides the tensors that it was recorded with stays reserved for it:
     /// temporaries returned meanwhile, host values copied to the device, scratch memory.
     std::unique_ptr<LaunchGraph> endCapture() override;
 
 private:
+    void makeCurrent() const;
+
     using HostCopy = std::unique_ptr<std::byte[]>;
     struct Scratch {
         void* memory = nullptr;

@@ -18,6 +18,7 @@ struct CudnnConvolution {
     DType resultType = DType::F32;
     bool hasBias = false, hasResidual = false; ///< of the result's type; Forward only
     std::int64_t alignment = 16;               ///< of all addresses, bytes
+    bool isTimed = true;                       ///< whether its plan is the fastest of several
 };
 
 /// Names of tensors in graphs and executions.
