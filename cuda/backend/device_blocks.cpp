@@ -46,6 +46,12 @@ void DeviceBlocks::giveBack(void* block) noexcept
     cudaGetLastError(); // at the end of the process the driver may be gone already
 }
 
+void DeviceBlocks::settle()
+{
+    const CurrentDevice current(m_device);
+    checkCuda(cudaDeviceSynchronize(), "Waiting for the GPU");
+}
+
 std::string DeviceBlocks::room() const
 {
     std::size_t free = 0, total = 0;

@@ -11,6 +11,7 @@ public:
 
     void* take(std::size_t bytes) override;
     void giveBack(void* block) noexcept override;
+    void settle() override;
     std::string room() const override;
 
 private:

@@ -52,7 +52,7 @@ void* MemoryPool::allocate(std::size_t bytes)
     const std::lock_guard lock(m_mutex);
     void* block = isRecordingHere() ? pop(m_recording->m_blocks, size) : nullptr;
     if (!block)
-        block = pop(m_kept, size);
+        block = pop(m_kept[std::this_thread::get_id()], size);
     if (!block)
         block = fromSource(size);
     m_used += size;
@@ -63,9 +63,12 @@ void* MemoryPool::allocate(std::size_t bytes)
 void* MemoryPool::fromSource(std::size_t size)
 {
     void* block = m_source->take(size);
-    if (!block && !m_recording) { // giving back waits for the device, which a recording forbids
-        releaseKept();
-        block = m_source->take(size);
+    if (!block && !m_recording) { // both wait for the device, which a recording forbids
+        block = fromOthers(size);
+        if (!block) {
+            releaseKept();
+            block = m_source->take(size);
+        }
     }
     if (!block)
         throw DeviceError(fmt::format("The GPU ran out of memory: {:.1f} MiB were wanted, {}. "
@@ -75,11 +78,24 @@ void* MemoryPool::fromSource(std::size_t size)
     return block;
 }
 
+void* MemoryPool::fromOthers(std::size_t size)
+{
+    const auto has = std::ranges::find_if(m_kept, [&](const auto& kept) {
+        const auto blocks = kept.second.find(size);
+        return blocks != kept.second.end() && !blocks->second.empty();
+    });
+    if (has == m_kept.end())
+        return nullptr;
+    m_source->settle();
+    return pop(has->second, size);
+}
+
 void MemoryPool::deallocate(void* pointer, std::size_t bytes) noexcept
 {
     const std::size_t size = sizeClass(bytes);
     const std::lock_guard lock(m_mutex);
-    (isRecordingHere() ? m_recording->m_blocks : m_kept)[size].push_back(pointer);
+    Blocks& blocks = isRecordingHere() ? m_recording->m_blocks : m_kept[std::this_thread::get_id()];
+    blocks[size].push_back(pointer);
     m_used -= size;
 }
 
@@ -106,18 +122,20 @@ MemoryPool::Reserved::~Reserved()
 {
     const std::lock_guard lock(m_pool.m_mutex);
     for (auto& [size, blocks] : m_blocks) {
-        auto& kept = m_pool.m_kept[size];
+        auto& kept = m_pool.m_kept[std::this_thread::get_id()][size];
         kept.insert(kept.end(), blocks.begin(), blocks.end());
     }
 }
 
 void MemoryPool::releaseKept() noexcept
 {
-    for (auto& [size, blocks] : m_kept) {
-        for (void* block : blocks)
-            m_source->giveBack(block);
-        blocks.clear();
+    for (auto& [thread, bySize] : m_kept) {
+        for (auto& [size, blocks] : bySize) {
+            for (void* block : blocks)
+                m_source->giveBack(block);
+        }
     }
+    m_kept.clear();
 }
 
 std::size_t MemoryPool::used() const

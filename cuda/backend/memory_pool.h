@@ -18,6 +18,8 @@ public:
     /// other refusal.
     virtual void* take(std::size_t bytes) = 0;
     virtual void giveBack(void* block) noexcept = 0;
+    /// Waits until nothing that was queued uses any block.
+    virtual void settle() = 0;
     /// "1.2 of 8.0 GiB are free"
     virtual std::string room() const = 0;
 };
@@ -25,8 +27,9 @@ public:
 /// Keeps returned blocks by size class for the next request, so that a training step allocates
 /// nothing after warm-up and addresses repeat. Size classes waste at most an eighth. Thread-safe.
 ///
-/// A block may be handed out again while queued work still reads it; that work must be on the same
-/// stream, as it is with one stream per run. Other streams synchronise before they return memory.
+/// A block may be handed out again while queued work still uses it, but only to the thread that
+/// returned it, whose stream does one after another. Other threads take from the source, and where
+/// that is exhausted, after all queued work.
 class MemoryPool {
 public:
     explicit MemoryPool(std::unique_ptr<BlockSource> source);
@@ -69,11 +72,12 @@ private:
     using Blocks = std::map<std::size_t, std::vector<void*>>;
     bool isRecordingHere() const;
     void* fromSource(std::size_t size);
+    void* fromOthers(std::size_t size);
     void releaseKept() noexcept;
 
     std::unique_ptr<BlockSource> m_source;
     mutable std::mutex m_mutex;
-    Blocks m_kept;
+    std::map<std::thread::id, Blocks> m_kept; ///< by the thread that returned them
     std::unique_ptr<Reserved> m_recording;
     std::thread::id m_recorder;
     std::size_t m_used = 0, m_peak = 0;

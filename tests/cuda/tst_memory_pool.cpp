@@ -17,7 +17,7 @@ public:
     struct State {
         std::size_t capacity = 1 << 20, taken = 0;
         std::map<void*, std::size_t> blocks;
-        std::size_t takes = 0, givenBack = 0;
+        std::size_t takes = 0, givenBack = 0, settled = 0;
         bool isBroken = false;
     };
     explicit FakeBlocks(State& state) : m_state(state) {}
@@ -40,6 +40,7 @@ public:
         m_state.taken -= m_state.blocks.at(block);
         m_state.blocks.erase(block);
     }
+    void settle() override { ++m_state.settled; }
     std::string room() const override { return "none is free"; }
 
 private:
@@ -177,9 +178,27 @@ private Q_SLOTS:
             bench.pool.deallocate(block, 1000);
         }).join();
         const auto reserved = bench.pool.endRecording();
-        QCOMPARE(bench.pool.allocate(1000), block);
+        QVERIFY(bench.pool.allocate(1000) != block); // work of that thread may still use it
         VERGENCE_THROWS(ContractError, "another stream",
                         (bench.pool.beginRecording(), bench.pool.beginRecording()));
+    }
+
+    void blocksOfOtherThreadsAreTakenLastAndAfterTheirWork()
+    {
+        Bench bench;
+        constexpr std::size_t kBytes = 400 << 10;
+        void* block = bench.pool.allocate(kBytes);
+        bench.pool.deallocate(block, kBytes);
+        void *fresh = nullptr, *again = nullptr;
+        std::thread([&] {
+            fresh = bench.pool.allocate(kBytes);
+            QCOMPARE(bench.state.settled, std::size_t{0});
+            again = bench.pool.allocate(kBytes); // there is no room for a third
+        }).join();
+        QVERIFY(fresh != block);
+        QCOMPARE(again, block);
+        QCOMPARE(bench.state.settled, std::size_t{1});
+        QCOMPARE(bench.state.givenBack, std::size_t{0});
     }
 
     void nothingIsGivenBackWhileRecording()
