@@ -8,6 +8,7 @@
 
 #include "core/config/rule_issues.h"
 #include "plugins/mc_embedding/compute/model_zoo.h"
+#include "plugins/mc_embedding/compute/site_plan.h"
 #include "plugins/mc_embedding/io/preprocess.h"
 #include "plugins/mc_embedding/study/score_kinds.h"
 #include "plugins/mc_embedding/study/variants.h"
@@ -96,12 +97,53 @@ Issues checkPasses(const C& c)
     return issues;
 }
 
+std::vector<TowerShape> towersOf(const C& c)
+{
+    std::vector<TowerShape> towers;
+    for (const std::string& model : c.models) {
+        if (const auto tower = towerShape(model))
+            towers.push_back(*tower);
+    }
+    return towers;
+}
+
+std::vector<std::string> placementsOf(const C& c)
+{
+    return c.comparePlacements.empty() ? std::vector{c.placement} : c.comparePlacements;
+}
+
+ConfigIssue misfit(const std::string& key, const std::string& placement,
+                   const ContractError& failure)
+{
+    return ruleError(key, fmt::format("{}, {}: {}", key, placement, failure.what()));
+}
+
+/// Whether every tower has the sites of every placement, and the kind of perturbation suits them.
+Issues checkSites(const C& c)
+{
+    Issues issues;
+    for (const std::string& name : placementsOf(c)) {
+        C alone = c;
+        alone.comparePlacements = {name};
+        try {
+            for (const Variant& variant : variantsOf(alone)) {
+                for (const TowerShape& tower : towersOf(c))
+                    SitePlan(tower, liveSites(tower, variant.placement),
+                             perturbationOf(c, variant));
+            }
+        } catch (const ContractError& failure) {
+            issues.push_back(misfit(
+                c.comparePlacements.empty() ? "placement" : "compare_placements", name, failure));
+        }
+    }
+    return issues;
+}
+
 Issues checkPerturbation(const C& c)
 {
     Issues issues;
     const bool isDepth = c.kind == "stochastic_depth";
-    const auto& placements =
-        c.comparePlacements.empty() ? std::vector{c.placement} : c.comparePlacements;
+    const std::vector<std::string> placements = placementsOf(c);
     for (const std::string& placement : placements) {
         if ((placement == "stochastic_depth") != isDepth)
             issues.push_back(ruleError("kind", "kind = \"stochastic_depth\" and the placement "
@@ -113,24 +155,13 @@ Issues checkPerturbation(const C& c)
     if (!usesSites && !c.sites.empty())
         issues.push_back(ruleError(
             "sites", "sites is only used with placement = \"sites\"; empty it or set that."));
+    if (issues.empty())
+        issues = checkSites(c);
     const bool masks = c.kind == "dropout" || isDepth;
     if (masks && c.p == 0 && c.compareP.empty())
         issues.push_back(ruleWarning("p", "p = 0 masks nothing: all scores will be 0."));
     if (!masks && c.magnitude == 0)
         issues.push_back(ruleWarning("magnitude", "magnitude = 0 changes nothing."));
-    if (!issues.empty())
-        return issues;
-    try {
-        for (const Variant& variant : variantsOf(c)) {
-            for (const std::string& model : c.models) {
-                if (const auto tower = towerShape(model))
-                    liveSites(*tower, variant.placement);
-            }
-        }
-    } catch (const ContractError& failure) {
-        issues.push_back(ruleError(c.comparePlacements.empty() ? "placement" : "compare_placements",
-                                   failure.what()));
-    }
     return issues;
 }
 
@@ -185,6 +216,38 @@ Issues checkSize(const C& c)
     return issues;
 }
 
+/// The sites of a placement; none where a tower does not have it.
+std::vector<Site> sitesOrNone(const TowerShape& tower, const Placement& placement)
+{
+    try {
+        return liveSites(tower, placement);
+    } catch (const ContractError&) {
+        return {};
+    }
+}
+
+/// As checkSites(), but exp3 leaves out the placements that a tower does not have.
+Issues checkExp3(const C& c)
+{
+    Issues issues;
+    for (const std::string& name : c.exp3Placements) {
+        try {
+            const Placement placement = placementOf(c, name);
+            expects(contains(placementPresets(), placement.preset),
+                    fmt::format("There is no such placement; there are {}.",
+                                fmt::join(placementPresets(), ", ")));
+            const Variant variant = withPlacement({{}, c.activation, c.p, {}, c.kind}, placement);
+            for (const TowerShape& tower : towersOf(c)) {
+                if (c.runs("exp3"))
+                    SitePlan(tower, sitesOrNone(tower, placement), perturbationOf(c, variant));
+            }
+        } catch (const ContractError& failure) {
+            issues.push_back(misfit("exp3_placements", name, failure));
+        }
+    }
+    return issues;
+}
+
 /// What the later experiments ask for.
 Issues checkLater(const C& c)
 {
@@ -213,17 +276,6 @@ Issues checkLater(const C& c)
     std::error_code code;
     if (!c.exp9Frames.empty() && !std::filesystem::is_regular_file(c.exp9Frames, code))
         refuse("exp9_frames", fmt::format("{} is not a file: exp9_frames.", c.exp9Frames.string()));
-    for (const std::string& name : c.exp3Placements) {
-        try {
-            const Placement placement = placementOf(c, name);
-            if (!contains(placementPresets(), placement.preset))
-                refuse("exp3_placements",
-                       fmt::format("There is no placement {}; there are {}.", placement.preset,
-                                   fmt::join(placementPresets(), ", ")));
-        } catch (const ContractError& failure) {
-            refuse("exp3_placements", failure.what());
-        }
-    }
     return issues;
 }
 
@@ -234,6 +286,7 @@ void addRules(SchemaBuilder<McEmbeddingConfig>& builder)
     builder.rule("names", checkLists);
     builder.rule("study", checkPasses);
     builder.rule("later", checkLater);
+    builder.rule("exp3", checkExp3);
     builder.rule("perturbation", checkPerturbation);
     builder.rule("folders", checkFolders);
     builder.rule("size", checkSize);

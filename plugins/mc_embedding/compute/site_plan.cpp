@@ -52,7 +52,8 @@ void checkSite(const TowerShape& tower, int number, Perturbation::Kind kind)
     if ((isBranch && !isCoin) || (!isBranch && kind == Kind::StochasticDepth) ||
         (isProbability && kind != Kind::Dropout))
         throw ContractError(fmt::format(
-            "{} of {} takes {} alone; choose another placement or another kind of perturbation.",
+            "{} of {} takes {} alone; choose a placement and extra sites without it, or another "
+            "kind of perturbation.",
             siteName(number, tower), tower.key,
             isBranch        ? "stochastic depth"
             : isProbability ? "dropout"

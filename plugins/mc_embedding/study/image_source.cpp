@@ -62,7 +62,8 @@ void ImageSource::paintSynthetic(std::size_t each, int side, const ImageSet& nat
     m_drawn = sampleFolder(m_painted, options);
     for (std::size_t i = 0; i < std::min(each, natural.images.size()); ++i) {
         StudyImage image = natural.images[i];
-        image.path = (natural.folder / image.path).generic_string();
+        // Absolute, since the folder of the set is that of the painted ones.
+        image.path = std::filesystem::absolute(natural.folder / image.path).generic_string();
         image.label = "natural";
         m_drawn.images.push_back(std::move(image));
     }

@@ -75,7 +75,7 @@ void addPlacements(const McEmbeddingConfig& config, const TowerShape& tower, Mod
     if (config.exp3Placements.empty())
         types = placementTypes(tower);
     for (const std::string& name : config.exp3Placements)
-        types.push_back({{}, placementOf(config, name), name.starts_with("stochastic_depth")});
+        types.push_back({{}, placementOf(config, name)});
     for (std::size_t i = 0; i < types.size(); ++i) {
         const PlacementType& type = types[i];
         const std::string preset = config.exp3Placements.empty()
@@ -84,9 +84,7 @@ void addPlacements(const McEmbeddingConfig& config, const TowerShape& tower, Mod
         MeasurementPlan way = wayOf(plan, "exp3", preset);
         std::replace(way.folder.begin(), way.folder.end(), ' ', '-');
         way.scores.emplace_back("anisotropy");
-        way.variant.placement = type.placement;
-        if (type.dropsBranches || way.variant.kind == "stochastic_depth")
-            way.variant.kind = type.dropsBranches ? "stochastic_depth" : "dropout";
+        way.variant = withPlacement(way.variant, type.placement);
         try {
             addWay(tower, plan, std::move(way));
         } catch (const ContractError&) {

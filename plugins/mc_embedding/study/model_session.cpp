@@ -264,8 +264,8 @@ void ModelSession::paint(RunContext& context)
         return;
     const bool isPainted = paintsImages(m_p.config);
     if (isPainted)
-        context.warn("W-EXP2", "exp2 has no natural pictures: the study's own are painted too. Its "
-                               "order is that of solid, gradient and noise.");
+        context.warn("W-EXP2", "exp2 has no natural pictures: the study's own are painted too. "
+                               "Whether its groups come in the expected order stays open.");
     const int side = isPainted ? m_vision->encoder->tower().imageSize : 224;
     m_p.painted.paintSynthetic(static_cast<std::size_t>(m_p.config.exp2Each), side,
                                isPainted ? ImageSet{} : m_p.source.images());

@@ -56,6 +56,16 @@ Placement placementOf(const McEmbeddingConfig& config, const std::string& text)
     return placement;
 }
 
+Variant withPlacement(Variant variant, const Placement& placement)
+{
+    variant.placement = placement;
+    if (placement.preset == "stochastic_depth")
+        variant.kind = "stochastic_depth";
+    else if (variant.kind == "stochastic_depth")
+        variant.kind = "dropout";
+    return variant;
+}
+
 const std::vector<std::string>& extraSiteNames()
 {
     static const std::vector<std::string> kNames = [] {

@@ -26,6 +26,8 @@ std::vector<Variant> variantsOf(const McEmbeddingConfig& config);
 Perturbation perturbationOf(const McEmbeddingConfig& config, const Variant& variant);
 /// "block_output+final_projection": a preset and extra sites, with those of the configuration.
 Placement placementOf(const McEmbeddingConfig& config, const std::string& text);
+/// The same with another placement: stochastic depth for branches, and for them alone.
+Variant withPlacement(Variant variant, const Placement& placement);
 /// Names of `extra_sites`.
 const std::vector<std::string>& extraSiteNames();
 

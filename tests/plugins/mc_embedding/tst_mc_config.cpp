@@ -89,6 +89,14 @@ private Q_SLOTS:
         QTest::newRow("unknown placement of exp3")
             << QStringList{demoModel, "exp3_placements=[\"mlp_only\", \"everywhere\"]"}
             << "exp3_placements";
+        QTest::newRow("noise on attention probabilities")
+            << QStringList{demoModel, "kind=gaussian", "extra_sites=[\"attention_probabilities\"]"}
+            << "placement";
+        QTest::newRow("noise on attention probabilities of one placement")
+            << QStringList{demoModel, "kind=gaussian", "magnitude=0.1",
+                           "compare_placements=[\"all_linear\", "
+                           "\"all_linear+attention_probabilities\"]"}
+            << "compare_placements";
         QTest::newRow("frames are not there")
             << QStringList{demoModel, "exp9_frames=/no/such/file"} << "exp9_frames";
     }
@@ -106,6 +114,48 @@ private Q_SLOTS:
                 return issue.severity == IssueSeverity::Error && issue.key == key.toStdString();
             });
         QVERIFY2(isTold, result.issues.front().text().c_str());
+    }
+
+    /// Said before anything is measured; exp3 would fail after the clean measurement.
+    void placementOfExp3MustSuitItsKind_data()
+    {
+        QTest::addColumn<QStringList>("assignments");
+        QTest::addColumn<QString>("told"); // empty: it suits
+        const QString gaussian = "kind=gaussian", magnitude = "magnitude=0.1",
+                      extra = "extra_sites=[\"after_activation\"]",
+                      attention = "exp3_placements=[\"all_linear\", "
+                                  "\"all_linear+attention_probabilities\"]",
+                      depth = "exp3_placements=[\"mlp_only\", \"stochastic_depth\"]";
+        QTest::newRow("noise on attention probabilities")
+            << QStringList{gaussian, magnitude, attention}
+            << "exp3_placements, all_linear+attention_probabilities: block 0 attention "
+               "probabilities of tiny_clip takes dropout alone";
+        QTest::newRow("coins on values") << QStringList{extra, depth}
+                                         << "exp3_placements, stochastic_depth: block 0 after "
+                                            "activation of tiny_clip takes dropout or noise";
+        QTest::newRow("masks on attention probabilities") << QStringList{attention} << "";
+        QTest::newRow("noise, and coins for branches")
+            << QStringList{gaussian, magnitude, depth} << "";
+        QTest::newRow("coins, and masks for values")
+            << QStringList{"kind=stochastic_depth", "placement=stochastic_depth", depth} << "";
+        QTest::newRow("only SigLIP has it")
+            << QStringList{"exp3_placements=[\"all_linear\", \"siglip_transformers\"]"} << "";
+    }
+    void placementOfExp3MustSuitItsKind()
+    {
+        QFETCH(QStringList, assignments);
+        QFETCH(QString, told);
+        std::vector<std::string> list{"models=[\"tiny_clip\"]", "experiment=[\"exp3\"]"};
+        for (const QString& assignment : assignments)
+            list.push_back(assignment.toStdString());
+        const auto result = built(list);
+        QCOMPARE(result.config.has_value(), told.isEmpty());
+        QCOMPARE(result.issues.size(), std::size_t(told.isEmpty() ? 0 : 1));
+        if (told.isEmpty())
+            return;
+        const ConfigIssue& issue = result.issues.front();
+        QCOMPARE(issue.key, std::string("exp3_placements"));
+        QVERIFY2(issue.sentence.starts_with(told.toStdString()), issue.sentence.c_str());
     }
 
     void modelWithoutWeightsIsAWarning()

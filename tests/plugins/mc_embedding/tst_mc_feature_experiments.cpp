@@ -249,6 +249,12 @@ private Q_SLOTS:
 
         QVERIFY(syntheticNaturalSummary(study).contains("reason"));
         study.synthetic = SyntheticScores{{"solid", "noise"}, matrixOf(2, {1, 5, 1, 5})};
+        const nlohmann::json two = syntheticNaturalSummary(study);
+        QVERIFY(two["is_expected_order"].is_null());
+        QCOMPARE(two["is_expected_order_reason"].get<std::string>(),
+                 std::string("needs pictures of gradient, natural"));
+        study.synthetic = SyntheticScores{{"solid", "gradient", "noise", "natural"},
+                                          matrixOf(2, {1, 2, 5, 6, 1, 2, 5, 6})};
         QVERIFY(syntheticNaturalSummary(study)["is_expected_order"] == true);
     }
 

@@ -158,6 +158,42 @@ private Q_SLOTS:
             QCOMPARE(group.at("num_images").get<int>(), 3);
             QVERIFY(group.at("mean").get<double>() > 0);
         }
+        QVERIFY(json.at("is_expected_order").is_null());
+        QCOMPARE(json.at("is_expected_order_reason").get<std::string>(),
+                 std::string("needs pictures of natural"));
+    }
+
+    /// Where the study's pictures are named from the current folder, too.
+    void naturalPicturesAreFound_data()
+    {
+        QTest::addColumn<QString>("key");
+        QTest::addColumn<QString>("name");
+        QTest::newRow("folder") << "folder"
+                                << "";
+        QTest::newRow("manifest") << "manifest"
+                                  << "list.txt";
+    }
+    void naturalPicturesAreFound()
+    {
+        QFETCH(QString, key);
+        QFETCH(QString, name);
+        const std::filesystem::path pictures = m_scratch / ("photos of a " + key.toStdString());
+        writeDemoImages(pictures, 3, 42);
+        writeFileAtomic(pictures / "list.txt",
+                        "solid/solid_000.png\nhorizontal/horizontal_000.png\n");
+        const auto named = std::filesystem::relative(pictures) / name.toStdString();
+        QVERIFY(named.is_relative());
+        const RunFolder folder = m_bench.newFolder();
+        const RunOutcome outcome = m_bench.run(
+            folder, m_bench.configOf({key.toStdString() + "=" + named.string(), "count=2",
+                                      "experiment=[\"exp2\"]", "exp2_each=2"}));
+        QVERIFY2(outcome.code == ExitCode::Success, outcome.problems().c_str());
+        QCOMPARE(outcome.problems(), std::string());
+        const auto json = nlohmann::json::parse(
+            readFile(folder.artifacts() / "study/exp2/tiny_clip/exp2_summary.json"));
+        QCOMPARE(json.at("groups").size(), std::size_t(4));
+        QCOMPARE(json.at("groups")[3].at("num_images").get<int>(), 2);
+        QVERIFY(json.at("is_expected_order").is_boolean());
     }
 
     /// exp6: the trace of the hat matrix with λ = 1 is the number of effective parameters.

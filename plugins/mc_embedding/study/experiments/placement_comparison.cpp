@@ -21,7 +21,7 @@ std::vector<PlacementType> placementTypes(const TowerShape& tower)
     module.sites = {siteNumber(tower.layers - 1, SiteCode::Fc2)};
     return {{"A", preset("attention_only")},
             {"B", preset("mlp_only")},
-            {"C", preset("stochastic_depth"), true},
+            {"C", preset("stochastic_depth")},
             {"D", module},
             {"E", preset("all_linear")}};
 }

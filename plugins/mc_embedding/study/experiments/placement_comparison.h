@@ -9,7 +9,6 @@ namespace vergence::mc_embedding {
 struct PlacementType {
     std::string letter; ///< "A"
     Placement placement;
-    bool dropsBranches = false; ///< stochastic depth instead of dropout
 };
 /// A attention, B MLP, C stochastic depth per image, D one module, E all linears; in the corrected
 /// forms of section 3.4. What module D is was an accident of names (16.8); here it is fc2 of the

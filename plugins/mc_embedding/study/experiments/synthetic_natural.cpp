@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
@@ -61,8 +63,10 @@ SyntheticNaturalResult syntheticNatural(const Matrix& scores, std::span<const st
     const std::vector<double>* before = nullptr;
     result.isExpectedOrder = true;
     for (std::size_t g = 0; g < order.size(); ++g) {
-        if (members[g].empty())
+        if (members[g].empty()) {
+            result.missing.push_back(order[g]);
             continue;
+        }
         result.groups.push_back(groupOf(order[g], members[g]));
         if (before) {
             result.laterIsHigher.push_back(chanceHigher(*before, members[g]));
@@ -71,7 +75,7 @@ SyntheticNaturalResult syntheticNatural(const Matrix& scores, std::span<const st
         }
         before = &members[g];
     }
-    result.isExpectedOrder &= result.groups.size() > 1;
+    result.isExpectedOrder &= result.missing.empty();
     return result;
 }
 
@@ -87,9 +91,14 @@ nlohmann::json toJson(const SyntheticNaturalResult& result)
             setFigure(json, "higher_than_previous", result.laterIsHigher[i - 1]);
         groups.push_back(std::move(json));
     }
-    return {{"groups", groups},
-            {"expected_order", syntheticNaturalOrder()},
-            {"is_expected_order", result.isExpectedOrder}};
+    nlohmann::json json = {{"groups", groups},
+                           {"expected_order", syntheticNaturalOrder()},
+                           {"is_expected_order", result.isExpectedOrder}};
+    if (!result.missing.empty())
+        setFigure(
+            json, "is_expected_order",
+            Figure::none(fmt::format("needs pictures of {}", fmt::join(result.missing, ", "))));
+    return json;
 }
 
 } // namespace vergence::mc_embedding

@@ -18,8 +18,9 @@ struct SyntheticNaturalResult {
         double mean = 0;
         Figure error; ///< standard error of the mean over images
     };
-    std::vector<Group> groups;    ///< solid, gradient, noise, natural; those that have images
-    bool isExpectedOrder = false; ///< means rise in that order
+    std::vector<Group> groups;        ///< solid, gradient, noise, natural; those that have images
+    std::vector<std::string> missing; ///< the others; without them the order is not known
+    bool isExpectedOrder = false;     ///< none is missing and means rise in that order
     /// For neighbours in that order: chance that an image of the later one scores higher.
     std::vector<Figure> laterIsHigher;
 };
