@@ -91,6 +91,11 @@ Issues checkData(const C& c)
     if (c.variant == "dpo" && c.captions.empty() && !c.isDrawn())
         issues.push_back(ruleWarning("captions", "Preferences need chosen and rejected answers; "
                                                  "samples without both are left out."));
+    if (c.textOnly > 0 && c.variant == "A")
+        issues.push_back(ruleError("text_only", "Variant A learns no text; set text_only to 0."));
+    if (c.textOnly > 0 && c.variant == "dpo")
+        issues.push_back(ruleError("text_only", "Preferences are about clips; set text_only to "
+                                                "0."));
     if (c.hasLatents() && c.frames < 2)
         issues.push_back(ruleError("frames", "There is no next frame in a clip of one frame."));
     if (c.isDrawn() && c.clipCount > 0 && c.batch > c.clipCount)
@@ -124,6 +129,9 @@ Issues checkTraining(const C& c)
     if (c.control == "coarse_only" && c.refinements > 1)
         issues.push_back(
             ruleWarning("refinements", "The matched control has no fine passes to refine."));
+    if (c.control == "coarse_only" && c.variant == "dpo")
+        issues.push_back(ruleError("control", "Preferences are not learnt with one look alone; "
+                                              "choose another variant, or control = none."));
     if (c.variant == "A" && c.lambdaCoarse == 0)
         issues.push_back(ruleWarning("lambda_coarse",
                                      "The coarse loss is charted but not learnt from; the "

@@ -10,6 +10,35 @@ namespace {
 using C = FoveatedVlmConfig;
 using Builder = SchemaBuilder<FoveatedVlmConfig>;
 
+/// Keys that say which samples come when and what weights, moments and references mean; a run that
+/// goes on must have them as it had. What the clips themselves are, their digest says.
+constexpr const char* kDecisiveKeys[] = {"seed",
+                                         "variant",
+                                         "batch",
+                                         "grad_accum",
+                                         "frames_per_batch",
+                                         "text_only",
+                                         "tokens_per_batch",
+                                         "hold_out",
+                                         "order",
+                                         "text_mask",
+                                         "text_limit",
+                                         "system_message",
+                                         "prompt",
+                                         "tokenizer",
+                                         "control",
+                                         "refinements",
+                                         "weight_refinements",
+                                         "dpo_beta",
+                                         "latents",
+                                         "query_mode",
+                                         "temperature",
+                                         "topk",
+                                         "visual_norm",
+                                         "visual_scale",
+                                         "position_mode",
+                                         "as_run"};
+
 void addModel(Builder& b)
 {
     b.group("model");
@@ -266,6 +295,14 @@ ConfigSchema foveatedVlmSchema()
 FoveatedVlmConfig readFoveatedVlmConfig(const Config& config)
 {
     return builder().read(config);
+}
+
+std::map<std::string, std::string> decisiveValues(const Config& config)
+{
+    std::map<std::string, std::string> values;
+    for (const char* key : kDecisiveKeys)
+        values[key] = toToml(config.value(key));
+    return values;
 }
 
 } // namespace vergence::fvlm

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -92,5 +93,7 @@ struct FoveatedVlmConfig {
 
 ConfigSchema foveatedVlmSchema();
 FoveatedVlmConfig readFoveatedVlmConfig(const Config& config);
+/// By key, as TOML, what must not differ where a run goes on; for its checkpoints.
+std::map<std::string, std::string> decisiveValues(const Config& config);
 
 } // namespace vergence::fvlm

@@ -1,6 +1,7 @@
 #include "plugins/foveated_vlm/foveated_vlm_run.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "core/artifact/host_tensors.h"
@@ -30,12 +31,30 @@ Session::Hooks hooksOf(RunContext& context)
     return hooks;
 }
 
+/// Throws InputError where a decisive key differs; checkpoints of earlier versions know none.
+void checkSame(const Config& config, const nlohmann::json& state)
+{
+    const auto then = state.value("facts", std::map<std::string, std::string>());
+    const auto now = decisiveValues(config);
+    std::vector<std::string> differences;
+    for (const auto& [name, value] : then) {
+        const auto found = now.find(name);
+        if (found != now.end() && found->second != value)
+            differences.push_back(fmt::format("{} was {} and is {}", name, value, found->second));
+    }
+    if (!differences.empty())
+        throw InputError(fmt::format("The run cannot go on, its samples and weights would not "
+                                     "belong together: {}. Set these back, or start a new run.",
+                                     fmt::join(differences, "; ")));
+}
+
 } // namespace
 
 class FoveatedVlmRun::Work {
 public:
     Work(RunContext& context, const FoveatedVlmConfig& config)
-        : m_session(context.stream(), context.device(), config, context.artifacts().folder().root,
+        : m_results(config.compareWith),
+          m_session(context.stream(), context.device(), config, context.artifacts().folder().root,
                     hooksOf(context))
     {
         if (!m_session.isReady())
@@ -87,6 +106,7 @@ public:
             checkpoint.tensors.push_back(toHostTensor(context.stream(), name, tensor));
         checkpoint.state["trainer"] = m_session.trainer().state();
         checkpoint.state["tested_at"] = m_testedAt;
+        checkpoint.state["facts"] = decisiveValues(context.config());
         checkpoint.state["clips"] = m_session.sets().training->digest();
         checkpoint.state["results"] = m_results.state();
     }
@@ -94,6 +114,7 @@ public:
     void load(RunContext& context, const Checkpoint& checkpoint)
     {
         try {
+            checkSame(context.config(), checkpoint.state);
             if (checkpoint.state.at("clips").get<std::string>() !=
                 m_session.sets().training->digest())
                 throw InputError("The clips are not those that the run began with; it cannot go "
@@ -182,9 +203,9 @@ private:
         return true;
     }
 
+    Results m_results; ///< first: a control that is none ends the run before it is prepared
     Session m_session;
     StepMetrics m_metrics;
-    Results m_results;
     std::unique_ptr<Viewer> m_viewer;
     Index m_testedAt = -1; ///< updates done at the last test
     double m_shownAt = 0;  ///< s; 0: not yet

@@ -4,6 +4,11 @@
 
 namespace vergence::fvlm {
 
+const std::string& answerOf(const ClipText& text)
+{
+    return text.answer.empty() ? text.chosen : text.answer;
+}
+
 ClipSource::~ClipSource() = default;
 
 LatentSource::~LatentSource() = default;

@@ -17,6 +17,9 @@ struct ClipText {
     std::string chosen, rejected; ///< two answers of which the first is preferred
 };
 
+/// What is to be said of a clip: its answer, or the chosen one where there is no other.
+const std::string& answerOf(const ClipText& text);
+
 /// One clip without its pixels.
 struct ClipInfo {
     std::uint64_t id = 0;

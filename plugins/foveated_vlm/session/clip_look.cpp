@@ -75,7 +75,7 @@ LoadedBatch& ClipLooker::load(Stream& stream, Index clip, bool isQuestion)
     sample.isImage = info.isImage;
     if (m_session.text() != nullptr)
         sample.tokens = isQuestion ? m_session.text()->question(info.text)
-                                   : m_session.text()->sample(info.text);
+                                   : m_session.text()->sample(info.text, answerOf(info.text));
     const MicroBatchPlan plan{{sample}};
     const SampleTokens tokens = sampleTokens(sample);
     return m_loader.load(stream, plan, std::span(&tokens, 1));

@@ -36,7 +36,8 @@ int countedIn(const Session& session, Index clip)
 {
     const ClipInfo info = session.sets().heldOut().info(clip);
     return session.text() != nullptr
-               ? static_cast<int>(session.text()->sample(info.text).after.size())
+               ? static_cast<int>(
+                     session.text()->sample(info.text, answerOf(info.text)).after.size())
                : info.frames;
 }
 
@@ -47,7 +48,7 @@ CaptionRow rowOf(const ClipLook& look)
     };
     return {look.info.id,
             look.info.text.prompt,
-            look.info.text.answer,
+            answerOf(look.info.text),
             caption(look.coarseAnswer),
             caption(look.fineAnswer),
             caption(look.sequentialAnswer)};
@@ -100,16 +101,22 @@ HealthFigures healthOf(const Session& session, const EvaluationReport& report)
     return figures;
 }
 
+Results::Results(const std::filesystem::path& control)
+{
+    if (!control.empty())
+        m_control = readControl(control);
+}
+
 void Results::add(RunContext& context, Session& session, const EvaluationReport& report,
                   bool isBest, ClipLooker& looker)
 {
     m_record = recordOf(session, report);
     m_health = healthOf(session, report);
-    log("foveated_vlm").info("{}", verdict(session).sentence);
+    log("foveated_vlm").info("{}", verdict().sentence);
     if (session.text() != nullptr)
         addCaptions(context, session, looker);
     publish(context, session);
-    if (!isBest || session.trainer().isDone())
+    if (!isBest)
         return;
     const auto file = context.artifacts().pathFor("weights/best.safetensors");
     saveCheckpointWeights(context.stream(), session.model(), file, {}, {});
@@ -138,17 +145,12 @@ void Results::publish(RunContext& context, const Session& session) const
             context, "captions",
             captionDiagram(m_captions.isEmpty() ? CaptionPage{} : m_captions.pages().back()));
     if (m_record)
-        publishDrawing(context, "verdict", verdictCard(verdict(session)));
+        publishDrawing(context, "verdict", verdictCard(verdict()));
 }
 
-/// Throws InputError where the matched control has no record.
-Verdict Results::verdict(const Session& session) const
+Verdict Results::verdict() const
 {
-    const auto& control = session.config().compareWith;
-    if (control.empty())
-        return judge(*m_record, m_health);
-    const EvaluationRecord matched = readEvaluation(control);
-    return judge(*m_record, m_health, &matched);
+    return judge(*m_record, m_health, m_control ? &*m_control : nullptr);
 }
 
 void Results::write(RunContext& context, Session& session, ClipLooker& looker,
@@ -171,7 +173,7 @@ void Results::write(RunContext& context, Session& session, ClipLooker& looker,
     if (!m_captions.isEmpty())
         exportCaptions(artifacts, m_captions);
     if (m_record)
-        exportVerdict(artifacts, verdict(session), *m_record);
+        exportVerdict(artifacts, verdict(), *m_record);
     if (session.hasHeldOut())
         writeGazes(context, session, looker);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 
 #include <nlohmann/json_fwd.hpp>
@@ -15,6 +16,10 @@ namespace vergence::fvlm {
 /// What the tests of a run said, and the files that it leaves. Specification, section 18.
 class Results {
 public:
+    /// `control`: folder of the matched control, empty without one. Throws InputError where it
+    /// cannot be compared with.
+    explicit Results(const std::filesystem::path& control);
+
     /// After a test: answers of the shown clips, the verdict, and where it is the best so far its
     /// weights.
     void add(RunContext& context, Session& session, const EvaluationReport& report, bool isBest,
@@ -31,12 +36,12 @@ public:
 
 private:
     void addCaptions(RunContext& context, Session& session, ClipLooker& looker);
-    Verdict verdict(const Session& session) const;
+    Verdict verdict() const;
     void writeWeights(RunContext& context, const Session& session) const;
     void writeGazes(RunContext& context, Session& session, ClipLooker& looker) const;
 
     CaptionHistory m_captions;
-    std::optional<EvaluationRecord> m_record;
+    std::optional<EvaluationRecord> m_control, m_record;
     HealthFigures m_health;
 };
 

@@ -221,12 +221,19 @@ UpdatePlan BatchMaker::next()
 
 void BatchMaker::seek(Position position)
 {
-    expects(position.firstDrawn >= 0 && position.batch >= 0, "BatchMaker: no such position");
+    const auto check = [&](bool isThere) {
+        if (!isThere)
+            throw InputError(fmt::format("There is no batch {} in the window of samples from {} "
+                                         "on: the saved position is damaged or not of these "
+                                         "settings.",
+                                         position.batch, position.firstDrawn));
+    };
+    check(position.firstDrawn >= 0 && position.firstDrawn % m_settings.window == 0 &&
+          position.batch >= 0);
     m_position = position;
     m_window.clear();
     planWindow();
-    expects(position.batch < static_cast<Index>(m_window.size()),
-            "BatchMaker: the position is not of these settings");
+    check(position.batch < static_cast<Index>(m_window.size()));
 }
 
 } // namespace vergence::fvlm

@@ -80,7 +80,7 @@ public:
         bool operator==(const Position&) const = default;
     };
     Position position() const { return m_position; }
-    void seek(Position position);
+    void seek(Position position); ///< throws InputError where these settings have no such position
 
     /// Passes over the clips after `samples` samples of the run.
     double epochs(std::int64_t samples) const;

@@ -3,6 +3,7 @@
 #include <list>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "core/compute/graph/step_graph.h"
 #include "plugins/foveated_vlm/feed/frame_feed.h"
@@ -20,6 +21,7 @@ struct LoadedBatch {
     std::unique_ptr<SequenceTables> tables;
     std::unique_ptr<Sequences> sequences; ///< of the latest filling
     std::unique_ptr<StepGraph> step;      ///< for who records what is done with it; else null
+    std::vector<bool> measured;           ///< what the recorded step gives, see LossRing
 };
 
 /// Brings planned micro-batches to the device. Shapes are rounded up, so that few of them occur;

@@ -25,6 +25,8 @@ bool BestMetric::add(double loss)
 
 bool BestMetric::addValidation(double loss)
 {
+    if (!std::isfinite(loss)) // nothing was counted
+        return false;
     if (!m_isValidation)
         m_hasBest = false;
     m_isValidation = true;

@@ -14,7 +14,8 @@ class BestMetric {
 public:
     explicit BestMetric(Index window = 200);
 
-    /// True where `loss` is the best so far. Training losses do not count from then on.
+    /// True where `loss` is the best so far. Training losses do not count from then on. A loss that
+    /// is not finite changes nothing.
     bool addValidation(double loss);
     /// True where the mean over a full window is the best so far.
     bool addTraining(double loss);

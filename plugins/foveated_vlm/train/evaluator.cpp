@@ -1,6 +1,7 @@
 #include "plugins/foveated_vlm/train/evaluator.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -14,9 +15,10 @@ namespace vergence::fvlm {
 
 namespace {
 
+/// Not a number where nothing was counted.
 double ratioOf(double sum, Index count)
 {
-    return count > 0 ? sum / static_cast<double>(count) : 0;
+    return count > 0 ? sum / static_cast<double>(count) : std::nan("");
 }
 
 } // namespace
@@ -127,7 +129,7 @@ MicroBatchPlan Evaluator::planOf(std::span<const Index> clips) const
         const ClipInfo info = m_parts.clips.info(clip);
         PlannedSample sample{clip, -1, info.frames, info.isImage, {}};
         if (m_parts.text)
-            sample.tokens = m_parts.text->sample(info.text);
+            sample.tokens = m_parts.text->sample(info.text, answerOf(info.text));
         plan.samples.push_back(std::move(sample));
     }
     return plan;

@@ -12,7 +12,8 @@
 
 namespace vergence::fvlm {
 
-/// One way of looking, on the held-out clips. Text: nats; latents: mean squared errors.
+/// One way of looking, on the held-out clips. Text: nats; latents: mean squared errors. Not a
+/// number where nothing was counted.
 struct WayResult {
     double loss = 0;                ///< per counted token, or per latent number
     double answerNats = 0;          ///< Σ over an answer, mean over clips; text

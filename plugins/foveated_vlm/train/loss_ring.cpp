@@ -30,7 +30,7 @@ enum Column : Index {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-/// Means within micro-steps, whose sums are divided by their count.
+/// Means within passes; the others are shares of the update.
 bool isMean(Index column)
 {
     return column == LaterLatents || column == LaterCoarseLatents || column == Contrast ||
@@ -43,11 +43,13 @@ LossRing::LossRing(Stream& stream, const ParameterSet& parameters, int longestCl
     : m_parameters(parameters),
       m_frames(longestClip),
       m_pairs(mostPairs),
-      m_isUsed(static_cast<std::size_t>(columns()), false)
+      m_counts(static_cast<std::size_t>(columns()), 0)
 {
     const DType type = parameters.masterType();
     const auto& device = parameters.device();
     m_row = Tensor::zeros(stream, device, {columns()}, type);
+    m_weights = Tensor::zeros(stream, device, {columns()}, type);
+    m_terms = Tensor::zeros(stream, device, {columns()}, type);
     m_sums = Tensor::zeros(stream, device, {columns()}, type);
     m_rows = Tensor::zeros(stream, device, {kRows, columns()}, type);
     m_logs = Tensor::zeros(stream, device, {2 * m_pairs}, type);
@@ -61,10 +63,12 @@ Index LossRing::columns() const
 void LossRing::begin(Stream& stream)
 {
     stream.fillBytes(m_sums.data(), 0, m_sums.bytes());
+    m_counts.assign(static_cast<std::size_t>(columns()), 0);
+    m_framed = 0;
     m_references.clear();
 }
 
-void LossRing::put(Graph& graph, Value value, Index column)
+void LossRing::put(Graph& graph, Value value, Index column, Present& present)
 {
     if (!value)
         return;
@@ -72,40 +76,72 @@ void LossRing::put(Graph& graph, Value value, Index column)
     const Index room = column < FirstFrame ? 1 : m_frames;
     const Tensor target = m_row.narrow(0, column, std::min(numbers.size(), room));
     graph.stream().copy(target.data(), numbers.data(), target.bytes());
-    std::fill_n(m_isUsed.begin() + column, target.size(), true);
+    std::fill_n(present.begin() + column, target.size(), true);
 }
 
-void LossRing::addRow(Graph& graph)
+LossRing::Present LossRing::note(Graph& graph, const StepValues& values)
 {
-    addScaled(graph.stream(), 1, m_sums, 1, m_row, m_sums);
-}
-
-void LossRing::add(Graph& graph, const StepValues& values)
-{
+    Present present(static_cast<std::size_t>(columns()), false);
+    const auto note = [&](Value value, Index column) { put(graph, value, column, present); };
     graph.stream().fillBytes(m_row.data(), 0, m_row.bytes());
-    put(graph, values.loss, Loss);
-    put(graph, values.fine, Fine);
-    put(graph, values.coarse, Coarse);
-    put(graph, values.text, Text);
-    put(graph, values.coarseText, CoarseText);
-    put(graph, values.latents, Latents);
-    put(graph, values.coarseLatents, CoarseLatents);
-    put(graph, values.laterLatents, LaterLatents);
-    put(graph, values.laterCoarseLatents, LaterCoarseLatents);
-    put(graph, values.contrast, Contrast);
-    put(graph, values.latentsByFrame, FirstFrame);
-    put(graph, values.coarseLatentsByFrame, FirstFrame + m_frames);
-    addRow(graph);
+    note(values.loss, Loss);
+    note(values.fine, Fine);
+    note(values.coarse, Coarse);
+    note(values.text, Text);
+    note(values.coarseText, CoarseText);
+    note(values.latents, Latents);
+    note(values.coarseLatents, CoarseLatents);
+    note(values.laterLatents, LaterLatents);
+    note(values.laterCoarseLatents, LaterCoarseLatents);
+    note(values.contrast, Contrast);
+    note(values.latentsByFrame, FirstFrame);
+    note(values.coarseLatentsByFrame, FirstFrame + m_frames);
+    return present;
 }
 
-void LossRing::add(Graph& graph, const PreferenceValues& values)
+LossRing::Present LossRing::note(Graph& graph, const PreferenceValues& values)
 {
+    Present present(static_cast<std::size_t>(columns()), false);
     graph.stream().fillBytes(m_row.data(), 0, m_row.bytes());
-    put(graph, values.loss, Loss);
-    addRow(graph);
+    put(graph, values.loss, Loss, present);
     const Tensor& logs = graph.dense(values.logProbabilities);
     expects(logs.size() <= m_logs.size(), "LossRing: more pairs than were announced");
     graph.stream().copy(m_logs.data(), logs.data(), logs.bytes());
+    return present;
+}
+
+/// Of how many frames the numbers of a pass are means; 1 of shares, 0 of what there is not.
+std::vector<double> LossRing::weightsOf(const Present& present, const Sequences& sequences) const
+{
+    std::vector<double> weights(m_counts.size(), 0);
+    std::fill_n(weights.begin(), Index{LaterLatents}, 1);
+    for (const Sequences::Clip& clip : sequences.clips()) {
+        for (const Index later : {LaterLatents, LaterCoarseLatents})
+            weights[static_cast<std::size_t>(later)] += std::max(0, clip.frames - 1);
+        weights[Contrast] += clip.frames;
+        for (Index t = 0; t < std::min<Index>(clip.frames, m_frames); ++t) {
+            ++weights[static_cast<std::size_t>(FirstFrame + t)];
+            ++weights[static_cast<std::size_t>(FirstFrame + m_frames + t)];
+        }
+    }
+    for (std::size_t i = 0; i < weights.size(); ++i)
+        weights[i] = present[i] ? weights[i] : 0;
+    return weights;
+}
+
+void LossRing::keep(Stream& stream, const Present& present, const Sequences& sequences)
+{
+    const std::vector<double> weights = weightsOf(present, sequences);
+    const std::vector<float> singles(weights.begin(), weights.end());
+    const bool isDouble = m_weights.dtype() == DType::F64;
+    stream.copy(m_weights.data(),
+                isDouble ? static_cast<const void*>(weights.data()) : singles.data(),
+                m_weights.bytes());
+    multiply(stream, m_row, m_weights, m_terms);
+    addScaled(stream, 1, m_sums, 1, m_terms, m_sums);
+    for (std::size_t i = 0; i < weights.size(); ++i)
+        m_counts[i] += weights[i];
+    m_framed += sequences.real().slots > 0 ? 1 : 0;
 }
 
 void LossRing::keep(Stream& stream, std::span<const std::array<double, 2>> reference)
@@ -129,20 +165,32 @@ void LossRing::measure(Stream& stream)
     }
 }
 
-void LossRing::end(Stream& stream, Index update, Index microStep, Index pieces)
+void LossRing::end(Stream& stream, Index update, Index microStep)
 {
     expects(waiting() < kRows, "LossRing: it is full");
     const Tensor row = m_rows.slice(m_next);
     stream.copy(row.data(), m_sums.data(), row.bytes());
     m_next = (m_next + 1) % kRows;
-    m_pending.push_back({update, microStep, pieces, m_references});
+    m_pending.push_back({update, microStep, m_framed, m_counts, m_references});
 }
 
-void LossRing::restore(std::vector<std::array<double, 2>> references)
+void LossRing::restore(std::vector<std::array<double, 2>> references, std::vector<double> counts,
+                       Index framedPasses)
 {
-    expects(static_cast<Index>(references.size()) <= m_pairs,
-            "LossRing: more pairs than were announced");
+    if (static_cast<Index>(references.size()) > m_pairs || counts.size() != m_counts.size())
+        throw InputError("The saved state of the training is damaged: it has other numbers of "
+                         "pairs or losses than an update.");
     m_references = std::move(references);
+    m_counts = std::move(counts);
+    m_framed = framedPasses;
+}
+
+std::vector<double> LossRing::countsOf(Index passes) const
+{
+    std::vector<double> counts(m_counts.size(), 0);
+    for (std::size_t i = 0; i < counts.size(); ++i)
+        counts[i] = isMean(static_cast<Index>(i)) ? static_cast<double>(passes) : 0;
+    return counts;
 }
 
 std::vector<UpdateRecord> LossRing::take(Stream& stream)
@@ -161,9 +209,13 @@ std::vector<UpdateRecord> LossRing::take(Stream& stream)
 UpdateRecord LossRing::recordOf(const double* row, const Pending& pending) const
 {
     const auto at = [&](Index column) {
-        if (!m_isUsed[static_cast<std::size_t>(column)])
+        const double count = pending.counts[static_cast<std::size_t>(column)];
+        if (count == 0)
             return kNone;
-        return isMean(column) ? row[column] / static_cast<double>(pending.pieces) : row[column];
+        if (isMean(column))
+            return row[column] / count;
+        // A part of the update tells nothing of the whole.
+        return count < static_cast<double>(pending.framed) ? kNone : row[column];
     };
     UpdateRecord record;
     record.update = pending.update;
@@ -179,10 +231,8 @@ UpdateRecord LossRing::recordOf(const double* row, const Pending& pending) const
     record.laterCoarseLatents = at(LaterCoarseLatents);
     record.contrast = at(Contrast);
     for (Index frame = FirstFrame; frame < FirstFrame + m_frames; ++frame) {
-        if (m_isUsed[static_cast<std::size_t>(frame)])
-            record.latentsByFrame.push_back(at(frame));
-        if (m_isUsed[static_cast<std::size_t>(frame + m_frames)])
-            record.coarseLatentsByFrame.push_back(at(frame + m_frames));
+        record.latentsByFrame.push_back(at(frame));
+        record.coarseLatentsByFrame.push_back(at(frame + m_frames));
     }
     double sum = 0;
     for (std::size_t part = 0; part < record.partNorms.size(); ++part) {

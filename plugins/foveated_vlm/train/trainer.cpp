@@ -184,7 +184,6 @@ void Trainer::clearSums(Stream& stream)
 {
     m_parts.model.parameters().zeroGradients(stream);
     m_ring.begin(stream);
-    m_update->pieces = 0;
 }
 
 // Micro-steps
@@ -224,10 +223,8 @@ MicroStepReport Trainer::microStep(Stream& stream)
 
 void Trainer::runMicroBatch(Stream& stream, std::size_t index)
 {
-    for (const MicroBatchPlan& piece : m_update->plan.microBatches[index].split(m_pieces)) {
+    for (const MicroBatchPlan& piece : m_update->plan.microBatches[index].split(m_pieces))
         runPiece(stream, piece);
-        ++m_update->pieces;
-    }
 }
 
 void Trainer::runPiece(Stream& stream, const MicroBatchPlan& piece)
@@ -245,6 +242,7 @@ void Trainer::runPiece(Stream& stream, const MicroBatchPlan& piece)
     if (!loaded.step)
         loaded.step = std::make_unique<StepGraph>([this, &loaded](Stream&) { learn(loaded); });
     loaded.step->run(stream);
+    m_ring.keep(stream, loaded.measured, *loaded.sequences);
     if (m_reference)
         m_ring.keep(stream, reference);
 }
@@ -285,7 +283,7 @@ void Trainer::learn(LoadedBatch& loaded)
     const StepValues values = trainingLoss(pass, m_parts.model, loaded.batch, lossSettings());
     if (m_graph->needsGradient(values.loss)) // a batch without anything to count has no gradient
         m_graph->backward(values.loss);
-    m_ring.add(*m_graph, values);
+    loaded.measured = m_ring.note(*m_graph, values);
 }
 
 void Trainer::learnPreferences(const ForwardPass& pass, LoadedBatch& loaded)
@@ -297,7 +295,7 @@ void Trainer::learnPreferences(const ForwardPass& pass, LoadedBatch& loaded)
     settings.reference = m_logs.narrow(0, 0, loaded.tables->shape().clips);
     const PreferenceValues values = preferenceLoss(pass, m_parts.model, loaded.batch, settings);
     m_graph->backward(values.loss);
-    m_ring.add(*m_graph, values);
+    loaded.measured = m_ring.note(*m_graph, values);
 }
 
 bool Trainer::splitFurther(Stream& stream)
@@ -332,7 +330,7 @@ void Trainer::endUpdate(Stream& stream)
         const auto rates = m_settings.ratesAt(m_counts.updates);
         m_adam->setRates(stream, {rates.begin(), rates.end()});
         m_updateStep->run(stream);
-        m_ring.end(stream, m_counts.updates, m_counts.microSteps, m_update->pieces);
+        m_ring.end(stream, m_counts.updates, m_counts.microSteps);
     }
     ++m_counts.updates;
     m_update.reset();

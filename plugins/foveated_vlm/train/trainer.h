@@ -106,8 +106,8 @@ public:
     /// between the micro-steps of an update. Records must have been taken before.
     NamedTensors tensors() const;
     nlohmann::json state() const;
-    /// Throws InputError where tensors or state are of another run; the trainer is then not to be
-    /// used.
+    /// Throws InputError where tensors or state are damaged or of another run; the trainer is then
+    /// not to be used.
     void restore(Stream& stream, const nlohmann::json& state, const NamedTensors& saved);
 
 private:
@@ -117,13 +117,13 @@ private:
         UpdatePlan plan;
         Index counted = 0, slots = 0; ///< denominators: tokens, frames
         std::size_t next = 0;         ///< micro-batch
-        Index pieces = 0;             ///< run so far
     };
 
     std::vector<SampleTokens> samplesOf(const MicroBatchPlan& plan) const;
     Update planned();
     void announce(const Update& update);
     void startUpdate(Stream& stream);
+    void enterUpdate(Stream& stream, Index done);
     void clearSums(Stream& stream);
     void runMicroBatch(Stream& stream, std::size_t index);
     void runPiece(Stream& stream, const MicroBatchPlan& piece);

@@ -1,11 +1,25 @@
 #include <algorithm>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "plugins/foveated_vlm/train/host_numbers.h"
 #include "plugins/foveated_vlm/train/trainer.h"
 
 namespace vergence::fvlm {
+
+namespace {
+
+/// Of a number that is used as an index.
+void checkSaved(bool isPossible, const char* name)
+{
+    if (!isPossible)
+        throw InputError(fmt::format("The saved state of the training is damaged or not of these "
+                                     "settings: {} is out of range.",
+                                     name));
+}
+
+} // namespace
 
 // Preferences: the reference
 
@@ -94,14 +108,29 @@ nlohmann::json Trainer::state() const
             {"window_first", start.firstDrawn},
             {"window_batch", start.batch},
             {"micro_batches_done", m_update ? m_update->next : 0},
-            {"pieces_done", m_update ? m_update->pieces : 0},
-            {"references", m_ring.references()}};
+            {"references", m_ring.references()},
+            {"loss_counts", m_ring.counts()},
+            {"framed_passes", m_ring.framedPasses()}};
+}
+
+/// Goes on with an update of which `done` micro-batches are run and summed up.
+void Trainer::enterUpdate(Stream& stream, Index done)
+{
+    if (done == 0)
+        return;
+    startUpdate(stream);
+    const auto& batches = m_update->plan.microBatches;
+    checkSaved(done < static_cast<Index>(batches.size()), "micro_batches_done");
+    m_update->next = static_cast<std::size_t>(done);
+    Index pairs = 0;
+    for (std::size_t i = 0; m_reference && i < m_update->next; ++i)
+        pairs += static_cast<Index>(batches[i].samples.size());
+    checkSaved(static_cast<Index>(m_ring.references().size()) == pairs, "references");
 }
 
 void Trainer::restore(Stream& stream, const nlohmann::json& state, const NamedTensors& saved)
 {
-    std::size_t next = 0;
-    Index piecesDone = 0;
+    Index done = 0;
     try {
         const auto read = [&](const char* name, auto& target) { state.at(name).get_to(target); };
         read("micro_steps", m_counts.microSteps);
@@ -114,10 +143,12 @@ void Trainer::restore(Stream& stream, const nlohmann::json& state, const NamedTe
         read("skipped_in_row", m_skippedInRow);
         read("last_reading", m_lastReading);
         read("pieces", m_pieces);
-        read("micro_batches_done", next);
-        read("pieces_done", piecesDone);
+        read("micro_batches_done", done);
         m_best.restore(state.at("best"));
-        m_ring.restore(state.at("references").get<std::vector<std::array<double, 2>>>());
+        // Earlier versions saved the number of passes in place of counts.
+        m_ring.restore(state.at("references").get<std::vector<std::array<double, 2>>>(),
+                       state.value("loss_counts", m_ring.countsOf(state.value("pieces_done", 0))),
+                       state.value("framed_passes", Index{0}));
         m_loader.drop();
         m_update.reset();
         m_following.reset();
@@ -126,11 +157,9 @@ void Trainer::restore(Stream& stream, const nlohmann::json& state, const NamedTe
         throw InputError(std::string("The saved state of the training is damaged: ") +
                          error.what());
     }
-    if (next > 0) {
-        startUpdate(stream);
-        m_update->next = next;
-        m_update->pieces = piecesDone;
-    }
+    checkSaved(m_pieces > 0, "pieces");
+    checkSaved(done >= 0, "micro_batches_done");
+    enterUpdate(stream, done);
     restoreTrainerState(stream, tensors(), saved, m_parts.model.parameters());
 }
 

@@ -96,6 +96,21 @@ EvaluationRecord readEvaluation(const std::filesystem::path& runFolder)
     return evaluationFromJson(parseJson(readFile(path), path.string()), path.string());
 }
 
+EvaluationRecord readControl(const std::filesystem::path& runFolder)
+{
+    constexpr const char* kAdvice = "name a finished run with control = coarse_only and held-out "
+                                    "clips in compare_with, or leave that empty";
+    if (!std::filesystem::exists(runFolder / "artifacts" / kEvaluationFile))
+        throw InputError(fmt::format("The run {} has no artifacts/{} to compare with: {}.",
+                                     runFolder.string(), kEvaluationFile, kAdvice));
+    EvaluationRecord record = readEvaluation(runFolder);
+    if (!record.isCoarseOnly)
+        throw InputError(fmt::format("The run {} is no matched control, it was trained with fine "
+                                     "looks: {}.",
+                                     runFolder.string(), kAdvice));
+    return record;
+}
+
 Interval ratioInterval(std::span<const double> numerators, std::span<const double> denominators,
                        std::uint64_t seed)
 {

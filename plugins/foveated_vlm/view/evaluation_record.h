@@ -44,6 +44,8 @@ nlohmann::json evaluationJson(const EvaluationRecord& record);
 EvaluationRecord evaluationFromJson(const nlohmann::json& json, const std::string& source);
 /// The record of a run's folder. Throws InputError where there is none.
 EvaluationRecord readEvaluation(const std::filesystem::path& runFolder);
+/// The same of a matched control. Throws InputError that says what to do where the run is none.
+EvaluationRecord readControl(const std::filesystem::path& runFolder);
 
 /// Ratio of two sums over the same clips, with percentiles of 2,000 resamples of the clips
 /// (bootstrap). Pairs that are not finite are left out; NaN without any. Source: An Introduction to

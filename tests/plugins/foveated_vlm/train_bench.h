@@ -33,7 +33,7 @@ public:
         : drawn(options.clips),
           clips(options.source ? *options.source : drawn),
           texts(options.texts),
-          latents(drawn),
+          latents(clips),
           device(options.device),
           stream(device->createStream()),
           tokenizer(tokenizerOf(captionsOf(clips, options.text))),

@@ -260,7 +260,7 @@ private Q_SLOTS:
                         BatchMaker(bench.clips, numbers(3), &bench.chat, nullptr, settings));
         const Bench other(small());
         BatchMaker maker = other.maker();
-        VERGENCE_THROWS(ContractError, "not of these settings", maker.seek({0, 1000}));
+        VERGENCE_THROWS(InputError, "not of these settings", maker.seek({0, 1000}));
     }
 };
 

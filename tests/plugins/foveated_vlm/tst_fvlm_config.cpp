@@ -93,6 +93,12 @@ private Q_SLOTS:
         QTest::newRow("nothing learns")
             << QStringList{"freeze_vit=true", "freeze_llm=true", "lr_connector=0"}
             << "lr_connector";
+        QTest::newRow("text alone without text")
+            << QStringList{"variant=A", "task=next", "text_only=0.2"} << "text_only";
+        QTest::newRow("text alone without preferences")
+            << QStringList{"variant=dpo", "text_only=0.2"} << "text_only";
+        QTest::newRow("preferences of one look")
+            << QStringList{"variant=dpo", "control=coarse_only"} << "control";
         QTest::newRow("control is not there")
             << QStringList{"compare_with=/no/such/run"} << "compare_with";
     }

@@ -31,6 +31,8 @@ EvaluationReport evaluated(TrainBench& bench, EvaluationSettings settings)
 
 bool isNear(double a, double b, double tolerance = 1e-12)
 {
+    if (std::isnan(a) || std::isnan(b)) // nothing counted
+        return std::isnan(a) && std::isnan(b);
     return std::abs(a - b) <= tolerance * std::max(1.0, std::abs(b));
 }
 
@@ -90,6 +92,26 @@ private Q_SLOTS:
         QVERIFY(isNear(all.ratio->value, all.coarse->loss / all.fine->loss));
         alone.coarse = false;
         VERGENCE_THROWS(ContractError, "at least one way", evaluated(bench, alone));
+    }
+
+    /// Preferences may come without an answer: the chosen one is what is to be said.
+    void chosenAnswersStandForMissingOnes()
+    {
+        ClipInfo answered = clipOf(1, 2, "what?", "red disc"), chosen = clipOf(1, 2, "what?", "");
+        chosen.text.chosen = "red disc";
+        chosen.text.rejected = "blue";
+        const ListedClips with({answered}), without({chosen}), silent({clipOf(1, 2, "what?", "")});
+        const auto lossOf = [&](const ListedClips& clips) {
+            Options options = inDouble();
+            options.source = &clips;
+            options.batches.batch = options.batches.window = 1;
+            options.clips.count = 1;
+            TrainBench bench(options);
+            return evaluated(bench, {}).judged();
+        };
+        QVERIFY(lossOf(with) > 0);
+        QCOMPARE(lossOf(without) > 0, true);
+        QVERIFY(std::isnan(lossOf(silent))); // nothing counted, which is no loss of 0
     }
 
     void blindFloorIsSubtracted()

@@ -1,6 +1,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "core/artifact/checkpoint.h"
 #include "core/artifact/gif.h"
 #include "core/artifact/image.h"
 #include "core/artifact/safetensors.h"
@@ -138,6 +139,83 @@ private Q_SLOTS:
                 readFile(whole.artifacts() / "evaluation.json"));
     }
 
+    /// A saved moment belongs to the settings that decide which samples come when and what the
+    /// weights mean; other settings are refused, not learnt on with.
+    void changedSettingsAreRefused_data()
+    {
+        QTest::addColumn<QString>("change");
+        QTest::addColumn<QString>("said");
+        QTest::newRow("shorter accumulation") << "grad_accum=2"
+                                              << "grad_accum was 64 and is 2";
+        QTest::newRow("no accumulation") << "grad_accum=1"
+                                         << "grad_accum was 64 and is 1";
+        QTest::newRow("batch") << "batch=1"
+                               << "batch was 2 and is 1";
+        QTest::newRow("seed") << "seed=7"
+                              << "seed was 42 and is 7";
+        QTest::newRow("budget") << "frames_per_batch=3"
+                                << "frames_per_batch was 256 and is 3";
+        QTest::newRow("text alone") << "text_only=0.5"
+                                    << "text_only was";
+        QTest::newRow("mask") << "text_mask=all"
+                              << "text_mask was \"answer\" and is \"all\"";
+        QTest::newRow("order") << "order=frames_text"
+                               << "order was";
+        QTest::newRow("control") << "control=coarse_only"
+                                 << "control was";
+        QTest::newRow("held out") << "hold_out=0.5"
+                                  << "hold_out was";
+        QTest::newRow("scores") << "temperature=2"
+                                << "temperature was";
+        QTest::newRow("rate") << "lr_vit=1e-4"
+                              << "";
+        QTest::newRow("longer") << "micro_steps=128"
+                                << "";
+        QTest::newRow("weight of coarse") << "lambda_coarse=0.5"
+                                          << "";
+        QTest::newRow("more tests") << "eval_every=1"
+                                    << "";
+    }
+    void changedSettingsAreRefused()
+    {
+        QFETCH(QString, change);
+        QFETCH(QString, said);
+        const std::vector<std::string> files{"clips=" + frameFolders("changed", 8).string(),
+                                             "max_epochs=1000", "hold_out=0.3", "grad_accum=64",
+                                             "micro_steps=64"};
+        const RunFolder folder = m_bench.newFolder();
+        QCOMPARE(stoppedAt(folder, m_bench.configOf(files), 3).state, RunState::Stopped);
+        std::vector<std::string> changed = files;
+        changed.push_back(change.toStdString());
+        const RunOutcome outcome = m_bench.run(folder, m_bench.configOf(changed), true);
+        QCOMPARE(outcome.code, said.isEmpty() ? ExitCode::Success : ExitCode::InputUnreadable);
+        QVERIFY2(
+            outcome.problems().find(said.toStdString()) != std::string::npos &&
+                (said.isEmpty() || outcome.problems().find("Set these back") != std::string::npos),
+            outcome.problems().c_str());
+    }
+
+    /// Checkpoints of earlier versions know no settings; their numbers are checked all the same.
+    void olderCheckpointsGoOn()
+    {
+        const std::vector<std::string> files{"clips=" + frameFolders("older", 8).string(),
+                                             "max_epochs=1000", "grad_accum=64", "micro_steps=64"};
+        const RunFolder folder = m_bench.newFolder();
+        QCOMPARE(stoppedAt(folder, m_bench.configOf(files), 3).state, RunState::Stopped);
+        Checkpoint checkpoint = *loadNewestCheckpoint(folder);
+        QVERIFY(checkpoint.state.erase("facts") == 1);
+        ++checkpoint.step; // beside the one that is there
+        saveCheckpoint(folder, checkpoint);
+        std::vector<std::string> changed = files;
+        changed.push_back("grad_accum=2");
+        const RunOutcome refused = m_bench.run(folder, m_bench.configOf(changed), true);
+        QCOMPARE(refused.code, ExitCode::InputUnreadable);
+        QVERIFY2(refused.problems().find("damaged") != std::string::npos,
+                 refused.problems().c_str());
+        const RunOutcome outcome = m_bench.run(folder, m_bench.configOf(files), true);
+        QVERIFY2(outcome.code == ExitCode::Success, outcome.problems().c_str());
+    }
+
     void checkpointStartsAnotherRun()
     {
         const RunFolder first = m_bench.newFolder(), second = m_bench.newFolder();
@@ -185,6 +263,62 @@ private Q_SLOTS:
         const auto losses = numbersOf(run).at("loss");
         QVERIFY(losses.back() < losses.front());
         QCOMPARE_EQ(numbersOf(run).at("dpo_accuracy").back(), 1.0);
+    }
+
+    /// Captions need not repeat the chosen answer; held-out clips are then judged by it.
+    void preferencesNeedNoAnswer()
+    {
+        const auto folder = frameFolders("bare", 8);
+        std::string lines;
+        for (int clip = 0; clip < 8; ++clip)
+            lines += nlohmann::json{{"file", "clip" + std::to_string(clip)},
+                                    {"prompt", "what moves?"},
+                                    {"chosen", "a square"},
+                                    {"rejected", "a cat"}}
+                         .dump() +
+                     "\n";
+        writeFileAtomic(pathOf("bare.jsonl"), lines);
+        const RunFolder run = m_bench.newFolder();
+        const RunOutcome outcome = m_bench.run(
+            run, m_bench.configOf({"variant=dpo", "clips=" + folder.string(), "max_epochs=1000",
+                                   "captions=" + pathOf("bare.jsonl").string(), "hold_out=0.3"}));
+        QVERIFY2(outcome.code == ExitCode::Success, outcome.problems().c_str());
+        for (const double loss : numbersOf(run).at("val_fine"))
+            QVERIFY(loss > 0);
+        const auto captions = readFile(run.artifacts() / "captions.json");
+        QVERIFY(captions.find("a square") != std::string::npos);
+    }
+
+    void bestWeightsAreThoseOfTheLastTestToo()
+    {
+        const RunFolder run = m_bench.newFolder();
+        const RunOutcome outcome =
+            m_bench.run(run, m_bench.configOf({"micro_steps=6", "eval_every=0"}));
+        QVERIFY2(outcome.code == ExitCode::Success, outcome.problems().c_str());
+        const auto best = run.artifacts() / "weights/best.safetensors";
+        QVERIFY(std::filesystem::exists(best));
+        const auto a = readSafetensors(best).tensors;
+        const auto b = readSafetensors(run.artifacts() / "weights/model.safetensors").tensors;
+        QCOMPARE(a.size(), b.size());
+        for (std::size_t i = 0; i < a.size(); ++i)
+            QVERIFY(a[i].name == b[i].name && a[i].bytes == b[i].bytes);
+    }
+
+    /// What a run is to be compared with is asked for before it trains.
+    void controlsAreCheckedAtTheStart()
+    {
+        const RunFolder looked = m_bench.newFolder(), empty = m_bench.newFolder();
+        QCOMPARE(m_bench.run(looked, m_bench.configOf({"micro_steps=3"})).code, ExitCode::Success);
+        for (const auto& [other, said] :
+             {std::pair(looked, "control = coarse_only"), std::pair(empty, "evaluation.json")}) {
+            const RunOutcome outcome = m_bench.run(
+                m_bench.newFolder(), m_bench.configOf({"compare_with=" + other.root.string()}));
+            QCOMPARE(outcome.code, ExitCode::InputUnreadable);
+            QCOMPARE(outcome.steps, std::int64_t(0));
+            for (const std::string& part : {other.root.string(), std::string(said)})
+                QVERIFY2(outcome.problems().find(part) != std::string::npos,
+                         outcome.problems().c_str());
+        }
     }
 
     void filesAreLearntFrom()

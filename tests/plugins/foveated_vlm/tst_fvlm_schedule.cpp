@@ -86,6 +86,15 @@ private Q_SLOTS:
         QCOMPARE(best.best(), 1.5);
     }
 
+    void nothingMeasuredIsNoValidation()
+    {
+        BestMetric best(1);
+        QVERIFY(best.addTraining(2));
+        QVERIFY(!best.addValidation(std::nan("")));
+        QVERIFY(!best.isValidation() && best.hasBest());
+        QVERIFY(best.addTraining(1));
+    }
+
     void bestIsSavedAndRestored()
     {
         BestMetric best(3), other(3);

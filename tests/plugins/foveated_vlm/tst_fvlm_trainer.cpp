@@ -26,13 +26,14 @@ double largestDifference(const std::vector<T>& a, const std::vector<T>& b)
     return largest;
 }
 
-/// Four clips with answers of unequal length, in F64, dealt as `batch` × `accumulation`.
+/// Four clips of unequal length with answers of unequal length, in F64, dealt as `batch` ×
+/// `accumulation`.
 Options dealt(Variant variant, int batch, int accumulation, const ClipSource* source)
 {
     Options options;
     options.variant = variant;
     options.master = options.compute = DType::F64;
-    options.source = variant == Variant::Captions ? source : nullptr;
+    options.source = source;
     options.clips.count = 4;
     options.batches.window = 4;
     options.batches.batch = batch;
@@ -82,10 +83,50 @@ private Q_SLOTS:
         for (std::size_t i = 1; i < records.size(); ++i) {
             QVERIFY(std::abs(records[i].loss - records[0].loss) < 1e-12 * records[0].loss);
             QVERIFY(std::abs(records[i].fine - records[0].fine) < 1e-12 * records[0].fine);
+            QVERIFY(largestDifference(records[i].latentsByFrame, records[0].latentsByFrame) <
+                    1e-12);
+            QVERIFY(largestDifference(records[i].coarseLatentsByFrame,
+                                      records[0].coarseLatentsByFrame) < 1e-12);
+            if (records[0].latentsByFrame.size() > 1)
+                QVERIFY(std::abs(records[i].laterLatents - records[0].laterLatents) < 1e-12);
             QVERIFY(largestDifference(gradients[i], gradients[0]) < 1e-12);
             // Adam divides by roots of small gradients, which magnifies their last digits.
             QVERIFY(largestDifference(values[i], values[0]) < 1e-7);
         }
+    }
+
+    /// A frame that no clip of an update has was not predicted badly or well: it has no loss.
+    void absentFramesHaveNoLoss()
+    {
+        const ListedClips varied = variedClips(4, 3); // 1, 2, 3 and 1 frames
+        TrainBench bench(dealt(Variant::Latents, 1, 1, &varied));
+        std::array<int, 3> present{};
+        for (const UpdateRecord& record : bench.run(4)) {
+            QCOMPARE(record.latentsByFrame.size(), std::size_t{3});
+            for (std::size_t t = 0; t < 3; ++t)
+                present[t] += record.latentsByFrame[t] > 0 ? 1 : 0;
+            for (const double loss : record.latentsByFrame)
+                QVERIFY(std::isnan(loss) || loss > 0);
+            QCOMPARE(std::isnan(record.laterLatents), std::isnan(record.latentsByFrame[1]));
+        }
+        QCOMPARE(present, (std::array<int, 3>{4, 2, 1}));
+    }
+
+    void lossThatIsNoLongerMeasuredIsAbsent()
+    {
+        TrainBench bench({});
+        QVERIFY(bench.run(1).back().coarse > 0);
+        bench.trainer->microStep(*bench.stream);
+        LiveSettings live = bench.trainer->settings().live;
+        live.coarse = 0; // in the middle of an update
+        bench.trainer->change(*bench.stream, live);
+        for (const UpdateRecord& record : bench.run(3)) {
+            QVERIFY(std::isnan(record.coarse) && std::isnan(record.coarseText));
+            QVERIFY(record.loss > 0 && record.fine > 0 && record.text > 0);
+        }
+        live.coarse = 0.2;
+        bench.trainer->change(*bench.stream, live);
+        QVERIFY(bench.run(4).back().coarse > 0);
     }
 
     /// Clips of many lengths, so that several shapes are recorded and replayed where a device can.

@@ -52,6 +52,7 @@ private Q_SLOTS:
         QTest::newRow("between updates") << 8 << false;
         QTest::newRow("inside an accumulation") << 7 << false;
         QTest::newRow("in a later window") << 11 << false;
+        QTest::newRow("latents, inside an accumulation") << 7 << false;
         QTest::newRow("preferences") << 8 << true;
         QTest::newRow("preferences, inside an accumulation") << 7 << true;
     }
@@ -59,7 +60,12 @@ private Q_SLOTS:
     {
         QFETCH(int, microSteps);
         QFETCH(bool, prefers);
-        const Options options = prefers ? preferring() : Options{};
+        Options options = prefers ? preferring() : Options{};
+        const ListedClips varied = variedClips(16, 3);
+        if (std::string(QTest::currentDataTag()).starts_with("latents")) {
+            options.variant = Variant::Latents;
+            options.source = &varied;
+        }
         TrainBench first(options), second(options);
         if (prefers)
             QVERIFY(first.trainer->makeReference(*first.stream));
@@ -76,6 +82,11 @@ private Q_SLOTS:
             QCOMPARE(a[i].gradientNorm, b[i].gradientNorm);
             QCOMPARE(a[i].microStep, b[i].microStep);
             QCOMPARE(a[i].margin, b[i].margin);
+            QCOMPARE(a[i].coarse, b[i].coarse);
+            QCOMPARE(a[i].laterLatents, b[i].laterLatents);
+            QCOMPARE(a[i].latentsByFrame.size(), b[i].latentsByFrame.size());
+            for (std::size_t t = 0; t < a[i].latentsByFrame.size(); ++t)
+                QCOMPARE(a[i].latentsByFrame[t], b[i].latentsByFrame[t]);
             QCOMPARE(a[i].isBest, b[i].isBest);
         }
         QCOMPARE(first.values(), second.values());
@@ -86,6 +97,22 @@ private Q_SLOTS:
                 QCOMPARE(x.tensors[i].second.toHost<float>(*first.stream),
                          y.tensors[i].second.toHost<float>(*second.stream));
         }
+    }
+
+    /// States of earlier versions, inside an accumulation, do not say what their sums are of.
+    void statesWithoutCountsGoOn()
+    {
+        TrainBench bench({}), other({});
+        bench.trainer->microStep(*bench.stream);
+        const Saved state = saved(bench);
+        nlohmann::json json = nlohmann::json::parse(state.state);
+        QVERIFY(json.erase("loss_counts") == 1 && json.erase("framed_passes") == 1);
+        json["pieces_done"] = 1;
+        other.trainer->restore(*other.stream, json, state.tensors);
+        QCOMPARE(other.run(1).back().loss, bench.run(1).back().loss);
+        json["loss_counts"] = {1, 2};
+        VERGENCE_THROWS(InputError, "damaged",
+                        other.trainer->restore(*other.stream, json, state.tensors));
     }
 
     void savingChangesNothing()
@@ -107,6 +134,48 @@ private Q_SLOTS:
                         bench.trainer->restore(*bench.stream, json, state.tensors));
         state.tensors.pop_back();
         VERGENCE_THROWS(InputError, "has no tensor", restore(bench, state));
+    }
+
+    /// Numbers that are used as indices are checked against what they point into.
+    void impossibleNumbersAreRefused_data()
+    {
+        QTest::addColumn<QString>("name");
+        QTest::addColumn<int>("number");
+        QTest::newRow("all micro-batches done") << "micro_batches_done" << 2;
+        QTest::newRow("far more of them") << "micro_batches_done" << 1'000'000;
+        QTest::newRow("less than none") << "micro_batches_done" << -1;
+        QTest::newRow("beyond the window") << "window_batch" << 8;
+        QTest::newRow("before the window") << "window_batch" << -1;
+        QTest::newRow("between windows") << "window_first" << 5;
+        QTest::newRow("before all") << "window_first" << -16;
+        QTest::newRow("no piece") << "pieces" << 0;
+    }
+    void impossibleNumbersAreRefused()
+    {
+        QFETCH(QString, name);
+        QFETCH(int, number);
+        TrainBench bench({}), other({});
+        bench.trainer->microStep(*bench.stream);
+        const Saved state = saved(bench);
+        nlohmann::json json = nlohmann::json::parse(state.state);
+        QVERIFY(json.contains(name.toStdString()));
+        json[name.toStdString()] = number;
+        VERGENCE_THROWS(InputError, "damaged",
+                        other.trainer->restore(*other.stream, json, state.tensors));
+    }
+
+    void referencesOfOtherPairsAreRefused()
+    {
+        TrainBench bench(preferring()), other(preferring());
+        QVERIFY(bench.trainer->makeReference(*bench.stream));
+        bench.trainer->microStep(*bench.stream);
+        const Saved state = saved(bench);
+        for (const std::size_t count : {std::size_t{1}, std::size_t{3}, std::size_t{9}}) {
+            nlohmann::json json = nlohmann::json::parse(state.state);
+            json["references"] = std::vector<std::array<double, 2>>(count);
+            VERGENCE_THROWS(InputError, "damaged",
+                            other.trainer->restore(*other.stream, json, state.tensors));
+        }
     }
 
     void recordsAreTakenBeforeSaving()
