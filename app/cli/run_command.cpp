@@ -124,11 +124,14 @@ int run(RunOptions options, const Session& session)
         lock.emplace(*folder);
         writeFileAtomic(folder->configInput(), source.input);
     }
+    const std::string earlier = options.resumes ? readFile(folder->config()) : std::string();
     writeFileAtomic(folder->config(), emitToml(config, source.preset));
 
     RunController controller(std::move(lab), config, std::move(device),
                              makeSettings(options, source, session, *folder));
     const int code = runWorker(controller, {!options.quiet && !options.json, options.json, true});
+    if (options.resumes && !controller.isPrepared())
+        writeFileAtomic(folder->config(), earlier); // what could not begin changes nothing
     if (!options.zip.empty())
         writeZip(options, *folder);
     if (!options.json)

@@ -237,6 +237,11 @@ std::int64_t RunController::totalSteps() const
     return m_impl->loop.totalSteps();
 }
 
+bool RunController::isPrepared() const
+{
+    return m_impl->loop.isPrepared();
+}
+
 bool RunController::isFinished() const
 {
     return m_impl->loop.isFinished();

@@ -69,6 +69,7 @@ public:
     RunState state() const;
     std::int64_t step() const;
     std::int64_t totalSteps() const;
+    bool isPrepared() const;   ///< the run came as far as its steps
     bool isFinished() const;   ///< the run thread has ended
     ExitCode exitCode() const; ///< valid once finished
 

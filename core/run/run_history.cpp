@@ -35,13 +35,13 @@ std::string_view withoutLines(std::string_view text, std::int64_t lines)
 
 LogLine logLineOf(std::string_view line)
 {
-    const auto json = nlohmann::json::parse(line.begin(), line.end(), nullptr, false);
+    const auto entry = nlohmann::json::parse(line.begin(), line.end(), nullptr, false);
     const auto text = [&](const char* key) {
-        const auto found = json.is_object() ? json.find(key) : json.end();
-        return found != json.end() && found->is_string() ? found->get<std::string>()
-                                                         : std::string();
+        const auto found = entry.is_object() ? entry.find(key) : entry.end();
+        return found != entry.end() && found->is_string() ? found->get<std::string>()
+                                                          : std::string();
     };
-    if (!json.is_object())
+    if (!entry.is_object())
         return {{}, "info", "log", std::string(line)};
     return {text("time"), text("level"), text("area"), text("text")};
 }

@@ -40,6 +40,7 @@ public:
     /// The run thread's body.
     void work() noexcept;
     bool isFinished() const { return m_isFinished; }
+    bool isPrepared() const { return m_isPrepared; }
     std::int64_t totalSteps() const { return m_total; }
 
 private:
@@ -75,7 +76,8 @@ private:
     Parts m_p;
     std::atomic<std::int64_t> m_total{0};
     std::atomic<bool> m_isFinished{false};
-    bool m_isPrepared = false, m_isDone = false;
+    std::atomic<bool> m_isPrepared{false};
+    bool m_isDone = false;
     std::int64_t m_savedStep = -1;
     double m_savedAt = 0;
     const Config m_given;                ///< what the run was started with

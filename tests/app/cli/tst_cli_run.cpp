@@ -27,6 +27,7 @@ private Q_SLOTS:
     void inputIsKeptByteForByte();
     void jsonLinesAreMessages();
     void resumedRunEqualsOneRun();
+    void resumeThatCannotBeginChangesNothing();
     void interruptLeavesACheckpoint();
     void timeLimitLeavesACheckpoint();
     void runningRunIsNotResumed();
@@ -93,6 +94,21 @@ void CliRunTest::resumedRunEqualsOneRun()
     QCOMPARE(readFile(folder.artifacts() / "plate/fade_3.png"),
              readFile(straight.artifacts() / "plate/fade_3.png"));
     QVERIFY(readFile(folder.config()).find("sweeps = 30") != std::string::npos);
+}
+
+void CliRunTest::resumeThatCannotBeginChangesNothing()
+{
+    const Outcome part = demoRun();
+    QCOMPARE(part.code, 0);
+    const RunFolder folder = RunFolder::open(part.folder());
+    const std::string config = readFile(folder.config());
+    for (const fs::path& checkpoint : listCheckpoints(folder))
+        writeFileAtomic(checkpoint / "state.json", "{");
+    const Outcome rest =
+        vergence({"run", part.out.trimmed(), "--resume", "--set", "sweeps=77", "--device", "cpu"});
+    QVERIFY2(rest.code == 6, qPrintable(rest.err));
+    QVERIFY2(rest.err.contains("There is none before it"), qPrintable(rest.err));
+    QCOMPARE(readFile(folder.config()), config);
 }
 
 void CliRunTest::interruptLeavesACheckpoint()
