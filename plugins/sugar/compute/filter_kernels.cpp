@@ -5,8 +5,8 @@ namespace vergence::sugar {
 
 namespace {
 
-/// Least z / focal over the cameras that see a Gaussian in front of 0.2 and inside the image
-/// enlarged by 15 % per side; +infinity where none does.
+/// Least z / focal over the cameras that see a Gaussian beyond the near plane and inside the
+/// image enlarged by 15 % per side; +infinity where none does.
 struct LeastFootprint {
     FilterArguments a;
 

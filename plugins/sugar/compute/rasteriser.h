@@ -153,8 +153,10 @@ private:
 };
 
 /// Standard deviation of the 3D smoothing filter of each Gaussian: sqrt(0.2) · min over cameras of
-/// z / focal among those that see it (the largest found where none does). Overwrites
-/// gaussians.filter ([C] F32, which must be there). Source: Mip-Splatting (2023), equation 7.
-void updateFilter(Stream& stream, Gaussians& gaussians, const std::vector<Camera>& cameras);
+/// z / focal among those that see it, farther than `near` world units (the largest found where none
+/// does). Overwrites gaussians.filter ([C] F32, which must be there). Source: Mip-Splatting (2023),
+/// equation 7.
+void updateFilter(Stream& stream, Gaussians& gaussians, const std::vector<Camera>& cameras,
+                  float near);
 
 } // namespace vergence::sugar

@@ -8,7 +8,8 @@
 
 namespace vergence::sugar {
 
-void updateFilter(Stream& stream, Gaussians& gaussians, const std::vector<Camera>& cameras)
+void updateFilter(Stream& stream, Gaussians& gaussians, const std::vector<Camera>& cameras,
+                  float near)
 {
     const std::shared_ptr<Device>& device = gaussians.device();
     expects(!gaussians.filter.isEmpty() || gaussians.count == 0,
@@ -16,7 +17,7 @@ void updateFilter(Stream& stream, Gaussians& gaussians, const std::vector<Camera
     std::vector<CameraView<float>> views;
     views.reserve(cameras.size());
     for (const Camera& camera : cameras)
-        views.push_back(cameraView<float>(camera, 0.2, 1e30));
+        views.push_back(cameraView<float>(camera, static_cast<double>(near), 1e30));
     Buffer<CameraView<float>> memory;
     FilterArguments a;
     a.position = static_cast<const float*>(gaussians.value.position.data());

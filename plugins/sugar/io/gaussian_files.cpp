@@ -60,13 +60,15 @@ GaussianCloud readSpz(const std::filesystem::path& path)
     return parseSpz(MappedFile(path).bytes(), path.string());
 }
 
-GaussianCloud readGaussians(const std::filesystem::path& path)
+GaussianCloud readGaussians(const std::filesystem::path& path, Index* droppedRows)
 {
+    if (droppedRows)
+        *droppedRows = 0;
     const MappedFile file(path);
     const auto bytes = file.bytes();
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (text.starts_with("ply"))
-        return parseGaussianPly(bytes, path.string());
+        return parseGaussianPly(bytes, path.string(), droppedRows);
     if (text.starts_with("\x1f\x8b"))
         return parseSpz(bytes, path.string());
     if (path.extension() == ".splat")

@@ -28,8 +28,8 @@ GaussianCloud readSplat(const std::filesystem::path& path);
 void writeSpz(const std::filesystem::path& path, const GaussianCloud& cloud);
 GaussianCloud readSpz(const std::filesystem::path& path);
 
-/// By content: PLY, SPZ or .splat (by its name).
-GaussianCloud readGaussians(const std::filesystem::path& path);
+/// By content: PLY, SPZ or .splat (by its name). Only a PLY drops rows.
+GaussianCloud readGaussians(const std::filesystem::path& path, Index* droppedRows = nullptr);
 
 /// Gaussians at the points: colour, scale from the three nearest others, opacity 0.1. Points of
 /// large error or short track are left out while more than 10,000 remain. `scaleFactor` and

@@ -13,6 +13,7 @@
 
 #include "core/artifact/digest.h"
 #include "core/artifact/exif.h"
+#include "core/artifact/image_ops.h"
 #include "core/artifact/mapped_file.h"
 #include "core/base/error.h"
 #include "core/compute/cpu_threads.h"
@@ -184,6 +185,23 @@ void addScene(Digest& digest, const Scene& scene)
     }
 }
 
+/// Half the sides as often as the level says; a masked pixel stays masked where any part of it was.
+Photograph smaller(const Photograph& full, std::size_t level)
+{
+    const double scale = 1.0 / (1 << level);
+    Photograph result;
+    result.image = scaled(full.image, scale);
+    if (full.mask.empty())
+        return result;
+    Image mask = makeImage(full.image.width, full.image.height, 1);
+    for (std::size_t i = 0; i < full.mask.size(); ++i)
+        mask.pixels[i] = full.mask[i] ? 255 : 0;
+    result.mask = scaled(mask, scale).pixels;
+    for (std::uint8_t& value : result.mask)
+        value = value == 255 ? 1 : 0;
+    return result;
+}
+
 void addFile(Digest& digest, const fs::path& file)
 {
     std::error_code error;
@@ -199,14 +217,25 @@ struct Photographs::Impl {
     {
     }
 
-    std::shared_ptr<const Photograph> load(std::size_t i) const
+    /// A picture in one of its sizes, for the cache.
+    std::size_t keyOf(std::size_t i, int level) const
     {
+        expects(i < kept.size(), "Photographs: no view of that number");
+        expects(level >= 0, "Photographs: no size of that number");
+        return i + static_cast<std::size_t>(level) * kept.size();
+    }
+
+    std::shared_ptr<const Photograph> load(std::size_t key) const
+    {
+        const std::size_t i = key % kept.size(), level = key / kept.size();
         const PicturePlan& plan = plans[i];
         const SourceView& view = scene.views[kept[i]];
         Image image =
             scene.painter ? scene.painter(pinholeCamera(plan.source, view)) : readImage(plan.file);
         const Image mask = plan.mask.empty() ? Image() : readImage(plan.mask);
-        return std::make_shared<const Photograph>(preparedPhotograph(image, mask, plan, settings));
+        Photograph full = preparedPhotograph(image, mask, plan, settings);
+        return std::make_shared<const Photograph>(level == 0 ? std::move(full)
+                                                             : smaller(full, level));
     }
 
     Scene scene;
@@ -248,7 +277,7 @@ Photographs::Photographs(Scene scene, PhotographSettings settings)
                                      d.findings.empty() ? "" : d.findings.back().sentence));
     const std::size_t budget =
         d.settings.budgetBytes > 0 ? d.settings.budgetBytes : halfOfFreeMemory();
-    d.cache = std::make_unique<PictureCache>([&d](std::size_t i) { return d.load(i); }, budget,
+    d.cache = std::make_unique<PictureCache>([&d](std::size_t key) { return d.load(key); }, budget,
                                              std::clamp(usableThreads() / 2, 1, 4));
 }
 
@@ -285,17 +314,17 @@ const std::vector<SceneFinding>& Photographs::findings() const
     return m_impl->findings;
 }
 
-std::shared_ptr<const Photograph> Photographs::get(std::size_t i)
+std::shared_ptr<const Photograph> Photographs::get(std::size_t i, int level)
 {
-    expects(i < count(), "Photographs: no view of that number");
-    return m_impl->cache->get(i);
+    return m_impl->cache->get(m_impl->keyOf(i, level));
 }
 
-void Photographs::prefetch(const std::vector<std::size_t>& next)
+void Photographs::prefetch(const std::vector<std::size_t>& next, int level)
 {
+    std::vector<std::size_t> keys;
     for (const std::size_t i : next)
-        expects(i < count(), "Photographs: no view of that number");
-    m_impl->cache->prefetch(next);
+        keys.push_back(m_impl->keyOf(i, level));
+    m_impl->cache->prefetch(keys);
 }
 
 std::string Photographs::fingerprint() const

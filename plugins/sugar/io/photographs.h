@@ -48,9 +48,10 @@ public:
     const SourceView& view(std::size_t i) const;
     const std::vector<SceneFinding>& findings() const;
 
-    /// Throws InputError where the file broke meanwhile.
-    std::shared_ptr<const Photograph> get(std::size_t i);
-    void prefetch(const std::vector<std::size_t>& next);
+    /// With its sides divided by 2^level; every size counts in the budget. Throws InputError where
+    /// the file broke meanwhile.
+    std::shared_ptr<const Photograph> get(std::size_t i, int level = 0);
+    void prefetch(const std::vector<std::size_t>& next, int level = 0);
     /// SHA-256 over names, sizes and times of the files, masks and the scene, for manifests and
     /// resume.
     std::string fingerprint() const;

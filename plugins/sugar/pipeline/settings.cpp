@@ -61,7 +61,18 @@ std::vector<bool> heldOutByName(const SugarConfig& config, const PictureSource& 
         throw InputError(fmt::format("test_images: the scene has no picture named {}; its first is "
                                      "{}.",
                                      fmt::join(wanted, ", "), pictures.name(0)));
+    if (std::all_of(result.begin(), result.end(), [](bool test) { return test; }))
+        throw InputError("test_images names every picture of the scene, and none is left to learn "
+                         "from. Take some of them off that list.");
     return result;
+}
+
+/// The cloud in a frame with that origin.
+GaussianCloud movedTo(const std::array<double, 3>& origin, GaussianCloud cloud)
+{
+    for (std::size_t i = 0; i < cloud.position.size(); ++i)
+        cloud.position[i] = static_cast<float>(cloud.position[i] - origin[i % 3]);
+    return cloud;
 }
 
 /// Where masks are looked for; empty: nowhere.
@@ -120,11 +131,11 @@ std::unique_ptr<PictureSource> picturesOf(const SugarConfig& config,
 std::vector<bool> heldOut(const SugarConfig& config, const PictureSource& pictures)
 {
     std::vector<bool> result(pictures.count(), false);
-    if (!config.evalSplit)
+    if (!config.evalSplit || result.empty())
         return result;
     if (!config.testImages.empty())
         return heldOutByName(config, pictures);
-    if (config.evalRule == "even" && pictures.count() > 0)
+    if (config.evalRule == "even")
         return evenlySpread(pictures.count(), static_cast<std::size_t>(config.evalCount));
     bool saysItself = false;
     for (std::size_t i = 0; i < pictures.count(); ++i) {
@@ -169,6 +180,7 @@ TrainerSettings trainerSettings(const SugarConfig& config, double extent,
 {
     TrainerSettings s;
     s.schedule = scheduleOf(config);
+    s.schedule.leastDegree = start.degree;
     s.density = densityOf(config);
     s.rates = {config.ratePosition, config.ratePositionFinal, config.rateShDc,    config.rateShRest,
                config.rateOpacity,  config.rateScale,         config.rateRotation};
@@ -207,10 +219,11 @@ double cloudExtent(const GaussianCloud& cloud)
     return extent > 0 ? 1.1 * extent : 1;
 }
 
-GaussianCloud startingCloud(const SugarConfig& config, const PictureSource& pictures, double extent)
+GaussianCloud startingCloud(const SugarConfig& config, const PictureSource& pictures, double extent,
+                            Index* droppedRows)
 {
     if (!config.gaussians.empty())
-        return readGaussians(config.gaussians);
+        return movedTo(originOf(pictures), readGaussians(config.gaussians, droppedRows));
     const bool isMcmc = config.densify == "mcmc";
     const Scene& scene = pictures.scene();
     if (scene.points.size() >= 4)

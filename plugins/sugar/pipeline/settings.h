@@ -28,8 +28,9 @@ TrainerSettings trainerSettings(const SugarConfig& config, double extent,
                                 const GaussianCloud& start);
 /// 1.1 · the distance of the farthest Gaussian of the middle 90 % from their centre.
 double cloudExtent(const GaussianCloud& cloud);
-/// Gaussians to start from: a file, the scene's points, or random ones.
-GaussianCloud startingCloud(const SugarConfig& config, const PictureSource& pictures,
-                            double extent);
+/// Gaussians to start from: a file, the scene's points, or random ones; in the frame of the
+/// pictures. `droppedRows`: see readGaussians(); unset where there is no file.
+GaussianCloud startingCloud(const SugarConfig& config, const PictureSource& pictures, double extent,
+                            Index* droppedRows = nullptr);
 
 } // namespace vergence::sugar

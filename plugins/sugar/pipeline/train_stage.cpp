@@ -95,7 +95,13 @@ bool TrainStage::start(RunContext& context, Workspace& workspace)
 {
     const SugarConfig& config = workspace.config;
     const PictureSource& pictures = workspace.pictures->source();
-    const GaussianCloud cloud = startingCloud(config, pictures, workspace.extent);
+    Index dropped = 0;
+    const GaussianCloud cloud = startingCloud(config, pictures, workspace.extent, &dropped);
+    if (dropped > 0)
+        context.warn("E-DATA",
+                     fmt::format("{} of {} Gaussians of {} hold numbers that are not "
+                                 "finite, or no rotation, and were left out.",
+                                 dropped, dropped + cloud.count(), config.gaussians.string()));
     if (cloud.count() == 0)
         throw InputError("There is no Gaussian to start from: the file or the scene's points are "
                          "empty.");

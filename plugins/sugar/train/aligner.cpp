@@ -290,7 +290,7 @@ void Aligner::start(Stream& stream, const GaussianCloud& cloud)
     std::vector<Camera> cameras;
     for (const std::size_t i : impl.learnFrom)
         cameras.push_back(impl.pictures->source().cameras()[i]);
-    updateFilter(stream, impl.state.gaussians, cameras);
+    updateFilter(stream, impl.state.gaussians, cameras, settings.near);
 }
 
 bool Aligner::step(Stream& stream, const std::function<bool()>& stopRequested,

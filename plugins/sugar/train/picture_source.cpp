@@ -21,8 +21,14 @@ public:
     {
         return m_photographs.view(i).isTest;
     }
-    std::shared_ptr<const Photograph> get(std::size_t i) override { return m_photographs.get(i); }
-    void prefetch(const std::vector<std::size_t>& next) override { m_photographs.prefetch(next); }
+    std::shared_ptr<const Photograph> get(std::size_t i, int level) override
+    {
+        return m_photographs.get(i, level);
+    }
+    void prefetch(const std::vector<std::size_t>& next, int level) override
+    {
+        m_photographs.prefetch(next, level);
+    }
     std::size_t masked() const override { return m_photographs.masked(); }
     const Scene& scene() const override { return m_photographs.scene(); }
     const std::vector<SceneFinding>& findings() const override { return m_photographs.findings(); }
@@ -41,7 +47,7 @@ public:
     }
     const std::vector<Camera>& cameras() const override { return m_cameras; }
     std::optional<bool> isTest(std::size_t) const override { return std::nullopt; }
-    std::shared_ptr<const Photograph> get(std::size_t) override
+    std::shared_ptr<const Photograph> get(std::size_t, int) override
     {
         throw ContractError("There are no pictures.");
     }
@@ -58,7 +64,7 @@ private:
 
 PictureSource::~PictureSource() = default;
 
-void PictureSource::prefetch(const std::vector<std::size_t>&) {}
+void PictureSource::prefetch(const std::vector<std::size_t>&, int) {}
 
 std::size_t PictureSource::masked() const
 {

@@ -18,9 +18,10 @@ public:
     virtual const std::vector<Camera>& cameras() const = 0;
     /// Whether the scene itself keeps the picture for testing.
     virtual std::optional<bool> isTest(std::size_t i) const = 0;
-    /// Throws InputError where a file broke meanwhile. Safe from any thread.
-    virtual std::shared_ptr<const Photograph> get(std::size_t i) = 0;
-    virtual void prefetch(const std::vector<std::size_t>& next);
+    /// Picture i with its sides divided by 2^level. Throws InputError where a file broke meanwhile.
+    /// Safe from any thread.
+    virtual std::shared_ptr<const Photograph> get(std::size_t i, int level) = 0;
+    virtual void prefetch(const std::vector<std::size_t>& next, int level);
     /// Pictures with a mask of their own.
     virtual std::size_t masked() const;
     virtual const Scene& scene() const = 0;

@@ -48,8 +48,14 @@ public:
     const std::string& name(std::size_t i) const override { return m_inner->name(i); }
     const std::vector<Camera>& cameras() const override { return m_cameras; }
     std::optional<bool> isTest(std::size_t i) const override { return m_inner->isTest(i); }
-    std::shared_ptr<const Photograph> get(std::size_t i) override { return m_inner->get(i); }
-    void prefetch(const std::vector<std::size_t>& next) override { m_inner->prefetch(next); }
+    std::shared_ptr<const Photograph> get(std::size_t i, int level) override
+    {
+        return m_inner->get(i, level);
+    }
+    void prefetch(const std::vector<std::size_t>& next, int level) override
+    {
+        m_inner->prefetch(next, level);
+    }
     std::size_t masked() const override { return m_inner->masked(); }
     const Scene& scene() const override { return m_scene; }
     const std::vector<SceneFinding>& findings() const override { return m_inner->findings(); }

@@ -56,8 +56,9 @@ int Schedule::degreeAt(std::int64_t step) const
 {
     if (m_settings.degreeEvery <= 0)
         return m_settings.degree;
-    return static_cast<int>(
-        std::min<std::int64_t>(m_settings.degree, (step - 1) / m_settings.degreeEvery));
+    const std::int64_t grown =
+        std::max<std::int64_t>(m_settings.leastDegree, (step - 1) / m_settings.degreeEvery);
+    return static_cast<int>(std::min<std::int64_t>(m_settings.degree, grown));
 }
 
 int Schedule::levelAt(std::int64_t step) const

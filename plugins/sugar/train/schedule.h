@@ -13,6 +13,7 @@ struct ScheduleSettings {
     std::int64_t degreeEvery = 1'000; ///< another band of harmonics
     std::int64_t filterEvery = 100;   ///< 3D filter, while densifying
     int degree = 3;
+    int leastDegree = 0;      ///< in use from the first step: what the Gaussians came with
     bool progressive = false; ///< quarter size until 10 %, half until 30 % of the steps
 };
 

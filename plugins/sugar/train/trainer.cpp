@@ -45,7 +45,7 @@ void Trainer::start(Stream& stream, const GaussianCloud& cloud)
     m_state = trained(stream, std::move(gaussians));
     m_step = 0;
     if (m_settings.mip && !m_settings.keepsFilter)
-        updateFilter(stream, m_state.gaussians, filterCameras(1));
+        updateFilter(stream, m_state.gaussians, filterCameras(1), m_settings.near);
 }
 
 /// Rows for so many Gaussians: a quarter more to grow into, as far as the cap.
@@ -169,7 +169,7 @@ bool Trainer::step(Stream& stream, const std::function<bool()>& stopRequested, S
 
 void Trainer::afterUpdate(Stream& stream, StepReport& report)
 {
-    if (isMcmc(m_settings) && m_step < m_settings.schedule.densifyUntil)
+    if (isMcmc(m_settings) && !isDone())
         addNoise(stream, m_state.gaussians,
                  positionRate(m_settings.rates, m_settings.extent, static_cast<double>(m_step),
                               static_cast<double>(m_settings.schedule.iterations)),
@@ -181,7 +181,7 @@ void Trainer::afterUpdate(Stream& stream, StepReport& report)
         report.resetOpacity = true;
     }
     if (m_settings.mip && m_schedule.updatesFilter(m_step + 1))
-        updateFilter(stream, m_state.gaussians, filterCameras(m_step + 1));
+        updateFilter(stream, m_state.gaussians, filterCameras(m_step + 1), m_settings.near);
     if (m_schedule.normalisesRotations(m_step))
         normaliseRotations(stream, m_state.gaussians);
 }
@@ -200,7 +200,7 @@ void Trainer::densify(Stream& stream, StepReport& report)
             "poses do not fit the pictures.",
             m_step));
     if (m_settings.mip)
-        updateFilter(stream, m_state.gaussians, filterCameras(m_step + 1));
+        updateFilter(stream, m_state.gaussians, filterCameras(m_step + 1), m_settings.near);
     if (m_schedule.endsDensification(m_step))
         sortByPlace(stream, m_state);
 }

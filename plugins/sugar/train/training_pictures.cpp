@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "core/artifact/image_ops.h"
 #include "core/base/error.h"
 
 namespace vergence::sugar {
@@ -12,22 +11,6 @@ namespace vergence::sugar {
 namespace {
 
 constexpr std::size_t kResident = 64; ///< pictures kept on a GPU
-
-/// Half the sides as often as the level says; a masked pixel stays masked where any part of it was.
-std::shared_ptr<const Photograph> smaller(const Photograph& full, int level)
-{
-    auto result = std::make_shared<Photograph>();
-    result->image = scaled(full.image, 1.0 / (1 << level));
-    if (full.mask.empty())
-        return result;
-    Image mask = makeImage(full.image.width, full.image.height, 1);
-    for (std::size_t i = 0; i < full.mask.size(); ++i)
-        mask.pixels[i] = full.mask[i] ? 255 : 0;
-    result->mask = scaled(mask, 1.0 / (1 << level)).pixels;
-    for (std::uint8_t& value : result->mask)
-        value = value == 255 ? 1 : 0;
-    return result;
-}
 
 } // namespace
 
@@ -50,32 +33,16 @@ void TrainingPictures::leaveOut(std::size_t i, std::string reason)
         m_leftOut.push_back({i, std::move(reason)});
 }
 
-std::shared_ptr<const Photograph> TrainingPictures::photograph(std::size_t i)
+std::shared_ptr<const Photograph> TrainingPictures::photograph(std::size_t i, int level)
 {
     if (isLeftOut(i))
         return nullptr;
     try {
-        return m_source->get(i);
+        return m_source->get(i, level);
     } catch (const IoError& error) {
         leaveOut(i, error.what());
         return nullptr;
     }
-}
-
-std::shared_ptr<const Photograph> TrainingPictures::photograph(std::size_t i, int level)
-{
-    if (level == 0)
-        return photograph(i);
-    if (level != m_level) {
-        m_smaller.clear();
-        m_level = level;
-    }
-    auto& cached = m_smaller[{i, level}];
-    if (!cached) {
-        if (const auto full = photograph(i))
-            cached = smaller(*full, level);
-    }
-    return cached;
 }
 
 TrainingPicture TrainingPictures::onDevice(Stream& stream, const Key& key,
@@ -124,10 +91,10 @@ std::optional<TrainingPicture> TrainingPictures::get(Stream& stream, std::size_t
     return picture;
 }
 
-void TrainingPictures::prefetch(std::vector<std::size_t> next)
+void TrainingPictures::prefetch(std::vector<std::size_t> next, int level)
 {
     std::erase_if(next, [this](std::size_t i) { return isLeftOut(i); });
-    m_source->prefetch(next);
+    m_source->prefetch(next, level);
 }
 
 void TrainingPictures::expectEnough(const std::vector<std::size_t>& pictures) const
@@ -145,13 +112,11 @@ void TrainingPictures::expectEnough(const std::vector<std::size_t>& pictures) co
 TrainingPictures::Next TrainingPictures::next(Stream& stream, PictureOrder& order,
                                               std::int64_t step, int level)
 {
-    if (level == 0)
-        m_smaller.clear();
     for (std::int64_t at = step;; ++at) {
         Next next{order.at(at), {}};
         if (auto found = get(stream, next.number, level)) {
             next.picture = std::move(*found);
-            prefetch({order.at(at + 1), order.at(at + 2)});
+            prefetch({order.at(at + 1), order.at(at + 2)}, level);
             return next;
         }
         expectEnough(order.pictures());

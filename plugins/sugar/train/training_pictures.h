@@ -1,7 +1,6 @@
 #pragma once
 
 #include <list>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,8 +39,8 @@ public:
     const PictureSource& source() const { return *m_source; }
     /// Picture i with its sides divided by 2^level; nothing where it is left out.
     std::optional<TrainingPicture> get(Stream& stream, std::size_t i, int level);
-    /// The same picture on the host, at full size; null where it is left out.
-    std::shared_ptr<const Photograph> photograph(std::size_t i);
+    /// The same picture on the host; null where it is left out.
+    std::shared_ptr<const Photograph> photograph(std::size_t i, int level = 0);
 
     struct Next {
         std::size_t number = 0;
@@ -63,21 +62,14 @@ private:
     struct Key {
         std::size_t picture;
         int level;
-        bool operator<(const Key& other) const
-        {
-            return picture != other.picture ? picture < other.picture : level < other.level;
-        }
     };
-    std::shared_ptr<const Photograph> photograph(std::size_t i, int level);
-    void prefetch(std::vector<std::size_t> next);
+    void prefetch(std::vector<std::size_t> next, int level);
     void expectEnough(const std::vector<std::size_t>& pictures) const;
     TrainingPicture onDevice(Stream& stream, const Key& key,
                              const std::shared_ptr<const Photograph>& photograph);
 
     std::shared_ptr<PictureSource> m_source;
     std::shared_ptr<Device> m_device;
-    std::map<Key, std::shared_ptr<const Photograph>> m_smaller; ///< of the level in use
-    int m_level = 0;
     std::list<std::pair<Key, TrainingPicture>> m_resident; ///< newest first; GPU only
     std::vector<LeftOutPicture> m_leftOut;
 };

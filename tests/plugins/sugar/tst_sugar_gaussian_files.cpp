@@ -275,6 +275,8 @@ void SugarGaussianFilesTest::rowsThatAreNotFiniteAreCounted()
         Index dropped = 0;
         const GaussianCloud read = readGaussianPly(file, &dropped);
         QCOMPARE(dropped, 3);
+        readGaussians(file, &(dropped = 0));
+        QCOMPARE(dropped, 3);
         QCOMPARE(read.count(), 4);
         QCOMPARE(read.opacity[1], cloud.opacity[2]);
         QCOMPARE(read.shRest.size(), 4u * 9);

@@ -20,7 +20,7 @@ public:
     const std::string& name(std::size_t) const override { return m_name; }
     const std::vector<Camera>& cameras() const override { return m_cameras; }
     std::optional<bool> isTest(std::size_t) const override { return std::nullopt; }
-    std::shared_ptr<const Photograph> get(std::size_t i) override
+    std::shared_ptr<const Photograph> get(std::size_t i, int) override
     {
         auto photograph = std::make_shared<Photograph>();
         photograph->image = makeImage(m_cameras[i].width, m_cameras[i].height, 3, 0);

@@ -64,6 +64,7 @@ private Q_SLOTS:
     void masksBendWithTheirPicture();
     void distortedPicturesMatchTheirPinholeCamera();
     void budgetDropsTheLongestUnused();
+    void smallerPicturesCountInTheBudget();
     void pictureIsLoadedOnceForManyThreads();
     void prefetchReadsAheadWithinTheBudget();
     void failedLoadIsTriedAgain();
@@ -387,6 +388,26 @@ void SugarPhotographsTest::budgetDropsTheLongestUnused()
     QCOMPARE(loads, 4);
     cache.get(0);
     QCOMPARE(loads, 4);
+}
+
+void SugarPhotographsTest::smallerPicturesCountInTheBudget()
+{
+    constexpr std::size_t kWhole = 3 * 32 * 24; // bytes; a quarter of the sides: 1/16 of them
+    Photographs photographs(syntheticScene({32, 24, false, 1}), {.budgetBytes = kWhole});
+    const auto first = photographs.get(0, 2);
+    QCOMPARE(first->image.width, 8);
+    QCOMPARE(first->image.height, 6);
+    for (std::size_t i = 0; i < 16; ++i)
+        photographs.get(i, 2);
+    QVERIFY(photographs.get(0, 2) == first);
+    QCOMPARE(photographs.cachedBytes(), kWhole);
+    photographs.get(16, 2); // 1 goes
+    QCOMPARE(photographs.cachedBytes(), kWhole);
+    QVERIFY(photographs.get(0, 2) == first);
+    QCOMPARE(photographs.get(0, 1)->image.width, 16);
+    QCOMPARE(photographs.get(0)->image.width, 32);
+    QCOMPARE(photographs.cachedBytes(), kWhole); // nothing else has room
+    QVERIFY(photographs.get(0, 2) != first);
 }
 
 void SugarPhotographsTest::pictureIsLoadedOnceForManyThreads()

@@ -428,13 +428,15 @@ void SugarRasterTest::filterFollowsTheClosestCamera() // 17.15
     add(p, {0, 0, 0.1}, scale, turn, 0.5, colour);   // too near
     p.filter.assign(5, 7.0);
     RasterBench bench(device, cloudOf(p));
-    updateFilter(*bench.stream, bench.gaussians, {near, far});
+    updateFilter(*bench.stream, bench.gaussians, {near, far}, 0.2F);
     const double s = std::sqrt(0.2);
     const std::vector<double> want{s * 3 / 200, s / 100, s * 5 / 100, s * 5 / 100, s * 5 / 100};
     VERGENCE_AGREES(difference(bench.doubles(bench.gaussians.filter), want, 0, 1e-6));
-    updateFilter(*bench.stream, bench.gaussians, {near});
+    updateFilter(*bench.stream, bench.gaussians, {near}, 0.2F);
     QVERIFY(std::abs(bench.doubles(bench.gaussians.filter)[0] - 0.022360680) < 1e-8);
-    updateFilter(*bench.stream, bench.gaussians, {});
+    updateFilter(*bench.stream, bench.gaussians, {near}, 0.05F); // the last is seen now
+    QVERIFY(std::abs(bench.doubles(bench.gaussians.filter)[4] - s * 0.1 / 100) < 1e-8);
+    updateFilter(*bench.stream, bench.gaussians, {}, 0.2F);
     QCOMPARE(bench.doubles(bench.gaussians.filter)[0], 0.0);
 }
 

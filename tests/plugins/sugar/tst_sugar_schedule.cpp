@@ -3,8 +3,9 @@
 
 #include <QTest>
 
-#include "plugins/sugar/train/schedule.h"
+#include "plugins/sugar/train/trainer.h"
 
+using namespace vergence;
 using namespace vergence::sugar;
 
 class SugarScheduleTest : public QObject {
@@ -49,6 +50,45 @@ private Q_SLOTS:
         QCOMPARE(schedule.degreeAt(1001), 1);
         QCOMPARE(schedule.degreeAt(9000), 3);
         QCOMPARE(Schedule({.degreeEvery = 0, .degree = 2}).degreeAt(1), 2);
+    }
+
+    /// What a trained file has is used at once.
+    void degreeStartsWhereAFileEnded()
+    {
+        const Schedule schedule({.degreeEvery = 1000, .degree = 3, .leastDegree = 2});
+        QCOMPARE(schedule.degreeAt(1), 2);
+        QCOMPARE(schedule.degreeAt(2001), 2);
+        QCOMPARE(schedule.degreeAt(3001), 3);
+    }
+
+    /// Spec 8.3: noise follows every step but the last one, whenever densification ends.
+    void noiseGoesOnAfterDensification()
+    {
+        TrainerSettings settings;
+        settings.schedule = {.iterations = 5, .densifyFrom = 100, .densifyUntil = 2, .degree = 0};
+        settings.density.mode = DensitySettings::Mode::Mcmc;
+        settings.extent = 2.6;
+        settings.near = 0.05F;
+        const auto device = makeCpuDevice(2);
+        const auto stream = device->createStream();
+        Trainer trainer(
+            device, settings,
+            std::make_shared<TrainingPictures>(builtInPictures(32, 24, false, 1), device), {0, 1});
+        GaussianCloud cloud; // above all cameras: no picture moves it
+        cloud.position = {0, 0, 50};
+        cloud.logScale = {-2, -2, -2};
+        cloud.rotation = {1, 0, 0, 0};
+        cloud.opacity = {-6};
+        cloud.shDc = {0, 0, 0};
+        trainer.start(*stream, cloud);
+        StepReport report;
+        float before = 50;
+        for (int step = 1; step <= 5; ++step) {
+            QVERIFY(trainer.step(*stream, {}, report));
+            const float now = download(*stream, trainer.gaussians()).position[2];
+            QVERIFY2((now != before) == (step < 5), qPrintable(QString::number(step)));
+            before = now;
+        }
     }
 
     void progressivePicturesGrowAtTenAndThirtyPercent()
