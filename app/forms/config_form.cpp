@@ -42,6 +42,11 @@ bool isReported(const std::vector<ConfigIssue>& issues, const ConfigIssue& issue
 
 } // namespace
 
+QString ownPresetName(const QString& shipped)
+{
+    return ConfigForm::tr("%1 mine").arg(shipped);
+}
+
 ConfigForm::Impl::Impl(ConfigForm* owner) : form(owner)
 {
     buildFrame();
@@ -134,6 +139,20 @@ const FormPreset* ConfigForm::Impl::findPreset(const QString& name) const
     return at == presets.end() ? nullptr : &*at;
 }
 
+bool ConfigForm::Impl::isShipped() const
+{
+    const FormPreset* found = findPreset(preset);
+    return found != nullptr && !found->isUserPreset;
+}
+
+QStringList ConfigForm::Impl::flagsAgainst(const Config& base) const
+{
+    QStringList flags;
+    for (const ConfigDifference& row : difference(base, draft.config()))
+        flags.append(QString::fromStdString(row.key + "=" + row.b));
+    return flags;
+}
+
 void ConfigForm::Impl::usePresetValues(const QString& name)
 {
     const FormPreset* found = findPreset(name);
@@ -214,10 +233,19 @@ void ConfigForm::setSchema(const ConfigSchema& schema, const std::vector<FormPre
     m_impl->refreshIssues();
 }
 
+void ConfigForm::setPresets(const std::vector<FormPreset>& presets, const QString& chosen)
+{
+    m_impl->presets = presets;
+    m_impl->bar->setPresets(presets);
+    m_impl->usePresetValues(chosen);
+    m_impl->refreshIssues();
+}
+
 void ConfigForm::applyPreset(const QString& name)
 {
     const FormPreset* found = m_impl->findPreset(name);
     expects(found != nullptr || name.isEmpty(), "form: there is no preset " + name.toStdString());
+    commitPending(); // else it would outlast the preset, and be taken for an edit of it
     m_impl->loadIssues.clear();
     m_impl->externalIssues.clear();
     const std::string toml = found == nullptr ? std::string() : found->toml.toStdString();
@@ -269,17 +297,18 @@ std::vector<ConfigIssue> ConfigForm::loadToml(const std::string& toml, const std
 
 std::string ConfigForm::toml() const
 {
-    return emitToml(m_impl->draft.config(), m_impl->preset.toStdString());
+    return emitToml(m_impl->draft.config(),
+                    m_impl->isShipped() ? m_impl->preset.toStdString() : std::string());
+}
+
+void ConfigForm::commitPending()
+{
+    m_impl->commitFocused();
 }
 
 QStringList ConfigForm::flags() const
 {
-    QStringList flags;
-    if (!m_impl->presetConfig)
-        return flags;
-    for (const ConfigDifference& row : difference(*m_impl->presetConfig, m_impl->draft.config()))
-        flags.append(QString::fromStdString(row.key + "=" + row.b));
-    return flags;
+    return m_impl->presetConfig ? m_impl->flagsAgainst(*m_impl->presetConfig) : QStringList();
 }
 
 QString ConfigForm::fieldText(const QString& key) const
@@ -321,6 +350,12 @@ void ConfigForm::setFrozen(bool frozen, const QString& reason)
     m_impl->bar->setFrozen(frozen);
     for (const Field& field : m_impl->draft.schema().fields())
         m_impl->refreshRow(field);
+    Q_EMIT frozenChanged(frozen);
+}
+
+bool ConfigForm::isFrozen() const
+{
+    return m_impl->isFrozen;
 }
 
 void ConfigForm::setClosedChoices(const std::vector<ClosedChoice>& choices)
@@ -365,6 +400,14 @@ std::vector<ConfigDifference> ConfigForm::differencesTo(const std::string& toml)
 {
     const auto other = m_impl->draft.read(toml, "").config;
     return other ? difference(m_impl->draft.config(), *other) : std::vector<ConfigDifference>();
+}
+
+bool ConfigForm::compareWith(const std::string& toml, const QString& title)
+{
+    const auto other = m_impl->draft.read(toml, title.toStdString()).config;
+    if (other)
+        m_impl->compare(*other, title);
+    return other.has_value();
 }
 
 QUndoStack* ConfigForm::undoStack() const

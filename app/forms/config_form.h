@@ -18,7 +18,11 @@ namespace vergence {
 struct FormPreset {
     QString name, title, summary, toml;
     bool isUserPreset = false;
+    QString file = {}; ///< of a user preset, for command lines
 };
+
+/// What the user's version of a shipped preset is called unless another name is given.
+QString ownPresetName(const QString& shipped);
 
 /// Form made from a schema: groups, search, Basic/All, only-changed, changed dots, units, help,
 /// undo per field (object name `configForm`; editors are named `configForm/<key>`). Knows no run
@@ -30,14 +34,19 @@ public:
     ~ConfigForm() override;
 
     void setSchema(const ConfigSchema& schema, const std::vector<FormPreset>& presets);
+    /// Replaces the presets; the draft stays with its history, and belongs to `chosen` from now on.
+    void setPresets(const std::vector<FormPreset>& presets, const QString& chosen);
     /// Applies a shipped or user preset by name; "" means the defaults.
     void applyPreset(const QString& name);
     QString presetName() const;
     bool isPresetModified() const;
     /// Loads TOML (a file, a run's config); issues are shown and returned.
     std::vector<ConfigIssue> loadToml(const std::string& toml, const std::string& source);
-    std::string
-    toml() const; ///< of the present draft, also where it has errors (valid fields only)
+    /// The present draft, also where it has errors (valid fields only). Names a shipped preset,
+    /// never the user's: no other program knows those.
+    std::string toml() const;
+    /// Takes over what is typed and not yet committed. Menus and tool bars leave it so.
+    void commitPending();
     QStringList flags() const; ///< `key=value` of what differs from the preset, for --set
     /// What the editor of a setting shows; empty for a key that is not there.
     QString fieldText(const QString& key) const;
@@ -51,6 +60,7 @@ public:
     /// Frozen: only live fields may be edited (while a run goes on); `reason` is the tool tip of
     /// the lock.
     void setFrozen(bool frozen, const QString& reason = {});
+    bool isFrozen() const;
     /// Choices that are greyed with their reason, for what a run that goes on cannot take where it
     /// runs; a tick box whose other state is closed is locked. Replaces those of before.
     void setClosedChoices(const std::vector<ClosedChoice>& choices);
@@ -59,13 +69,17 @@ public:
     void showLive(const std::map<std::string, std::string>& values);
     void focusField(const QString& key);
     std::vector<ConfigDifference> differencesTo(const std::string& toml) const;
+    /// Opens the comparison with `toml`, which is called `title`, and lets values be copied from
+    /// it; false where it cannot be read.
+    bool compareWith(const std::string& toml, const QString& title);
 
-    /// History of the draft, for the Edit menu; Ctrl+Z and Ctrl+Shift+Z act on it while the form
-    /// has the focus.
+    /// History of the draft, for the Edit menu while the form is not frozen; Ctrl+Z and
+    /// Ctrl+Shift+Z act on it while the form has the focus.
     QUndoStack* undoStack() const;
 
 Q_SIGNALS:
     void edited(); ///< the draft changed
+    void frozenChanged(bool isFrozen);
     void presetChosen(const QString& name);
     void liveChanged(const QString& key, const QString& tomlValue);
     void startRequested();

@@ -70,7 +70,7 @@ void ConfigForm::Impl::savePreset()
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setWindowTitle(tr("Save preset"));
     dialog->setLabelText(tr("Name of the preset:"));
-    dialog->setTextValue(preset);
+    dialog->setTextValue(isShipped() ? ownPresetName(preset) : preset);
     QObject::connect(dialog, &QInputDialog::textValueSelected, form, [this](const QString& name) {
         if (!name.trimmed().isEmpty())
             Q_EMIT form->savePresetRequested(name.trimmed(), QString::fromStdString(form->toml()));
@@ -135,11 +135,15 @@ void ConfigForm::Impl::exportToml()
 void ConfigForm::Impl::copyCommand()
 {
     commitFocused();
-    QString line =
-        QStringLiteral("vergence run ") + shellQuoted(QString::fromStdString(draft.schema().id()));
-    if (!preset.isEmpty())
+    const FormPreset* found = findPreset(preset);
+    const bool isFile = found != nullptr && !found->file.isEmpty();
+    QString line = QStringLiteral("vergence run ") +
+                   shellQuoted(isFile ? found->file : QString::fromStdString(draft.schema().id()));
+    if (isShipped())
         line += QStringLiteral(" --preset ") + shellQuoted(preset);
-    for (const QString& flag : form->flags())
+    const auto defaults = draft.read({}, {}).config;
+    const bool isBare = !isFile && !isShipped() && defaults; // a preset that nobody else knows
+    for (const QString& flag : isBare ? flagsAgainst(*defaults) : form->flags())
         line += QStringLiteral(" --set ") + shellQuoted(flag);
     QGuiApplication::clipboard()->setText(line);
 }

@@ -50,6 +50,8 @@ struct ConfigForm::Impl {
     void commitFocused();
     DraftChange changeTo(const Config& config, const QString& preset) const;
     const FormPreset* findPreset(const QString& name) const;
+    bool isShipped() const; ///< the preset that the draft belongs to
+    QStringList flagsAgainst(const Config& base) const;
     void usePresetValues(const QString& name);
     std::vector<ConfigIssue> issues() const;
     int changedCount() const;

@@ -8,6 +8,7 @@
 #include <QStackedWidget>
 #include <QStatusBar>
 #include <QTimer>
+#include <QUndoStack>
 
 #include "app/shell/icons.h"
 #include "app/shell/paint_pacer.h"
@@ -68,6 +69,9 @@ MainWindow::~MainWindow()
     delete m_tabs;
     m_runs.disconnect(this);
     m_catalog.disconnect(this);
+    // A line of the form commits when it loses the focus, and its history is cleared when it goes.
+    m_setup->form().disconnect(this);
+    m_setup->form().undoStack()->disconnect(this);
 }
 
 void MainWindow::makeCentre()

@@ -86,12 +86,15 @@ private:
     void takeSession(const QString& id);
     void takeRunState(const QString& id, RunState state);
     void setCurrent(const QString& id);
+    void showSession(); ///< of the current run: log, inspector and charts
     void showCurrent();
     void showCentre();
     void updateActions();
+    void updateHistory();
     std::vector<MetricDecl> metricsOf(const QString& plugin) const;
     void syncCharts();
     void noteMesh(const QString& sentence, const QString& runId);
+    void note(Problem problem); ///< lists it and says it; fills in the name of its run and the time
     void validateDraft();
     void takeIssues(const std::vector<ConfigIssue>& issues, const DataReport& report);
     void applyAppearance();

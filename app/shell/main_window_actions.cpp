@@ -35,6 +35,7 @@ void MainWindow::connectActions()
     on(a.palette, [this] { openPalette(); });
     on(a.start, [this] { startDraft(); });
     on(a.queue, [this] {
+        m_setup->form().commitPending();
         if (!hasErrors(m_setup->form().issues()) && !m_setup->plugin().isEmpty())
             m_queue.add(m_setup->draft());
         else

@@ -8,7 +8,6 @@
 #include <QStackedWidget>
 
 #include "app/export/export_dialog.h"
-#include "app/forms/diff_dialog.h"
 #include "app/shell/extension.h"
 #include "app/shell/main_window.h"
 #include "app/shell/screenshot.h"
@@ -59,6 +58,7 @@ void MainWindow::extendRun(const QString& id)
 void MainWindow::openSweep()
 {
     const PluginInfo* plugin = m_catalog.find(m_setup->plugin());
+    m_setup->form().commitPending();
     if (plugin == nullptr || hasErrors(m_setup->form().issues())) {
         say(tr("The setup has errors; Problems lists them."));
         return m_docks->reveal("problemsDock");
@@ -133,15 +133,7 @@ void MainWindow::exportRun(const QString& id)
             [this](const QString& path) { say(tr("Exported: %1").arg(path)); });
     connect(dialog, &ExportDialog::failed, this,
             [this, id](const QString& problem, const QString& sentence) {
-                const RunEntry* failed = m_runs.find(id);
-                m_problems.addRunProblem({IssueSeverity::Error,
-                                          problem,
-                                          sentence,
-                                          {},
-                                          id,
-                                          failed == nullptr ? id : failed->name,
-                                          QDateTime::currentDateTime()});
-                say(sentence);
+                note({IssueSeverity::Error, problem, sentence, {}, id, {}, {}});
             });
     dialog->show();
 }
@@ -169,20 +161,26 @@ void MainWindow::compareWithRun()
         return;
     }
     launch([&] {
-        auto* dialog = new DiffDialog(tr("This draft"), run->name, this);
-        dialog->setRows(m_setup->form().differencesTo(readFile(run->folder.config())));
-        dialog->show();
+        if (!m_setup->form().compareWith(readFile(run->folder.config()), run->name))
+            say(tr("The configuration of %1 cannot be read.").arg(run->name));
         return m_current;
     });
 }
 
 void MainWindow::savePreset(const QString& name, const QString& toml)
 {
+    const PluginInfo* plugin = m_catalog.find(m_setup->plugin());
+    if (plugin == nullptr)
+        return;
     launch([&] {
-        saveUserPreset(m_setup->plugin(), name, toml.toStdString());
-        m_setup->reloadPresets(name);
-        say(tr("The preset “%1” is saved.").arg(name));
-        return name;
+        const FormPreset* same = plugin->preset(name);
+        const bool isShipped = same != nullptr && !same->isUserPreset;
+        const QString stored = saveUserPreset(*plugin, name, toml.toStdString());
+        m_setup->reloadPresets(stored);
+        say(isShipped
+                ? tr("“%1” comes with the lab; the preset is saved as “%2”.").arg(name, stored)
+                : tr("The preset “%1” is saved.").arg(stored));
+        return stored;
     });
 }
 

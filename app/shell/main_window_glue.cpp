@@ -56,10 +56,18 @@ void MainWindow::connectSetup()
     QUndoStack* history = form.undoStack();
     connect(m_actions->undo, &QAction::triggered, history, &QUndoStack::undo);
     connect(m_actions->redo, &QAction::triggered, history, &QUndoStack::redo);
-    connect(history, &QUndoStack::canUndoChanged, m_actions->undo, &QAction::setEnabled);
-    connect(history, &QUndoStack::canRedoChanged, m_actions->redo, &QAction::setEnabled);
-    m_actions->undo->setEnabled(history->canUndo());
-    m_actions->redo->setEnabled(history->canRedo());
+    connect(history, &QUndoStack::canUndoChanged, this, &MainWindow::updateHistory);
+    connect(history, &QUndoStack::canRedoChanged, this, &MainWindow::updateHistory);
+    connect(&form, &ConfigForm::frozenChanged, this, &MainWindow::updateHistory);
+    updateHistory();
+}
+
+/// What a run that goes on was started with is not undone; the actions are off meanwhile.
+void MainWindow::updateHistory()
+{
+    const ConfigForm& form = m_setup->form();
+    m_actions->undo->setEnabled(!form.isFrozen() && form.undoStack()->canUndo());
+    m_actions->redo->setEnabled(!form.isFrozen() && form.undoStack()->canRedo());
 }
 
 void MainWindow::connectPanels()
@@ -88,6 +96,11 @@ void MainWindow::connectPanels()
     connect(&m_queue, &RunQueue::countChanged, this, [this] {
         const int waiting = m_queue.waitingCount();
         m_docks->setTitle("queueDock", waiting == 0 ? tr("Queue") : tr("Queue (%1)").arg(waiting));
+    });
+    connect(m_charts, &ChartsPanel::exported, this,
+            [this](const QString& path) { say(tr("Exported: %1").arg(path)); });
+    connect(m_charts, &ChartsPanel::exportFailed, this, [this](const QString& sentence) {
+        note({IssueSeverity::Error, "E-EXPORT", sentence, {}, {}, {}, {}});
     });
     connect(m_log, &LogPanel::countsChanged, this, [this] {
         const int warnings = m_log->warningCount();
@@ -187,15 +200,7 @@ void MainWindow::connectRuns()
 /// What a mesh lacks, or why it cannot be shown, is a problem that people can do something about.
 void MainWindow::noteMesh(const QString& sentence, const QString& runId)
 {
-    const RunEntry* run = m_runs.find(runId);
-    m_problems.addRunProblem({IssueSeverity::Warning,
-                              "E-DATA",
-                              sentence,
-                              {},
-                              runId,
-                              run == nullptr ? QString() : run->name,
-                              QDateTime::currentDateTime()});
-    say(sentence);
+    note({IssueSeverity::Warning, "E-DATA", sentence, {}, runId, {}, {}});
 }
 
 void MainWindow::describeView(RunView& view)
@@ -272,6 +277,8 @@ void MainWindow::takeSession(const QString& id)
                             .arg(request)
                             .arg(milliseconds, 0, 'f', 0));
             });
+    if (id == m_current) // it was chosen before it was followed
+        showSession();
 }
 
 void MainWindow::takeRunState(const QString& id, RunState state)
@@ -307,15 +314,20 @@ void MainWindow::setCurrent(const QString& id)
     if (!id.isEmpty() && id == m_current)
         return;
     m_current = m_runs.find(id) == nullptr ? QString() : id;
+    showSession();
+    m_runsPanel->select(m_current);
+    showCurrent();
+    followInForm();
+}
+
+void MainWindow::showSession()
+{
     const RunEntry* run = m_runs.find(m_current);
     RunSession* session = run == nullptr ? nullptr : run->session;
     m_log->setLog(session == nullptr ? nullptr : &session->log(),
                   run == nullptr ? QString() : QString::fromStdString(run->folder.log().string()));
     m_inspector->setRun(m_current);
-    m_runsPanel->select(m_current);
     syncCharts();
-    showCurrent();
-    followInForm();
 }
 
 void MainWindow::showCurrent()

@@ -30,6 +30,15 @@ void MainWindow::say(const QString& sentence)
     log("shell").info("{}", sentence.toStdString());
 }
 
+void MainWindow::note(Problem problem)
+{
+    const RunEntry* run = m_runs.find(problem.runId);
+    problem.runName = run == nullptr ? problem.runId : run->name;
+    problem.when = QDateTime::currentDateTime();
+    m_problems.addRunProblem(problem);
+    say(problem.sentence);
+}
+
 RunClient* MainWindow::clientOf(const QString& id)
 {
     RunSession* session = m_runs.session(id);
@@ -41,10 +50,7 @@ QString MainWindow::launch(const std::function<QString()>& start)
     try {
         return start();
     } catch (const std::exception& error) {
-        const QString sentence = QString::fromUtf8(error.what());
-        m_problems.addRunProblem(
-            {IssueSeverity::Error, "E-START", sentence, {}, {}, {}, QDateTime::currentDateTime()});
-        say(sentence);
+        note({IssueSeverity::Error, "E-START", QString::fromUtf8(error.what()), {}, {}, {}, {}});
         m_docks->reveal("problemsDock");
         return {};
     }
@@ -73,6 +79,7 @@ QString MainWindow::startDraft()
 {
     if (m_setup->plugin().isEmpty())
         return {};
+    m_setup->form().commitPending();
     if (hasErrors(m_setup->form().issues())) {
         say(tr("The setup has errors; Problems lists them."));
         m_docks->reveal("problemsDock");
@@ -296,9 +303,10 @@ void MainWindow::act(const QString& id, const QString& action)
         exportRun(id);
     else if (action == "compare")
         compareWithStart(id);
-    else if (action == "copy_draft")
+    else if (action == "copy_draft") {
+        m_setup->form().commitPending();
         QGuiApplication::clipboard()->setText(m_starter.commandLineOf(m_setup->draft()));
-    else if (action == "plugins") {
+    } else if (action == "plugins") {
         auto* manager = new PluginManager(m_catalog, this);
         manager->setAttribute(Qt::WA_DeleteOnClose);
         manager->show();

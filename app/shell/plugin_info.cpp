@@ -74,6 +74,21 @@ QDir presetFolder(const QString& plugin)
     return QDir(QString::fromStdString((dataHome() / "presets").string()) + "/" + plugin);
 }
 
+/// `name` as the name of a file that every system can hold; the ending comes on top.
+QString fileNameOf(const QString& name)
+{
+    static const QRegularExpression forbidden(R"([\p{Cc}/\\:*?"<>|]|^\.)");
+    constexpr int kCharacters = 80, kBytes = 200;
+    QString safe = name.trimmed();
+    safe.replace(forbidden, "_");
+    safe.truncate(kCharacters);
+    while (safe.toUtf8().size() > kBytes)
+        safe.chop(1);
+    if (!safe.isEmpty() && safe.back().isHighSurrogate()) // half a character
+        safe.chop(1);
+    return safe.trimmed();
+}
+
 } // namespace
 
 QString PluginInfo::title() const
@@ -142,23 +157,15 @@ std::vector<FormPreset> userPresets(const QString& plugin)
     for (const QFileInfo& file :
          presetFolder(plugin).entryInfoList({"*.toml"}, QDir::Files, QDir::Name)) {
         try {
-            presets.push_back(
-                {file.completeBaseName(), file.completeBaseName(), QObject::tr("saved by you"),
-                 QString::fromStdString(readFile(file.filePath().toStdString())), true});
+            presets.push_back({file.completeBaseName(), file.completeBaseName(),
+                               QObject::tr("saved by you"),
+                               QString::fromStdString(readFile(file.filePath().toStdString())),
+                               true, file.filePath()});
         } catch (const InputError&) {
             // A preset that cannot be read is not offered.
         }
     }
     return presets;
-}
-
-QString userPresetFile(const QString& plugin, const QString& name)
-{
-    static const QRegularExpression forbidden("[^A-Za-z0-9_ -]");
-    QString safe = name.trimmed();
-    safe.replace(forbidden, "_");
-    expects(!safe.isEmpty(), "preset: the name must not be empty");
-    return presetFolder(plugin).filePath(safe + ".toml");
 }
 
 std::string withPluginHeader(const std::string& toml, const QString& plugin)
@@ -168,13 +175,19 @@ std::string withPluginHeader(const std::string& toml, const QString& plugin)
     return "plugin = \"" + plugin.toStdString() + "\"\n" + toml;
 }
 
-void saveUserPreset(const QString& plugin, const QString& name, const std::string& toml)
+QString saveUserPreset(const PluginInfo& plugin, const QString& name, const std::string& toml)
 {
-    const QDir folder = presetFolder(plugin);
+    QString stored = fileNameOf(name);
+    expects(!stored.isEmpty(), "preset: the name must not be empty");
+    if (const FormPreset* same = plugin.preset(stored); same != nullptr && !same->isUserPreset)
+        stored = fileNameOf(ownPresetName(stored));
+    const QDir folder = presetFolder(plugin.id());
     if (!folder.mkpath("."))
         throw OutputError("The preset cannot be saved: " + folder.path().toStdString() +
                           " cannot be made. Check the rights of the folder above.");
-    writeFileAtomic(userPresetFile(plugin, name).toStdString(), withPluginHeader(toml, plugin));
+    writeFileAtomic(folder.filePath(stored + ".toml").toStdString(),
+                    withPluginHeader(toml, plugin.id()));
+    return stored;
 }
 
 } // namespace vergence

@@ -43,11 +43,10 @@ void readDescription(const nlohmann::json& description, PluginInfo& info);
 
 /// Presets that the user saved for a plugin: `presets/<plugin>/<name>.toml` below the data folder.
 std::vector<FormPreset> userPresets(const QString& plugin);
-/// The file of one of them, whether it exists or not.
-QString userPresetFile(const QString& plugin, const QString& name);
 /// `toml` with a header that names the plugin, unless it has one.
 std::string withPluginHeader(const std::string& toml, const QString& plugin);
-/// Throws OutputError.
-void saveUserPreset(const QString& plugin, const QString& name, const std::string& toml);
+/// Saves a preset under a name as near to `name` as file names and shipped presets allow; returns
+/// that name. Throws OutputError.
+QString saveUserPreset(const PluginInfo& plugin, const QString& name, const std::string& toml);
 
 } // namespace vergence

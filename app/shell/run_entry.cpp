@@ -73,6 +73,16 @@ std::optional<double> secondsAt(const nlohmann::json& times, const char* key)
     return moment.isValid() ? std::optional(moment.toMSecsSinceEpoch() / 1000.0) : std::nullopt;
 }
 
+/// Best value according to the manifest's metric summary.
+void readBest(const nlohmann::json& manifest, const HeadlineMetric& headline, RunEntry& entry)
+{
+    entry.bestName = QString::fromStdString(headline.name);
+    const auto metrics = manifest.value("metrics", nlohmann::json::object());
+    const auto found = metrics.find(headline.name);
+    if (found != metrics.end() && found->is_object())
+        entry.best = numberAt(*found, headline.isHigherBetter ? "max" : "min");
+}
+
 void readTimes(const nlohmann::json& manifest, double heartbeat, RunEntry& entry)
 {
     const auto times = manifest.value("times", nlohmann::json::object());
@@ -110,7 +120,7 @@ bool isRunFolder(const QString& path)
     return std::filesystem::exists(RunFolder{path.toStdString()}.status());
 }
 
-RunEntry loadRunEntry(const RunFolder& folder)
+RunEntry loadRunEntry(const RunFolder& folder, const std::map<QString, HeadlineMetric>& headlines)
 {
     RunEntry entry;
     entry.folder = folder;
@@ -129,27 +139,17 @@ RunEntry loadRunEntry(const RunFolder& folder)
         entry.problem = QString::fromUtf8(error.what());
     }
     try {
-        if (std::filesystem::exists(folder.manifest()))
-            readTimes(readManifest(folder), heartbeat, entry);
+        if (std::filesystem::exists(folder.manifest())) {
+            const auto manifest = readManifest(folder);
+            readTimes(manifest, heartbeat, entry);
+            if (const auto headline = headlines.find(entry.plugin); headline != headlines.end())
+                readBest(manifest, headline->second, entry);
+        }
     } catch (const std::exception&) {
         // A run without a readable manifest is still worth a row; the inspector says what is wrong
         // with the file.
     }
     return entry;
-}
-
-std::optional<double> bestFromManifest(const RunFolder& folder, const HeadlineMetric& headline)
-{
-    try {
-        const auto manifest = readManifest(folder);
-        const auto metrics = manifest.value("metrics", nlohmann::json::object());
-        const auto found = metrics.find(headline.name);
-        if (found == metrics.end() || !found->is_object())
-            return std::nullopt;
-        return numberAt(*found, headline.isHigherBetter ? "max" : "min");
-    } catch (const std::exception&) {
-        return std::nullopt;
-    }
 }
 
 QString defaultName(const QString& id, const QString& plugin, const QString& preset)

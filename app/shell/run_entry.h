@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 
 #include <QColor>
@@ -40,15 +41,15 @@ struct RunEntry {
     bool hasEnded() const { return isFinal(state); }
 };
 
-/// Reads status, manifest and labels of a run folder; never throws, an unreadable part stays empty.
-/// Any thread. `headline`: series shown as best metric, `higherIsBetter` its direction.
+/// The series shown as best metric.
 struct HeadlineMetric {
     std::string name;
     bool isHigherBetter = false;
 };
-RunEntry loadRunEntry(const RunFolder& folder);
-/// Best value of `headline` according to the manifest's metric summary.
-std::optional<double> bestFromManifest(const RunFolder& folder, const HeadlineMetric& headline);
+/// Reads status, manifest and labels of a run folder; never throws, an unreadable part stays empty.
+/// Any thread. `headlines` by plugin id.
+RunEntry loadRunEntry(const RunFolder& folder,
+                      const std::map<QString, HeadlineMetric>& headlines = {});
 
 /// Whether a folder is that of a run, whole or not.
 bool isRunFolder(const QString& path);

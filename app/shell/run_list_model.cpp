@@ -36,7 +36,10 @@ RunListModel::RunListModel(QObject* parent) : QAbstractTableModel(parent)
     }
     connect(&m_scanner, &RunScanner::foldersListed, this, &RunListModel::takeFolders);
     connect(&m_scanner, &RunScanner::entriesLoaded, this, &RunListModel::takeEntries);
-    connect(&m_scanner, &RunScanner::finished, this, &RunListModel::scanFinished);
+    connect(&m_scanner, &RunScanner::finished, this, [this] {
+        m_isBestStale = false;
+        Q_EMIT scanFinished();
+    });
 }
 
 RunListModel::~RunListModel() = default;
@@ -44,10 +47,9 @@ RunListModel::~RunListModel() = default;
 void RunListModel::setHeadlines(std::map<QString, HeadlineMetric> headlines)
 {
     m_headlines = headlines;
-    for (auto& entry : m_entries)
-        entry->isLoaded = false; // their best metric is to be read
+    m_isBestStale = true;
     m_scanner.setHeadlines(std::move(headlines));
-    rescan();
+    scan(); // what a scan under way brings was read without them
 }
 
 void RunListModel::setFolder(const QString& runsFolder)
@@ -60,17 +62,21 @@ void RunListModel::setFolder(const QString& runsFolder)
 
 void RunListModel::rescan()
 {
+    if (m_scanner.isScanning())
+        m_rescan.start();
+    else
+        scan();
+}
+
+void RunListModel::scan()
+{
     if (m_folder.isEmpty())
         return;
-    if (m_scanner.isScanning()) {
-        m_rescan.start();
-        return;
-    }
     if (!m_watcher.directories().contains(m_folder) && QDir(m_folder).exists())
         m_watcher.addPath(m_folder);
     std::unordered_set<std::string> settled;
     for (const auto& entry : m_entries)
-        if (entry->isLoaded && entry->hasEnded())
+        if (entry->isLoaded && entry->hasEnded() && !m_isBestStale)
             settled.insert(entry->folder.id());
     m_scanner.scan(m_folder.toStdString(), std::move(settled));
 }
@@ -98,9 +104,13 @@ void RunListModel::takeFolders(const std::vector<RunFolder>& folders)
     // Runs that were just started or opened from elsewhere are not in this folder's list and stay
     // on top.
     std::vector<std::unique_ptr<RunEntry>> kept;
+    QStringList unread; // no scan comes by there
     for (auto& entry : old)
-        if (entry != nullptr && !listed.contains(entry->folder.id()) && entry->session != nullptr)
+        if (entry != nullptr && !listed.contains(entry->folder.id()) && entry->session != nullptr) {
+            if (m_isBestStale && std::filesystem::exists(entry->folder.status()))
+                unread << entry->id;
             kept.push_back(std::move(entry));
+        }
     kept.insert(kept.end(), std::make_move_iterator(next.begin()),
                 std::make_move_iterator(next.end()));
     m_entries = std::move(kept);
@@ -108,6 +118,8 @@ void RunListModel::takeFolders(const std::vector<RunFolder>& folders)
     for (std::size_t i = 0; i < m_entries.size(); ++i)
         m_rows.insert(m_entries[i]->id, static_cast<int>(i));
     endResetModel();
+    for (const QString& id : unread)
+        reload(id);
 }
 
 void RunListModel::takeEntries(const std::vector<RunEntry>& entries)
@@ -192,7 +204,7 @@ QString RunListModel::addFolder(const RunFolder& folder, const QString& plugin,
         return id;
     RunEntry entry;
     if (std::filesystem::exists(folder.status())) {
-        entry = loadRunEntry(folder);
+        entry = loadRunEntry(folder, m_headlines);
     } else {
         entry.folder = folder;
         entry.id = id;
@@ -369,9 +381,7 @@ void RunListModel::reload(const QString& id)
     RunEntry* entry = findMutable(id);
     if (entry == nullptr)
         return;
-    RunEntry fresh = loadRunEntry(entry->folder);
-    if (const auto headline = m_headlines.find(fresh.plugin); headline != m_headlines.end())
-        fresh.best = bestFromManifest(fresh.folder, headline->second);
+    const RunEntry fresh = loadRunEntry(entry->folder, m_headlines);
     const RunState before = entry->state;
     merge(*entry, fresh);
     if (entry->session == nullptr)

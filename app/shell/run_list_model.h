@@ -68,6 +68,7 @@ Q_SIGNALS:
     void scanFinished();
 
 private:
+    void scan();
     void takeFolders(const std::vector<RunFolder>& folders);
     void takeEntries(const std::vector<RunEntry>& entries);
     void merge(RunEntry& target, const RunEntry& fresh);
@@ -85,6 +86,7 @@ private:
     QFileSystemWatcher m_watcher;
     QTimer m_rescan, m_lateRescan;
     std::map<QString, HeadlineMetric> m_headlines;
+    bool m_isBestStale = false; ///< until a scan has read it with these headlines
     std::vector<std::unique_ptr<RunEntry>> m_entries; ///< newest first
     QHash<QString, int> m_rows;
     int m_nextColour = 0;

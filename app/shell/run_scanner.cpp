@@ -2,22 +2,13 @@
 
 #include "core/base/log.h"
 
+#include <utility>
+
 namespace vergence {
 
 namespace {
 
 constexpr std::size_t kBatch = 100;
-
-RunEntry loadWithBest(const RunFolder& folder, const std::map<QString, HeadlineMetric>& headlines)
-{
-    RunEntry entry = loadRunEntry(folder);
-    const auto headline = headlines.find(entry.plugin);
-    if (headline != headlines.end()) {
-        entry.best = bestFromManifest(folder, headline->second);
-        entry.bestName = QString::fromStdString(headline->second.name);
-    }
-    return entry;
-}
 
 } // namespace
 
@@ -29,7 +20,11 @@ RunScanner::RunScanner(QObject* parent) : QObject(parent)
 
 RunScanner::~RunScanner()
 {
-    endThread();
+    if (m_thread == nullptr)
+        return;
+    *m_stop = true;
+    m_thread->wait();
+    delete m_thread;
 }
 
 void RunScanner::setHeadlines(std::map<QString, HeadlineMetric> headlines)
@@ -37,20 +32,14 @@ void RunScanner::setHeadlines(std::map<QString, HeadlineMetric> headlines)
     m_headlines = std::move(headlines);
 }
 
-void RunScanner::endThread()
-{
-    if (m_thread == nullptr)
-        return;
-    *m_stop = true;
-    m_thread->wait();
-    delete m_thread;
-    m_thread = nullptr;
-}
-
 void RunScanner::scan(const std::filesystem::path& runsFolder,
                       std::unordered_set<std::string> settled)
 {
-    endThread();
+    if (m_thread != nullptr) {
+        *m_stop = true;
+        m_next = [this, runsFolder, settled = std::move(settled)] { scan(runsFolder, settled); };
+        return;
+    }
     m_stop = std::make_shared<std::atomic<bool>>(false);
     m_thread = QThread::create([this, runsFolder, settled = std::move(settled), stop = m_stop,
                                 headlines = m_headlines] {
@@ -65,7 +54,7 @@ void RunScanner::scan(const std::filesystem::path& runsFolder,
         for (std::size_t i = 0; i < folders.size() && !*stop; ++i) {
             if (settled.contains(folders[i].id()))
                 continue;
-            batch.push_back(loadWithBest(folders[i], headlines));
+            batch.push_back(loadRunEntry(folders[i], headlines));
             if (batch.size() == kBatch) {
                 Q_EMIT entriesLoaded(batch);
                 batch.clear();
@@ -74,12 +63,12 @@ void RunScanner::scan(const std::filesystem::path& runsFolder,
         if (!batch.empty() && !*stop)
             Q_EMIT entriesLoaded(batch);
     });
-    connect(m_thread, &QThread::finished, this, [this, thread = m_thread] {
-        if (m_thread != thread)
-            return;
-        m_thread = nullptr;
-        thread->deleteLater();
-        Q_EMIT finished();
+    connect(m_thread, &QThread::finished, this, [this] {
+        std::exchange(m_thread, nullptr)->deleteLater();
+        if (const auto next = std::exchange(m_next, nullptr))
+            next();
+        else
+            Q_EMIT finished();
     });
     m_thread->start();
 }

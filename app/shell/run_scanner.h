@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -25,7 +26,8 @@ public:
 
     /// Headline series per plugin id, for the column "Best metric" of the scans that follow.
     void setHeadlines(std::map<QString, HeadlineMetric> headlines);
-    /// Replaces a scan that is under way. Runs named by `settled` are listed but not read again.
+    /// A scan that is under way ends early, without finished(), and this one follows. Runs named by
+    /// `settled` are listed but not read again.
     void scan(const std::filesystem::path& runsFolder, std::unordered_set<std::string> settled);
     bool isScanning() const { return m_thread != nullptr; }
 
@@ -35,9 +37,8 @@ Q_SIGNALS:
     void finished();
 
 private:
-    void endThread();
-
     std::map<QString, HeadlineMetric> m_headlines;
+    std::function<void()> m_next; ///< the scan that follows this one
     std::shared_ptr<std::atomic<bool>> m_stop;
     QThread* m_thread = nullptr;
 };

@@ -159,9 +159,7 @@ RunDraft SetupPanel::draft() const
     const QString preset = m_form->presetName();
     const PluginInfo* info = m_catalog.find(m_plugin);
     const FormPreset* known = info == nullptr ? nullptr : info->preset(preset);
-    const bool isFile = known != nullptr && known->isUserPreset;
-    return {m_plugin, preset, m_form->flags(),
-            isFile ? userPresetFile(m_plugin, preset) : QString()};
+    return {m_plugin, preset, m_form->flags(), known == nullptr ? QString() : known->file};
 }
 
 std::string SetupPanel::tomlWithHeader() const
@@ -175,8 +173,7 @@ void SetupPanel::reloadPresets(const QString& chosen)
     const PluginInfo* info = m_catalog.find(m_plugin);
     if (info == nullptr)
         return;
-    m_form->setSchema(*info->schema, info->presets);
-    m_form->applyPreset(chosen);
+    m_form->setPresets(info->presets, chosen);
 }
 
 } // namespace vergence

@@ -34,7 +34,7 @@ public:
     QString plugin() const { return m_plugin; }
     RunDraft draft() const;
     std::string tomlWithHeader() const;
-    void reloadPresets(const QString& chosen); ///< after one was saved; chooses it
+    void reloadPresets(const QString& chosen); ///< after the draft was saved as that one
     ConfigForm& form() { return *m_form; }
     const ConfigForm& form() const { return *m_form; }
     StageStrip& strip() { return *m_strip; }

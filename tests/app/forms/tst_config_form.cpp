@@ -1,7 +1,6 @@
 #include <QAbstractItemView>
 #include <QApplication>
 #include <QCheckBox>
-#include <QClipboard>
 #include <QComboBox>
 #include <QDialog>
 #include <QLabel>
@@ -51,8 +50,6 @@ private Q_SLOTS:
     void undoIsPerCommit();
     void threeChangesAreThreeDotsAndThreeDifferences();
     void theDotResets();
-    void presetsAreMarkedWhenModified();
-    void flagsAreWhatDiffersFromThePreset();
     void searchOpensSectionsAndClosesThem();
     void narrowFormsKeepListsReadable();
     void basicHidesAdvancedSettings();
@@ -66,7 +63,6 @@ private Q_SLOTS:
     void assignmentsAreOneStep();
     void copyLeftTakesTheOtherValue();
     void keysStartAndQueue();
-    void commandLineIsCopied();
     void accentsCanBeRead();
     void pictures();
 
@@ -302,29 +298,6 @@ void TestConfigForm::theDotResets()
     QCOMPARE(editor<QLineEdit>("iterations")->text(), QStringLiteral("500"));
 }
 
-void TestConfigForm::presetsAreMarkedWhenModified()
-{
-    QSignalSpy chosen(m_form.get(), &ConfigForm::presetChosen);
-    auto* combo = part<QComboBox>("presetCombo");
-    combo->setFocus();
-    QTest::keyClick(combo, Qt::Key_Down);
-    QCOMPARE(chosen.count(), 1);
-    QCOMPARE(m_form->presetName(), QStringLiteral("demo"));
-    QVERIFY(!part("presetModified")->isVisible());
-    type("iterations", "51");
-    QVERIFY(part("presetModified")->isVisible());
-    QVERIFY(m_form->isPresetModified());
-    type("iterations", "50");
-    QVERIFY(!m_form->isPresetModified());
-}
-
-void TestConfigForm::flagsAreWhatDiffersFromThePreset()
-{
-    m_form->applyPreset(QStringLiteral("mine"));
-    type("iterations", "200");
-    QCOMPARE(m_form->flags(), QStringList{QStringLiteral("iterations=200")});
-}
-
 void TestConfigForm::searchOpensSectionsAndClosesThem()
 {
     auto* section = part<QToolButton>("configSection/optimiser");
@@ -553,15 +526,6 @@ void TestConfigForm::keysStartAndQueue()
     // A combo box would take a key with a letter for a search of its entries.
     QTest::keyClick(editor<QComboBox>("solver"), Qt::Key_R, Qt::ControlModifier);
     QCOMPARE(started.count(), 2);
-}
-
-void TestConfigForm::commandLineIsCopied()
-{
-    m_form->applyPreset(QStringLiteral("demo"));
-    type("note", "two words");
-    part<QToolButton>("presetMenu")->findChild<QAction*>(QStringLiteral("copyCommand"))->trigger();
-    QCOMPARE(QGuiApplication::clipboard()->text(),
-             QStringLiteral("vergence run light_field --preset demo --set 'note=\"two words\"'"));
 }
 
 void TestConfigForm::accentsCanBeRead()

@@ -1,9 +1,12 @@
 #include <QAction>
 #include <QInputDialog>
 #include <QLineEdit>
+#include <QPushButton>
+#include <QStatusBar>
 #include <QTableWidget>
 #include <QTest>
 #include <QToolButton>
+#include <QUndoStack>
 
 #include "app/forms/diff_dialog.h"
 #include "core/base/file.h"
@@ -32,6 +35,18 @@ std::string valuesIn(const ConfigForm& form)
 
 } // namespace
 
+/// Saves the draft as a person would; what the dialog proposed as the name.
+QString savePreset(GuiHarness& gui, const QString& name)
+{
+    gui.find<QAction>("savePreset")->trigger();
+    auto* dialog = gui.find<QInputDialog>("savePresetDialog");
+    const QString proposed = dialog->textValue();
+    dialog->setTextValue(name);
+    dialog->accept();
+    QCoreApplication::sendPostedEvents(dialog, QEvent::DeferredDelete);
+    return proposed;
+}
+
 /// S7: I keep my settings.
 class TestPresets : public QObject {
     Q_OBJECT
@@ -47,11 +62,7 @@ private Q_SLOTS:
         gui.type("sweeps", "77");
         QCOMPARE(dotsIn(gui.window().setup().form()), 3);
         const std::string draft = valuesIn(gui.window().setup().form());
-        gui.find<QAction>("savePreset")->trigger();
-        auto* dialog = gui.find<QInputDialog>("savePresetDialog");
-        QVERIFY(dialog != nullptr);
-        dialog->setTextValue("warm edge");
-        dialog->accept();
+        savePreset(gui, "warm edge");
 
         gui.restart();
         QVERIFY(gui.waitForPlugins());
@@ -66,6 +77,57 @@ private Q_SLOTS:
         QVERIFY(diff != nullptr);
         QCOMPARE(diff->findChild<QTableWidget*>()->rowCount(), 3);
         diff->close();
+    }
+    void aSavedPresetIsStarted()
+    {
+        GuiHarness gui;
+        QVERIFY(gui.waitForPlugins());
+        QVERIFY(gui.window().setup().choose("heat", {}));
+        gui.window().docks().apply("Setup");
+        gui.type("sweeps", "30");
+        savePreset(gui, "thirty sweeps");
+        QVERIFY(gui.window().setup().choose("heat", "thirty sweeps"));
+        gui.type("size", "24");
+        const std::filesystem::path file = (GuiHarness::folder() + "/mine.toml").toStdString();
+        writeFileAtomic(file, std::string_view(gui.window().setup().tomlWithHeader()));
+        const auto verdict =
+            test::runCommand({"validate", QString::fromStdString(file.string()), "--plugin-path",
+                              VERGENCE_BINARY_DIR "/lib/vergence-test-plugins"},
+                             GuiHarness::folder());
+        QVERIFY2(verdict.code == 0, qPrintable(verdict.out + verdict.err));
+        gui.click("startButton");
+        const QString run = gui.window().currentRun();
+        QVERIFY(gui.waitState(run, RunState::Completed, 60'000));
+        QCOMPARE(gui.window().runs().find(run)->total, 30);
+    }
+    void savingKeepsTheDraftAndTheName()
+    {
+        GuiHarness gui;
+        QVERIFY(gui.waitForPlugins());
+        SetupPanel& setup = gui.window().setup();
+        QVERIFY(setup.choose("heat", "demo"));
+        gui.window().docks().apply("Setup");
+        gui.type("sweeps", "31");
+        gui.type("hot", "hotter"); // wrong, and mended later
+        const int steps = setup.form().undoStack()->count();
+        QCOMPARE(savePreset(gui, "demo"), QString("demo mine"));
+        QCOMPARE(setup.form().presetName(), QString("demo mine"));
+        QVERIFY(gui.window().statusBar()->currentMessage().contains("“demo mine”"));
+        QCOMPARE(gui.find<QLineEdit>("configForm/hot")->text(), QString("hotter"));
+        QCOMPARE(setup.form().undoStack()->count(), steps);
+        gui.type("hot", "1");
+        QCOMPARE(savePreset(gui, "v1.2 für später"), QString("demo mine"));
+        QCOMPARE(setup.form().presetName(), QString("v1.2 für später"));
+        QVERIFY(!setup.form().isPresetModified());
+        savePreset(gui, "../a/b?");
+        QCOMPARE(setup.form().presetName(), QString("_._a_b_"));
+        QVERIFY(setup.draft().configFile.endsWith("/presets/heat/_._a_b_.toml"));
+        savePreset(gui, QString(300, QChar(0x4e16)));
+        QVERIFY(QFile::exists(setup.draft().configFile));
+        gui.restart();
+        QVERIFY(gui.waitForPlugins());
+        QVERIFY(gui.window().setup().choose("heat", "v1.2 für später"));
+        QCOMPARE(gui.find<QLineEdit>("configForm/sweeps")->text(), QString("31"));
     }
     void theTerminalReadsTheSame()
     {

@@ -1,19 +1,25 @@
 #include <QAbstractButton>
+#include <QClipboard>
 #include <QComboBox>
 #include <QDockWidget>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
+#include <QLineEdit>
+#include <QPushButton>
 #include <QSet>
+#include <QStatusBar>
+#include <QTableWidget>
 #include <QTest>
 #include <QThread>
 
+#include "app/forms/diff_dialog.h"
 #include "app/shell/watchdog.h"
 #include "tests/support/gui/gui_harness.h"
 
 using namespace vergence;
 
-/// The window before anything runs: layouts, keys, names.
+/// The window before much runs: layouts, keys, names, the setup.
 class TestWindow : public QObject {
     Q_OBJECT
 private Q_SLOTS:
@@ -96,6 +102,91 @@ private Q_SLOTS:
             }
             QCOMPARE(visited, QSet<QString>(panes.begin(), panes.end()));
         }
+    }
+    void whatIsTypedIsTakenByEveryAction()
+    {
+        GuiHarness gui;
+        QVERIFY(gui.waitForPlugins());
+        QVERIFY(gui.window().setup().choose("chaos", {}));
+        gui.window().docks().apply("Setup");
+        RunQueue& queue = gui.window().queue();
+        queue.setPaused(true);
+        // Actions of menus and of the tool bar do not take the focus.
+        gui.type("steps", "7", false);
+        gui.findAction("copyCommandLine")->trigger();
+        const QString line = QGuiApplication::clipboard()->text();
+        QVERIFY2(line.contains("steps=7"), qPrintable(line));
+        gui.type("steps", "8", false);
+        gui.findAction("queue")->trigger();
+        QCOMPARE(queue.item(0).draft.flags, QStringList("steps=8"));
+        queue.remove(0);
+        gui.type("steps", "9", false);
+        gui.findAction("sweep")->trigger();
+        QCOMPARE(gui.window().setup().draft().flags, QStringList("steps=9"));
+        for (QDialog* dialog : gui.window().findChildren<QDialog*>())
+            dialog->close();
+        gui.type("steps", "6", false);
+        gui.findAction("start")->trigger();
+        const QString run = gui.window().currentRun();
+        QVERIFY(gui.waitState(run, RunState::Completed));
+        QCOMPARE(gui.window().runs().find(run)->total, 6);
+    }
+    void theWindowMayGoWhileSomebodyTypes()
+    {
+        GuiHarness gui;
+        QVERIFY(gui.waitForPlugins());
+        QVERIFY(gui.window().setup().choose("chaos", {}));
+        gui.window().docks().apply("Setup");
+        gui.type("steps", "7", false); // committed as the form goes
+    }
+    void historyIsLockedWithTheForm()
+    {
+        GuiHarness gui;
+        QVERIFY(gui.waitForPlugins());
+        gui.window().setup().choose("chaos", {});
+        const QString run = gui.start("chaos", "[run]\nsteps = 4000\nstep_ms = 20\n");
+        const auto steps = [&] { return gui.find<QLineEdit>("configForm/steps"); };
+        QTRY_VERIFY(steps()->isReadOnly());
+        QVERIFY(!gui.findAction("undo")->isEnabled());
+        gui.findAction("undo")->trigger();
+        QCOMPARE(steps()->text(), QString("4000"));
+        gui.findAction("newRun")->trigger();
+        QVERIFY(gui.findAction("undo")->isEnabled());
+        gui.findAction("undo")->trigger();
+        QVERIFY(steps()->text() != "4000");
+    }
+    void valuesOfARunAreCopiedIntoTheSetup()
+    {
+        GuiHarness gui;
+        QVERIFY(gui.waitForPlugins());
+        const QString run = gui.start("chaos", "[run]\nsteps = 5\n");
+        QVERIFY(gui.waitState(run, RunState::Completed));
+        gui.findAction("newRun")->trigger();
+        gui.type("steps", "77");
+        gui.find<QAction>("compareRun")->trigger();
+        auto* dialog = gui.window().findChild<DiffDialog*>();
+        QVERIFY(dialog != nullptr);
+        auto* table = dialog->findChild<QTableWidget*>();
+        QCOMPARE(table->rowCount(), 1);
+        gui.type("steps", "78");
+        QCOMPARE(table->item(0, 1)->text(), QString("78"));
+        for (QPushButton* button : dialog->findChildren<QPushButton*>())
+            if (button->text() == "Copy value left")
+                button->click();
+        QCOMPARE(gui.find<QLineEdit>("configForm/steps")->text(), QString("5"));
+        QCOMPARE(table->rowCount(), 0);
+        dialog->close();
+    }
+    void exportedChartsAreSaid()
+    {
+        GuiHarness gui;
+        auto* charts = gui.window().findChild<ChartsPanel*>();
+        Q_EMIT charts->exported("/x/loss.svg");
+        QVERIFY(gui.window().statusBar()->currentMessage().contains("/x/loss.svg"));
+        const int problems = gui.window().problems().rowCount();
+        Q_EMIT charts->exportFailed("The disk is full.");
+        QCOMPARE(gui.window().statusBar()->currentMessage(), QString("The disk is full."));
+        QCOMPARE(gui.window().problems().rowCount(), problems + 1);
     }
     void theWatchdogSeesABlockedWindow()
     {

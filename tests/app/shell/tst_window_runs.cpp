@@ -1,7 +1,11 @@
 #include <QLineEdit>
 #include <QProcess>
+#include <QSignalSpy>
+#include <QTableView>
 #include <QTest>
+#include <QTreeView>
 
+#include "core/base/file.h"
 #include "tests/support/gui/gui_harness.h"
 
 using namespace vergence;
@@ -29,6 +33,20 @@ public:
 private:
     QProcess m_process;
 };
+
+/// A run that has ended, with a loss in its manifest.
+RunFolder endedRun(const QString& folder)
+{
+    const RunFolder run{folder.toStdString()};
+    std::filesystem::create_directories(run.root);
+    RunStatus status;
+    status.state = "Completed";
+    status.plugin = "chaos";
+    writeFileAtomic(run.status(), std::string_view(status.toJson().dump()));
+    writeFileAtomic(run.manifest(), std::string_view(R"({"format": "vergence-manifest/1",
+                                         "metrics": {"loss": {"min": 0.25, "max": 4}}})"));
+    return run;
+}
 
 } // namespace
 
@@ -91,6 +109,61 @@ private Q_SLOTS:
         QTRY_VERIFY_WITH_TIMEOUT(gui.window().views().current()->pump().framesShown() >= 1, 30'000);
         QCOMPARE(gui.window().runs().find(run)->state, RunState::Completed);
         gui.window().views().closeRun(run);
+    }
+    void aRunOpenedFromTheListHasALog()
+    {
+        GuiHarness gui;
+        QVERIFY(gui.waitForPlugins());
+        const QString run = gui.start("chaos", "[run]\nsteps = 5\n");
+        QVERIFY(gui.waitState(run, RunState::Completed));
+        gui.restart();
+        QVERIFY(gui.waitForPlugins());
+        QVERIFY(gui.waitState(run, RunState::Completed));
+        auto* list = gui.find<QTreeView>("runsView");
+        QTRY_VERIFY(!gui.window().runs().isScanning());
+        for (int row = 0; row < list->model()->rowCount(); ++row)
+            if (list->model()->index(row, 0).data(RunListModel::IdRole).toString() == run)
+                list->setCurrentIndex(list->model()->index(row, 0)); // the first press
+        QCOMPARE(gui.window().currentRun(), run);
+        QVERIFY(gui.window().runs().find(run)->session == nullptr);
+        Q_EMIT list->doubleClicked(list->currentIndex());
+        auto* log = gui.find<QTableView>("logView");
+        QTRY_VERIFY(log->model()->rowCount() > 0);
+        gui.window().views().closeRun(run);
+    }
+    void runsFromElsewhereStayKnownWhenPluginsAnswer()
+    {
+        const QString folder = GuiHarness::folder() + "/listed";
+        endedRun(folder + "/here");
+        const RunFolder elsewhere = endedRun(GuiHarness::folder() + "/elsewhere/there");
+        RunListModel runs;
+        QSignalSpy scans(&runs, &RunListModel::scanFinished);
+        runs.setFolder(folder);
+        QVERIFY(scans.wait());
+        const QString id = runs.addFolder(elsewhere);
+        runs.session(id);
+        runs.setHeadlines({{"chaos", {"loss", false}}});
+        QVERIFY(runs.find(id)->isLoaded && runs.find("here")->isLoaded);
+        QVERIFY(scans.wait());
+        QVERIFY(runs.find(id)->isLoaded);
+        QCOMPARE(runs.find(id)->best.value_or(-1), 0.25);
+        QCOMPARE(runs.find("here")->best.value_or(-1), 0.25);
+    }
+    void pluginsThatAnswerDuringAScanAreHeard()
+    {
+        const QString folder = GuiHarness::folder() + "/scanned";
+        for (int i = 0; i < 300; ++i)
+            endedRun(folder + QString("/run-%1").arg(i));
+        RunListModel runs;
+        QSignalSpy scans(&runs, &RunListModel::scanFinished);
+        runs.setFolder(folder);
+        QVERIFY(runs.isScanning());
+        runs.setHeadlines({{"chaos", {"loss", false}}});
+        while (runs.isScanning())
+            QVERIFY(scans.wait());
+        QCOMPARE(runs.rowCount(), 300);
+        for (int row = 0; row < runs.rowCount(); ++row)
+            QCOMPARE(runs.entry(row).best.value_or(-1), 0.25);
     }
     void tenThousandRunsAreListed()
     {
