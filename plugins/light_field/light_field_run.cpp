@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -14,6 +15,24 @@
 #include "plugins/light_field/run_log.h"
 
 namespace vergence::light_field {
+
+namespace {
+
+/// Why an item cannot be solved, which does not lose the others; nothing where `work` got through.
+template <class Work>
+std::optional<std::string> failureOf(const Work& work)
+{
+    try {
+        work();
+    } catch (const NumericsError& failure) {
+        return failure.what();
+    } catch (const ContractError& failure) {
+        return failure.what();
+    }
+    return std::nullopt;
+}
+
+} // namespace
 
 LightFieldRun::LightFieldRun(LightFieldConfig config, Config source)
     : m_config(std::move(config)),
@@ -29,8 +48,12 @@ void LightFieldRun::prepare(RunContext& context)
     m_items = sweepItems(m_config, m_source);
     m_recorder = std::make_unique<Recorder>(context.artifacts());
     context.phase(2, 3, "tracing rays");
-    prepareShared(context, tracedGeometry(context, m_items.front()));
-    reportHealth(context);
+    const auto failure = failureOf([&] {
+        prepareShared(context, tracedGeometry(context, m_items.front()));
+        reportHealth(context);
+    });
+    if (failure) // it comes again, and counts, when it is the item's turn
+        log("light_field").warn("{} could not be prepared: {}", m_items.front().label, *failure);
     declareView(context);
 }
 
@@ -77,12 +100,12 @@ LightFieldRun::Prepared& LightFieldRun::preparedFor(RunContext& context, int ind
     const SweepItem& wanted = m_items[static_cast<std::size_t>(index)];
     Prepared prepared;
     const auto first = m_prepared.find(0);
-    if (index > 0 && first != m_prepared.end() && sharesGeometry(wanted, m_items.front())) {
-        prepared.geometry = first->second.geometry;
+    const auto shared = first != m_prepared.end() ? first->second.geometry : nullptr;
+    if (shared != nullptr && sharesGeometry(wanted, m_items.front())) {
+        prepared.geometry = shared;
     } else {
-        std::erase_if(m_prepared, [&](const auto& entry) {
-            return entry.first != 0 && entry.second.geometry != m_prepared[0].geometry;
-        });
+        std::erase_if(m_prepared,
+                      [&](const auto& entry) { return entry.second.geometry != shared; });
         prepared.geometry = tracedGeometry(context, wanted);
     }
     const double start = steadySeconds();
@@ -119,18 +142,21 @@ StepOutcome LightFieldRun::step(RunContext& context)
     skipRepeats();
     if (allSolved())
         return StepOutcome::Done;
-    try {
+    const std::int64_t before = m_stepsDone;
+    const auto failure = failureOf([&] {
         if (item().config.solver == "direct") {
             solveDirectly(context);
-        } else {
-            if (!m_solver)
-                beginItem(context, true);
-            iterate(context);
+            return;
         }
-    } catch (const NumericsError& failure) {
-        failItem(context, failure.what());
-    } catch (const ContractError& failure) {
-        failItem(context, failure.what());
+        if (!m_solver) {
+            beginItem(context, true);
+            declareView(context);
+        }
+        iterate(context);
+    });
+    if (failure) {
+        m_stepsDone = before + 1; // one that fails counts too
+        failItem(context, *failure);
     }
     skipRepeats();
     return allSolved() ? StepOutcome::Done : StepOutcome::Continue;
@@ -151,8 +177,9 @@ Tensor LightFieldRun::initialPlanes(RunContext& context, InitMode& mode)
                             std::span(&scene, 1));
     }
     if (init == "previous" && m_index > 0) {
-        const Tensor planes = m_lastPlanes.isEmpty() && !m_results.empty()
-                                  ? storedPlanes(context, m_results.back().index)
+        const std::vector<int> solved = solvedItems();
+        const Tensor planes = m_lastPlanes.isEmpty() && !solved.empty()
+                                  ? storedPlanes(context, solved.back())
                                   : m_lastPlanes;
         const Geometry& geometry = *preparedFor(context, m_index).geometry;
         const bool fits = !planes.isEmpty() && planes.extent(0) == geometry.optics.planes() &&
@@ -308,12 +335,24 @@ void LightFieldRun::failItem(RunContext& context, const std::string& sentence)
     m_current.index = m_index;
     m_current.failure = sentence;
     m_results.push_back(m_current);
+    m_planes = m_lastPlanes;
     nextItem();
-    const bool anyGood = std::any_of(m_results.begin(), m_results.end(),
-                                     [](const ItemResult& r) { return r.failure.empty(); });
-    if (allSolved() && !anyGood)
+    if (!allSolved())
+        return;
+    if (solvedItems().empty())
         throw NumericsError("Every item of the sweep failed. The first: " +
                             m_results.front().failure);
+    declareView(context);
+}
+
+std::vector<int> LightFieldRun::solvedItems() const
+{
+    std::vector<int> solved;
+    for (const ItemResult& result : m_results) {
+        if (result.failure.empty())
+            solved.push_back(result.index);
+    }
+    return solved;
 }
 
 void LightFieldRun::nextItem()
@@ -436,37 +475,38 @@ void LightFieldRun::reportHealth(RunContext& context)
 void LightFieldRun::declareView(RunContext& context)
 {
     std::vector<std::string> labels;
-    for (const ItemResult& result : m_results)
-        labels.push_back(m_items[static_cast<std::size_t>(result.index)].label);
-    m_viewer.declare(context, viewSource(context), labels);
+    for (const int index : solvedItems())
+        labels.push_back(m_items[static_cast<std::size_t>(index)].label);
+    if (const ViewSource source = viewSource(context); source.item != nullptr)
+        m_viewer.declare(context, source, labels);
 }
 
+/// The chosen item, else the one being solved, else the last one that was; without any the prepared
+/// one, which has no planes yet. Empty where there is none.
 ViewSource LightFieldRun::viewSource(RunContext& context)
 {
     ViewSource source;
+    const auto look = [&](int index) {
+        source.item = &m_items[static_cast<std::size_t>(index)];
+        const Prepared& prepared = preparedFor(context, index);
+        source.geometry = prepared.geometry;
+        source.targets = &prepared.targets;
+    };
+    const std::vector<int> solved = solvedItems();
     const auto chosen = m_viewer.chosenItem();
-    const bool looksBack = (chosen && *chosen < static_cast<int>(m_results.size())) ||
-                           (allSolved() && !m_results.empty());
-    if (looksBack) {
-        const int index = chosen && *chosen < static_cast<int>(m_results.size())
-                              ? m_results[static_cast<std::size_t>(*chosen)].index
-                              : m_results.back().index;
+    const bool isChosen = chosen && *chosen < static_cast<int>(solved.size());
+    if (isChosen || (!m_solver && !solved.empty())) {
+        const int index = isChosen ? solved[static_cast<std::size_t>(*chosen)] : solved.back();
         if (m_shownIndex != index) {
             m_shownPlanes = storedPlanes(context, index);
             m_shownIndex = index;
         }
-        source.item = &m_items[static_cast<std::size_t>(index)];
+        look(index);
         source.planes = m_shownPlanes;
-        const Prepared& prepared = preparedFor(context, index);
-        source.geometry = prepared.geometry;
-        source.targets = &prepared.targets;
         return source;
     }
-    const int index = std::min(m_index, static_cast<int>(m_items.size()) - 1);
-    source.item = &m_items[static_cast<std::size_t>(index)];
-    const Prepared& prepared = preparedFor(context, index);
-    source.geometry = prepared.geometry;
-    source.targets = &prepared.targets;
+    if (m_solver || m_prepared.contains(m_index))
+        look(m_index);
     if (m_solver) {
         source.planes = m_solver->planes(context.stream());
         if (m_current.iterations > 1) // the first residual pass shows the start, usually black

@@ -47,6 +47,7 @@ private:
     void evaluate(RunContext& context, bool withStructure);
     void completeItem(RunContext& context);
     void failItem(RunContext& context, const std::string& sentence);
+    std::vector<int> solvedItems() const; ///< in their order; failed ones are left out
     void nextItem();
     Tensor coarseStart(RunContext& context, InitMode& mode);
     Tensor initialPlanes(RunContext& context, InitMode& mode);

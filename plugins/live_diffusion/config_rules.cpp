@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "core/config/rule_issues.h"
+#include "plugins/live_diffusion/diffusion/schedule.h"
 #include "plugins/live_diffusion/model/unet_settings.h"
 
 namespace vergence::live {
@@ -119,6 +120,23 @@ Issues checkSource(const C& c)
     return issues;
 }
 
+Issues checkSampling(const C& c)
+{
+    Issues issues;
+    const int times = timesUpTo(c.strength), steps = c.sampler == "turbo" ? 1 : c.steps;
+    if (steps > times)
+        issues.push_back(ruleError(
+            "steps", fmt::format("{} steps do not fit into a strength of {:g}, which has {} of {} "
+                                 "times; take fewer steps or more strength.",
+                                 steps, c.strength, times, kTrainTimes)));
+    const bool isPureNoise = c.zeroTerminalSnr && times == kTrainTimes;
+    if (c.prediction == "epsilon" && isPureNoise)
+        issues.push_back(ruleError(
+            "prediction", "At full strength with zero terminal SNR there is no signal, so that "
+                          "noise says nothing of the picture; predict v or lower the strength."));
+    return issues;
+}
+
 } // namespace
 
 void addRules(SchemaBuilder<LiveDiffusionConfig>& builder)
@@ -126,6 +144,7 @@ void addRules(SchemaBuilder<LiveDiffusionConfig>& builder)
     builder.rule("parts", checkParts);
     builder.rule("network", checkNetwork);
     builder.rule("source", checkSource);
+    builder.rule("sampling", checkSampling);
 }
 
 } // namespace vergence::live

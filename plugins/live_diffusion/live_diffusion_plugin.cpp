@@ -1,5 +1,6 @@
 #include "plugins/live_diffusion/live_diffusion_plugin.h"
 
+#include "plugins/live_diffusion/live_diffusion_config.h"
 #include "plugins/live_diffusion/live_diffusion_run.h"
 #include "plugins/live_diffusion/session/bench_session.h"
 #include "plugins/live_diffusion/session/streams.h"
@@ -21,9 +22,9 @@ std::vector<StreamDecl> LiveDiffusionPlugin::streams() const
     return streamDecls();
 }
 
-std::unique_ptr<Run> LiveDiffusionPlugin::createRun(const Config& config) const
+std::unique_ptr<Run> LiveDiffusionPlugin::createRun(const Config&) const
 {
-    return std::make_unique<LiveDiffusionRun>(readLiveDiffusionConfig(config));
+    return std::make_unique<LiveDiffusionRun>();
 }
 
 std::vector<BenchMode> LiveDiffusionPlugin::benchModes() const

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "plugins/live_diffusion/live_diffusion_config.h"
 #include "plugins/live_diffusion/session/part.h"
 #include "plugins/live_diffusion/session/shown.h"
 
@@ -121,12 +122,13 @@ private:
     bool m_isOver = false; ///< the part's steps are done, its results are not written
 };
 
-LiveDiffusionRun::LiveDiffusionRun(LiveDiffusionConfig config) : m_config(std::move(config)) {}
+LiveDiffusionRun::LiveDiffusionRun() = default;
 LiveDiffusionRun::~LiveDiffusionRun() = default;
 
 void LiveDiffusionRun::prepare(RunContext& context)
 {
-    m_work = std::make_unique<Work>(context, m_config);
+    // Not as the run was made with: after a resume live changes of before are in it.
+    m_work = std::make_unique<Work>(context, readLiveDiffusionConfig(context.config()));
 }
 
 StepOutcome LiveDiffusionRun::step(RunContext& context)

@@ -3,15 +3,14 @@
 #include <memory>
 
 #include "core/run/run.h"
-#include "plugins/live_diffusion/live_diffusion_config.h"
 
 namespace vergence::live {
 
-/// Runs the parts of the configuration one after the other; one step is a frame, an update, a row
-/// of an A/B run.
+/// Runs the parts of the context's configuration one after the other; one step is a frame, an
+/// update, a row of an A/B run.
 class LiveDiffusionRun final : public Run {
 public:
-    explicit LiveDiffusionRun(LiveDiffusionConfig config);
+    LiveDiffusionRun();
     ~LiveDiffusionRun() override;
 
     void prepare(RunContext& context) override;
@@ -24,7 +23,6 @@ public:
 
 private:
     class Work; ///< hides the tape's types from those who know configurations
-    LiveDiffusionConfig m_config;
     std::unique_ptr<Work> m_work;
 };
 

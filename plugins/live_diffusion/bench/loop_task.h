@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <utility>
 #include <vector>
 
 #include "plugins/live_diffusion/bench/protocol.h"
@@ -17,9 +20,12 @@ public:
     MeasuredFrame frame() override;
 
 private:
+    double pipelineSeconds(const FrameRecord& record, double started);
+
     FrameLoop& m_loop;
     std::vector<std::vector<float>> m_frames;
     std::size_t m_next = 0;
+    std::deque<std::pair<std::int64_t, double>> m_taken; ///< frames without an answer, and when
 };
 
 } // namespace vergence::live

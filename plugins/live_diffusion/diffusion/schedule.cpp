@@ -91,11 +91,16 @@ double NoiseSchedule::minSnrWeight(Prediction prediction, int t, double gamma) c
     return ratio == 0 ? 1 : least / ratio;
 }
 
+int timesUpTo(double strength)
+{
+    return std::max(1, static_cast<int>(std::lround(strength * kTrainTimes)));
+}
+
 std::vector<int> timesteps(int count, double strength)
 {
     expects(strength > 0 && strength <= 1,
             fmt::format("timesteps: strength {} is outside (0, 1]", strength));
-    const double last = std::max(1.0, std::round(strength * kTimes));
+    const double last = timesUpTo(strength);
     expects(count >= 1 && count <= last,
             fmt::format("timesteps: {} steps do not fit into {} times", count, last));
     std::vector<int> times;

@@ -45,7 +45,10 @@ private:
     std::array<double, kTrainTimes> m_alphaBar;
 };
 
-/// Times of `count` steps, the noisiest first ("trailing"): T′ = max(1, round(strength·T)),
+/// T′ = max(1, round(strength·T)): times below the one that a strength begins at, and that one.
+int timesUpTo(double strength);
+
+/// Times of `count` steps, the noisiest first ("trailing"): T′ = timesUpTo(strength),
 /// t_i = ⌊T′ − i·T′/count + ½⌋ − 1; the step after the last is kCleanTime. 1 ≤ count ≤ T′,
 /// 0 < strength ≤ 1; ContractError elsewhere.
 std::vector<int> timesteps(int count, double strength = 1);

@@ -8,7 +8,7 @@
 
 #include "plugins/live_diffusion/engine/frame_network.h"
 #include "plugins/live_diffusion/session/loaded_model.h"
-#include "plugins/live_diffusion/stream/frame_loop.h"
+#include "plugins/live_diffusion/stream/live_stream.h"
 #include "plugins/live_diffusion/view/latency_charts.h"
 #include "plugins/live_diffusion/view/numbers_card.h"
 
@@ -18,15 +18,17 @@ namespace vergence::live {
 /// that were moved. Its memory does not grow with the length of the stream.
 class StreamLog {
 public:
-    /// A finished frame; `latency`: from its arrival in memory to its output, s; `now`: clock.
-    void add(const FrameRecord& record, double latency, double now, int dropped);
-    /// Frames from here on run with other switches.
+    /// A finished frame; `dropped`: frames lost since the one before.
+    void add(const PresentedFrame& frame, int dropped);
+    /// Frames from here on run with other switches; nothing where `change` is empty.
     void mark(const std::string& change);
 
     const std::vector<FrameTiming>& timings() const { return m_timings; }
-    const std::vector<double>& milliseconds() const { return m_milliseconds; } ///< generated ones
+    /// Latencies of generated frames; of a stream batch they are longer than its ticks.
+    const std::vector<double>& milliseconds() const { return m_milliseconds; }
     double framesPerSecond() const;   ///< generated frames over the last second or so
-    double networkMs(double q) const; ///< quantile of the last 600 frames
+    double latencyMs(double q) const; ///< quantile of the last 600 frames
+    double tickMs(double q) const;    ///< likewise, of the work between two frames
     std::int64_t generated() const { return m_generated; }
     double missedShare(double budgetMs) const; ///< frames over a budget among those remembered
     double seconds() const { return m_last - m_first; }
@@ -49,6 +51,7 @@ private:
 
     std::vector<FrameTiming> m_timings;
     std::vector<double> m_milliseconds; ///< of generated frames
+    std::vector<double> m_ticks;        ///< of those, ms; the last 600 to 1,200
     std::vector<double> m_clock;        ///< when they were done
     std::vector<Change> m_changes;
     std::int64_t m_generated = 0;

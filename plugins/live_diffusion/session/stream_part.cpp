@@ -9,6 +9,7 @@
 
 #include "core/artifact/plot/drawing_files.h"
 #include "core/base/clock.h"
+#include "core/base/error.h"
 #include "core/run/publish.h"
 #include "plugins/live_diffusion/quality/frame_quality.h"
 #include "plugins/live_diffusion/view/picture_sheet.h"
@@ -111,19 +112,16 @@ void StreamPart::follow(RunContext& context)
     m_replaced = std::move(replaced);
     if (settings == m_settings && switches == m_switches && model == m_model)
         return;
-    const std::string change =
-        joined({differences(m_model, model), differences(m_switches, switches),
-                differences(m_settings, settings)});
-    const bool movesSteps = stepsOf(settings) != stepsOf(m_settings);
-    const bool needsNewLoop =
+    Change change;
+    change.text = joined({differences(m_model, model), differences(m_switches, switches),
+                          differences(m_settings, settings)});
+    change.movesSteps = stepsOf(settings) != stepsOf(m_settings);
+    change.needsNewLoop =
         switches != m_switches || model != m_model || needsNewNetwork(config, m_settings, settings);
     m_settings = settings;
     m_switches = switches;
     m_model = model;
-    if (!apply(needsNewLoop, movesSteps))
-        m_awaited = joined({m_awaited, change});
-    else if (!change.empty())
-        m_log.mark(change);
+    apply(context, change);
 }
 
 LoopRecipe StreamPart::recipe() const
@@ -135,29 +133,42 @@ LoopRecipe StreamPart::recipe() const
     return recipe;
 }
 
-bool StreamPart::apply(bool needsNewLoop, bool movesSteps)
+void StreamPart::apply(RunContext& context, const Change& change)
 {
-    const bool needsNewLadder = movesSteps && m_networks.config().deadlineKeeper;
+    const bool needsNewLadder = change.movesSteps && m_networks.config().deadlineKeeper;
     const LoopRecipe made = recipe();
     if (m_live != nullptr) {
-        if (needsNewLoop || needsNewLadder) {
+        if (change.needsNewLoop || needsNewLadder) {
             m_live->rebuild([made](const QualityLevel& level) { return made.build(level); },
                             made.ladder());
-            return false;
+            m_awaited = joined({m_awaited, change.text});
+            return;
         }
         m_live->setLoopSettings(m_settings);
-        return true;
+        m_log.mark(change.text);
+        return;
     }
     if (needsNewLadder)
         m_keeper.emplace(made.ladder(), m_keeper->settings());
-    if (needsNewLoop)
+    if (change.needsNewLoop)
         m_newLoop.start(made);
     if (m_newLoop.isBusy()) { // the old loop may have too few rows for what is asked for
         m_isBuilding = true;
+        m_awaited = joined({m_awaited, change.text});
+    } else if (useSettings(context)) {
+        m_log.mark(change.text);
+    }
+}
+
+bool StreamPart::useSettings(RunContext& context)
+{
+    try {
+        m_loop->setSettings(m_keeper->isReduced() ? reducedTo(m_keeper->level(), m_settings)
+                                                  : m_settings);
+    } catch (const ContractError& refusal) {
+        context.warn("W-SWITCH", std::string(refusal.what()) + ". The settings stay as they are.");
         return false;
     }
-    m_loop->setSettings(m_keeper->isReduced() ? reducedTo(m_keeper->level(), m_settings)
-                                              : m_settings);
     return true;
 }
 
@@ -174,8 +185,7 @@ void StreamPart::swapWhenBuilt(RunContext& context)
     }
     made->loop->adopt(*m_loop);
     m_loop = std::move(made->loop);
-    m_loop->setSettings(m_keeper->isReduced() ? reducedTo(m_keeper->level(), m_settings)
-                                              : m_settings);
+    useSettings(context);
     planIsInUse();
 }
 
@@ -184,8 +194,7 @@ void StreamPart::planIsInUse()
     m_isBuilding = false;
     if (auto model = m_shelf->model(m_model))
         m_networks.setModel(std::move(model));
-    if (!m_awaited.empty())
-        m_log.mark(std::exchange(m_awaited, {}));
+    m_log.mark(std::exchange(m_awaited, {}));
 }
 
 void StreamPart::hearEvents(RunContext& context)
@@ -230,16 +239,26 @@ std::optional<PresentedFrame> StreamPart::taken(RunContext& context)
     if (!frame)
         return std::nullopt;
     PresentedFrame result;
-    result.captured = result.taken = steadySeconds();
+    const double taken = steadySeconds();
     result.record = m_loop->process(frame->rgb);
-    result.input = std::move(frame->rgb);
-    result.target = std::move(frame->target);
     result.output = m_loop->output();
     result.finished = steadySeconds();
+    if (result.record.fate == FrameFate::Filling) { // its answer is still to come
+        result.input = frame->rgb;
+        result.target = frame->target;
+        result.captured = result.taken = taken;
+        m_fed.add(result.record.number, std::move(*frame), taken);
+        return result;
+    }
+    m_fed.add(result.record.number, std::move(*frame), taken);
+    auto answered = m_fed.takeAnswered(result.record);
+    result.input = std::move(answered.frame.rgb);
+    result.target = std::move(answered.frame.target);
+    result.captured = result.taken = answered.taken;
     if (result.record.fate != FrameFate::Generated)
         return result;
-    if (const auto level = m_keeper->add(result.record.seconds.total)) {
-        m_loop->setSettings(reducedTo(*level, m_settings));
+    const auto level = m_keeper->add(result.record.seconds.total);
+    if (level && useSettings(context)) {
         const std::string text = "The deadline keeper goes to " + level->text() + ".";
         context.warn("W-STREAM", text);
         m_log.mark(text);
@@ -256,8 +275,12 @@ std::optional<PresentedFrame> StreamPart::next(RunContext& context, bool& isLate
     }
     hearEvents(context);
     auto frame = m_live->waitFor(kWaitSeconds);
-    isLate = !frame && m_live->state() == StreamState::Running;
-    return frame;
+    if (frame)
+        return frame;
+    m_live->throwFailure();
+    const StreamState state = m_live->state();
+    isLate = state == StreamState::Starting || state == StreamState::Running;
+    return isLate ? std::nullopt : m_live->take(); // it may have come since with the end
 }
 
 bool StreamPart::step(RunContext& context)
@@ -266,10 +289,13 @@ bool StreamPart::step(RunContext& context)
     m_networks.follow(now);
     follow(context);
     m_wasInterrupted = false;
+    const auto isTimeUp = [&] {
+        return now.streamSeconds > 0 && steadySeconds() - m_startedAt >= now.streamSeconds;
+    };
     if (m_isPictureKept) { // else the frame of this step is there already
         bool isLate = false;
         auto frame = next(context, isLate);
-        if (isLate) { // nothing was done that would count as a step
+        if (isLate && !isTimeUp()) { // nothing was done that would count as a step
             m_wasInterrupted = true;
             return true;
         }
@@ -280,9 +306,7 @@ bool StreamPart::step(RunContext& context)
         take(context, *frame);
     }
     keepPicture();
-    const double limit = now.streamSeconds;
-    m_isOver =
-        m_frames >= now.streamFrames || (limit > 0 && steadySeconds() - m_startedAt >= limit);
+    m_isOver = m_frames >= now.streamFrames || isTimeUp();
     return !m_isOver;
 }
 
@@ -295,7 +319,8 @@ void StreamPart::take(RunContext& context, PresentedFrame& frame)
         m_lost += lost;
     }
     m_record = frame.record;
-    m_log.add(m_record, frame.finished - frame.captured, frame.finished, lost);
+    m_latency = frame.latency();
+    m_log.add(frame, lost);
     m_shown = {std::move(frame.input), std::move(frame.output), std::move(frame.target)};
     if (m_record.fate == FrameFate::Kept)
         context.warn("W-NOT-FINITE", "A result was not finite; the last good frame is kept.");
@@ -312,13 +337,13 @@ void StreamPart::keepPicture()
 {
     m_isPictureKept = false;
     if (m_record.shown >= 0)
-        m_clip->add(m_shown.input, m_shown.output, 1e3 * m_record.seconds.total);
+        m_clip->add(m_shown.input, m_shown.output, 1e3 * m_latency);
     m_isPictureKept = true;
 }
 
 void StreamPart::recordFrame(RunContext& context)
 {
-    context.recordAt("frame_ms", 1e3 * m_record.seconds.total, m_frames);
+    context.recordAt("frame_ms", 1e3 * m_latency, m_frames);
     context.recordAt("fps", m_log.framesPerSecond(), m_frames);
     if (m_shown.target.pixels.empty() || m_record.fate != FrameFate::Generated)
         return;
@@ -432,9 +457,10 @@ void StreamPart::finish(RunContext& context)
                            {"lost", m_lost},
                            {"steps", stepsNow()},
                            {"frames_per_second", m_log.meanRate()},
-                           {"frame_ms_p50", m_log.networkMs(0.5)},
-                           {"frame_ms_p95", m_log.networkMs(0.95)},
-                           {"frame_ms_p99", m_log.networkMs(0.99)},
+                           {"frame_ms_p50", m_log.latencyMs(0.5)},
+                           {"frame_ms_p95", m_log.latencyMs(0.95)},
+                           {"frame_ms_p99", m_log.latencyMs(0.99)},
+                           {"tick_ms_p50", m_log.tickMs(0.5)},
                            {"share_over_40_ms", m_log.missedShare(40)},
                            {"share_over_16_ms", m_log.missedShare(16)},
                            {"steady_bytes", cost().steadyBytes()},

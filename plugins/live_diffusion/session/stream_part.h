@@ -10,6 +10,7 @@
 #include "plugins/live_diffusion/session/part.h"
 #include "plugins/live_diffusion/session/stream_clip.h"
 #include "plugins/live_diffusion/session/stream_log.h"
+#include "plugins/live_diffusion/stream/fed_frames.h"
 #include "plugins/live_diffusion/stream/live_stream.h"
 #include "plugins/live_diffusion/view/live_picture.h"
 
@@ -36,8 +37,14 @@ private:
     };
     /// Live changes: at the next frame, or once a new plan is built.
     void follow(RunContext& context);
-    /// False where the change waits for a plan that is being built.
-    bool apply(bool needsNewLoop, bool movesSteps);
+    /// A live change: what it is in words, and what it takes.
+    struct Change {
+        std::string text;
+        bool needsNewLoop = false, movesSteps = false;
+    };
+    void apply(RunContext& context, const Change& change);
+    /// In turn; false where the loop refuses them: it goes on with those it has.
+    bool useSettings(RunContext& context);
     void hearEvents(RunContext& context);
     void swapWhenBuilt(RunContext& context); ///< in turn
     void planIsInUse();
@@ -68,6 +75,7 @@ private:
     double m_speed = 1;
     std::unique_ptr<Source> m_source;       ///< in turn
     std::unique_ptr<FrameLoop> m_loop;      ///< in turn
+    FedFrames m_fed;                        ///< in turn
     BackgroundLoop m_newLoop;               ///< in turn
     std::optional<DeadlineKeeper> m_keeper; ///< in turn
     std::unique_ptr<LiveStream> m_live;     ///< on threads
@@ -75,6 +83,7 @@ private:
     StreamLog m_log;
     Shown m_shown;
     FrameRecord m_record;
+    double m_latency = 0; ///< of that frame, s
     LiveLook m_look;
     std::int64_t m_frames = 0, m_lost = 0;
     double m_startedAt = 0, m_pictureAt = 0, m_psnrSum = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "core/artifact/output_file.h"
 #include "core/artifact/video/video.h"
 #include "core/base/error.h"
+#include "core/base/log.h"
 
 namespace vergence::live {
 
@@ -49,7 +51,7 @@ Image fittedTo(const Image& picture, int width, int height)
     return result;
 }
 
-/// GIF: kept until the end, for one palette serves all frames.
+/// GIF: kept until the end, for one palette serves all frames. It ends where memory does.
 class GifClip final : public ClipWriter {
 public:
     GifClip(fs::path path, double fps) : m_path(std::move(path))
@@ -61,15 +63,20 @@ public:
 
     void add(const Image& picture) override
     {
+        if (m_isFull)
+            return;
         const int side = std::max(picture.width, picture.height);
-        m_bytes += picture.pixels.size();
-        if (m_bytes > kMostGifBytes)
-            throw OutputError(fmt::format("The GIF {} would keep too many frames in memory; write "
-                                          "an MP4 or fewer frames.",
-                                          m_path.string()));
-        m_frames.push_back(side > kMostGifSide
-                               ? scaled(picture, static_cast<double>(kMostGifSide) / side)
-                               : picture);
+        Image kept = side > kMostGifSide ? scaled(picture, static_cast<double>(kMostGifSide) / side)
+                                         : picture;
+        m_bytes += kept.pixels.size();
+        m_isFull = m_bytes > kMostGifBytes;
+        if (m_isFull)
+            log("live_diffusion")
+                .warn("The GIF {} ends after {} frames, for they are kept in memory; write an MP4 "
+                      "to have all.",
+                      m_path.string(), m_frames.size());
+        else
+            m_frames.push_back(std::move(kept));
     }
     void finish() override
     {
@@ -86,6 +93,7 @@ private:
     GifOptions m_options;
     std::vector<Image> m_frames;
     std::size_t m_bytes = 0;
+    bool m_isFull = false;
 };
 
 class PngClip final : public ClipWriter {

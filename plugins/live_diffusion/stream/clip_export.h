@@ -30,7 +30,8 @@ Image composed(const Image& input, const Image& output, const std::string& overl
 class ClipWriter {
 public:
     virtual ~ClipWriter() = default;
-    /// RGB; all of one size. Throws OutputError.
+    /// RGB; all of one size. A GIF ends with a line in the log where its frames reach a gigabyte.
+    /// Throws OutputError.
     virtual void add(const Image& picture) = 0;
     /// The clip is complete afterwards; without it nothing is left of a GIF or MP4. Throws
     /// OutputError; ContractError where there was no frame.

@@ -8,13 +8,6 @@
 
 namespace vergence::live {
 
-namespace {
-
-/// Inputs that are kept until a stream batch answers them.
-constexpr std::size_t kMostInputs = 72;
-
-} // namespace
-
 std::optional<Captured> LiveStream::Impl::waitForFrame(const std::stop_token& stop)
 {
     std::unique_lock lock(mutex);
@@ -109,19 +102,12 @@ PresentedFrame LiveStream::Impl::answered(const FrameRecord& record, double done
     frame.record = record;
     frame.output = loop->output();
     frame.finished = done;
-    const bool isOlder = record.fate == FrameFate::Generated;
-    while (isOlder && fed.size() > 1 && fed.front().number < record.shown)
-        fed.pop_front();
-    Fed& source = isOlder ? fed.front() : fed.back();
+    FedFrames::Fed source = fed.takeAnswered(record);
     frame.input = std::move(source.frame.rgb);
     frame.target = std::move(source.frame.target);
     frame.sourceSeconds = source.frame.seconds;
     frame.captured = source.frame.captured;
     frame.taken = source.taken;
-    if (isOlder)
-        fed.pop_front();
-    else
-        fed.pop_back();
     return frame;
 }
 
@@ -175,9 +161,7 @@ void LiveStream::Impl::run(Captured&& captured)
     const double taken = steadySeconds();
     const FrameRecord record = loop->process(captured.frame.rgb);
     const double done = steadySeconds();
-    fed.push_back({record.number, std::move(captured.frame), taken});
-    if (fed.size() > kMostInputs)
-        fed.pop_front();
+    fed.add(record.number, std::move(captured.frame), taken);
     judge(record, done - taken);
     if (record.fate != FrameFate::Filling)
         present(answered(record, done));
@@ -199,9 +183,9 @@ void LiveStream::Impl::infer(const std::stop_token& stop)
 {
     try {
         inferFrames(stop);
-    } catch (const std::exception& error) {
-        post(StreamEvent::Kind::Message, std::string("The stream has failed: ") + error.what());
+    } catch (const std::exception&) {
         const std::scoped_lock lock(mutex);
+        failure = std::current_exception();
         hasFailed = isPaused = true;
         interruption.request_stop();
     }

@@ -23,6 +23,12 @@ const char* nameOf(StreamState state)
     return kNames[static_cast<std::size_t>(state)];
 }
 
+double PresentedFrame::latency() const
+{
+    const bool isOlder = record.fate == FrameFate::Generated && record.shown < record.number;
+    return isOlder ? finished - taken : record.seconds.total;
+}
+
 LiveStream::Impl::Impl(std::unique_ptr<Source> source, std::unique_ptr<FrameLoop> firstLoop,
                        const LiveSettings& live, std::vector<QualityLevel> rungs, LoopBuilder build)
     : settings(live),
@@ -210,6 +216,17 @@ StreamState LiveStream::state() const
     if (m_impl->isPaused)
         return StreamState::Paused;
     return m_impl->hasStarted ? StreamState::Running : StreamState::Starting;
+}
+
+void LiveStream::throwFailure() const
+{
+    std::exception_ptr failure;
+    {
+        const std::scoped_lock lock(m_impl->mutex);
+        failure = m_impl->failure;
+    }
+    if (failure)
+        std::rethrow_exception(failure);
 }
 
 DropCounts LiveStream::drops() const

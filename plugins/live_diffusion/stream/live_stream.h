@@ -35,6 +35,10 @@ struct PresentedFrame {
     double sourceSeconds = 0; ///< place in the source
     // Steady clock, s.
     double captured = 0, taken = 0, finished = 0;
+
+    /// From the loop's beginning with the input to its output, s. Of a stream batch that are the
+    /// ticks of all steps and what lies between them; `record.seconds` are those of the last tick.
+    double latency() const;
 };
 
 /// Frames that never came to be seen, by cause. Skipped ones are re-shown, not lost.
@@ -114,6 +118,8 @@ public:
     void stop();
 
     StreamState state() const;
+    /// What ended it, in the state Failed; nothing otherwise.
+    void throwFailure() const;
     DropCounts drops() const;
     LoopTotals totals() const; ///< of all loops
     QualityLevel level() const;

@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -11,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "plugins/live_diffusion/stream/fed_frames.h"
 #include "plugins/live_diffusion/stream/live_stream.h"
 
 namespace vergence::live {
@@ -19,13 +21,6 @@ namespace vergence::live {
 struct Captured {
     SourceFrame frame;
     bool isNewSource = false;
-};
-
-/// What was fed into the loop, until its answer comes.
-struct Fed {
-    std::int64_t number = 0;
-    SourceFrame frame;
-    double taken = 0;
 };
 
 /// Rungs of the deadline keeper and what makes their loops, numbered so that a loop made for an
@@ -93,6 +88,7 @@ struct LiveStream::Impl {
     double percentile = 0;
     bool isPaused = false, hasEnded = false, hasStarted = false, isBusy = false;
     bool isStopped = false, hasFailed = false;
+    std::exception_ptr failure;
     int stepsAsked = 0;
     // Requests, taken by their thread at its next turn.
     std::stop_source interruption; ///< of the capture thread's waiting
@@ -112,7 +108,7 @@ struct LiveStream::Impl {
     // Of the inference thread alone.
     std::unique_ptr<FrameLoop> loop;
     DeadlineKeeper keeper;
-    std::deque<Fed> fed;
+    FedFrames fed;
     bool isStalled = false;
 
     std::jthread captureThread, inferenceThread, builderThread; // last: they use all above

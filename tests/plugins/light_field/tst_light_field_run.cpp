@@ -41,14 +41,10 @@ struct Outcome {
     std::vector<nlohmann::json> messages;
 };
 
-/// Runs a controller to its end; `onStep` may make requests.
-Outcome runToEnd(const RunFolder& folder, const Config& config, bool resumes = false,
-                 const std::function<void(RunController&)>& onPoll = {})
+/// Runs a controller to its end; `onPoll` may make requests.
+Outcome toEnd(const RunSettings& settings, const Config& config,
+              const std::function<void(RunController&, const Outcome&)>& onPoll)
 {
-    RunSettings settings;
-    settings.folder = folder;
-    settings.plugin = "light_field";
-    settings.resumes = resumes;
     RunController controller(std::make_unique<LightFieldRun>(readLightFieldConfig(config), config),
                              config, makeCpuDevice(), settings);
     controller.start();
@@ -56,8 +52,7 @@ Outcome runToEnd(const RunFolder& folder, const Config& config, bool resumes = f
     while (!controller.isFinished()) {
         for (auto& message : controller.poll())
             outcome.messages.push_back(std::move(message));
-        if (onPoll)
-            onPoll(controller);
+        onPoll(controller, outcome);
         std::this_thread::yield();
     }
     for (auto& message : controller.poll())
@@ -65,6 +60,34 @@ Outcome runToEnd(const RunFolder& folder, const Config& config, bool resumes = f
     outcome.code = controller.exitCode();
     outcome.state = controller.state();
     return outcome;
+}
+
+Outcome runToEnd(const RunFolder& folder, const Config& config, bool resumes = false,
+                 const std::function<void(RunController&)>& onPoll = {})
+{
+    RunSettings settings;
+    settings.folder = folder;
+    settings.plugin = "light_field";
+    settings.resumes = resumes;
+    return toEnd(settings, config, [&](RunController& controller, const Outcome&) {
+        if (onPoll)
+            onPoll(controller);
+    });
+}
+
+/// What a viewer is told of a finished run until the first picture.
+Outcome lookAt(const RunFolder& folder, const Config& config)
+{
+    RunSettings settings;
+    settings.folder = folder;
+    settings.plugin = "light_field";
+    settings.exploresOnly = settings.resumes = true;
+    return toEnd(settings, config, [](RunController& controller, const Outcome& outcome) {
+        for (const auto& message : outcome.messages) {
+            if (message.at("type") == "frame")
+                controller.requestStop();
+        }
+    });
 }
 
 /// Values of the series that do not depend on time.
@@ -194,6 +217,65 @@ private Q_SLOTS:
         const std::string csv = readFile(folder.artifacts() / "sweep.csv");
         const auto items = assignments.contains("boards=[26]") ? 1 : 2;
         QCOMPARE(std::count(csv.begin(), csv.end(), '\n'), std::ptrdiff_t(items + 1));
+    }
+
+    void aFailedItemLosesNoOther_data()
+    {
+        QTest::addColumn<QStringList>("assignments");
+        QTest::addColumn<QList<int>>("iterations");
+        QTest::newRow("in its start")
+            << QStringList{"sweep_key=panel_res", "sweep_values=[64,65,66]", "coarse_iterations=2"}
+            << QList<int>{6, 0, 6};
+        QTest::newRow("before one that starts from it")
+            << QStringList{"sweep_key=mla_count", "sweep_values=[51,50,53]", "init=previous"}
+            << QList<int>{6, 0, 6};
+        for (const char* solver : {"pga", "direct"}) {
+            const QString solve = QString("solver=%1").arg(solver);
+            const int steps = solve.endsWith("direct") ? 1 : 6;
+            QTest::addRow("the last, %s", solver)
+                << QStringList{"sweep_key=mla_count", "sweep_values=[51,50]", solve}
+                << QList<int>{steps, 0};
+            QTest::addRow("the first, %s", solver)
+                << QStringList{"sweep_key=mla_count", "sweep_values=[50,51,53]", solve}
+                << QList<int>{0, steps, steps};
+        }
+    }
+    void aFailedItemLosesNoOther()
+    {
+        QFETCH(QStringList, assignments);
+        QFETCH(QList<int>, iterations);
+        std::vector<std::string> list{"sweep=parameter"};
+        for (const QString& assignment : assignments)
+            list.push_back(assignment.toStdString());
+        const RunFolder folder = newFolder();
+        const Config config = configOf(list);
+        const Outcome outcome = runToEnd(folder, config);
+        QCOMPARE(outcome.code, ExitCode::Success);
+        QCOMPARE(outcome.state, RunState::Completed);
+        const auto lines = QString::fromStdString(readFile(folder.artifacts() / "sweep.csv"))
+                               .split('\n', Qt::SkipEmptyParts);
+        QCOMPARE(lines.size(), iterations.size() + 1);
+        qsizetype solved = 0;
+        for (qsizetype i = 0; i < iterations.size(); ++i) {
+            QCOMPARE(lines[i + 1].split(',')[11].toInt(), iterations[i]);
+            QCOMPARE(lines[i + 1].endsWith(",\"\""), iterations[i] > 0);
+            solved += iterations[i] > 0;
+        }
+        // Looked at again: failed items cannot be chosen, and what is shown is the last good one.
+        const Outcome seen = lookAt(folder, config);
+        QCOMPARE(seen.code, ExitCode::Success);
+        qsizetype choices = 0, frames = 0;
+        for (const auto& message : seen.messages) {
+            frames += message.at("type") == "frame";
+            if (message.at("type") != "controls")
+                continue;
+            for (const auto& control : message.at("controls")) {
+                if (control.at("id") == "item")
+                    choices = static_cast<qsizetype>(control.at("labels").size()) - 1;
+            }
+        }
+        QCOMPARE(choices, solved > 1 ? solved : 0);
+        QVERIFY(frames > 0);
     }
 
     void qualityIsToldOverFocus()

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <utility>
 
@@ -45,7 +46,7 @@ public:
     }
     Device& cpu() { return *m_cpu; }
 
-    bool isRecording = false;
+    std::atomic<bool> isRecording = false;
     int recordings = 0, replays = 0;
 
 private:

@@ -285,6 +285,17 @@ void TestLiveAb::framesGoThroughTheLoop()
     QCOMPARE(frame.evaluations, 2); // a frame of two steps
     QVERIFY(frame.device >= 2e-4 && frame.pipeline >= frame.device);
     QVERIFY(!frame.isSkipped);
+    // A stream batch answers a frame some ticks after it came.
+    LoopSettings batch;
+    batch.steps = 3;
+    batch.isStreamBatch = true;
+    FrameLoop three(std::make_shared<FakeNetwork>(2e-3, 3), batch);
+    LoopTask ticks(three, fakeSetup().frames);
+    QVERIFY(ticks.frame().isSkipped && ticks.frame().isSkipped);
+    for (int i = 0; i < 3; ++i) {
+        const MeasuredFrame answer = ticks.frame();
+        QVERIFY(answer.device >= 2e-3 && answer.pipeline >= 3 * 2e-3);
+    }
     VERGENCE_THROWS(ContractError, "at least one frame", LoopTask(loop, {}));
     VERGENCE_THROWS(ContractError, "network's size", LoopTask(loop, {{1, 2}}));
 }

@@ -82,12 +82,25 @@ private Q_SLOTS:
         row("twin of Pico", {"misaligned=true", "weights=bench"}, "model_size");
         row("warm-up without end", {"parts=[\"train\"]", "train_updates=60"}, "warmup");
         row("no steps", {"steps=0"}, "steps");
+        row("more steps than times", {"strength=0.001", "steps=2"}, "steps");
+        row("noise that says nothing",
+            {"network=oracle", "prediction=epsilon", "zero_terminal_snr=true", "strength=1"},
+            "prediction");
     }
     void whatCannotBeIsNamed()
     {
         QFETCH(QStringList, assignments);
         QFETCH(QString, key);
         QVERIFY(hasError(built(assignments), key.toStdString()));
+    }
+
+    void whatJustFitsIsAllowed()
+    {
+        QVERIFY(built({"strength=0.002", "steps=2"}).config);
+        QVERIFY(built({"strength=0.001", "steps=2", "sampler=turbo"}).config);
+        const QStringList epsilon{"network=oracle", "prediction=epsilon"};
+        QVERIFY(built(epsilon + QStringList{"strength=1"}).config);
+        QVERIFY(built(epsilon + QStringList{"strength=0.99", "zero_terminal_snr=true"}).config);
     }
 
     void missingVideoFallsBackWithAWarning()

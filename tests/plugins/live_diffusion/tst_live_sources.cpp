@@ -218,6 +218,17 @@ private Q_SLOTS:
         VERGENCE_THROWS(ContractError, "scale", composed(input, output, "", {.scale = 0}));
     }
 
+    void aGifCountsWhatItKeeps()
+    {
+        const Scratch scratch;
+        const auto clip = openClip(scratch / "a.gif", {.format = ExportFormat::Gif});
+        const Image picture = makeImage(16384, 8192, 3); // three of them are more than a gigabyte
+        for (int i = 0; i < 3; ++i)
+            clip->add(picture);
+        clip->finish();
+        QCOMPARE(readGif(scratch / "a.gif").frames.size(), std::size_t{3});
+    }
+
     void clipsAreWritten()
     {
         const Scratch scratch;

@@ -451,8 +451,7 @@ private Q_SLOTS:
                           asFastAsItGoes(Waiting::EveryFrame));
         QVERIFY(becomes([&] { return stream.state() == StreamState::Failed; }));
         QVERIFY(!stream.waitFor(kPatience));
-        QCOMPARE(*eventOf(stream, StreamEvent::Kind::Message),
-                 std::string("The stream has failed: The card was reset."));
+        VERGENCE_THROWS(DeviceError, "The card was reset.", stream.throwFailure());
     }
 };
 

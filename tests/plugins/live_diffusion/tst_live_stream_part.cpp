@@ -13,6 +13,7 @@
 #include "plugins/live_diffusion/live_diffusion_run.h"
 #include "plugins/live_diffusion/session/stream_part.h"
 #include "tests/plugins/live_diffusion/part_context.h"
+#include "tests/plugins/live_diffusion/recording_device.h"
 #include "tests/support/full_disk.h"
 #include "tests/support/thrown.h"
 
@@ -108,6 +109,15 @@ private Q_SLOTS:
     void resultsOnAFullDiskAreWrittenAgain();
     void aPictureOnAFullDiskIsWrittenLater();
     void whatIsTrainedComesFirst();
+    void aFirstFrameMayTakeItsTime();
+    void anEndedTimeEndsTheWaiting();
+    void aBrokenCardFailsTheRun();
+    void settingsThatCannotBeLeaveTheOldOnes_data();
+    void settingsThatCannotBeLeaveTheOldOnes();
+    void changesOfBeforeAreKeptByEveryPart();
+    void aStreamBatchIsLateByItsTicks_data();
+    void aStreamBatchIsLateByItsTicks();
+    void aStreamBatchIsJudgedByItsOwnFrames();
 };
 
 void TestLiveStreamPart::switchesMoveInTurn()
@@ -359,7 +369,7 @@ void TestLiveStreamPart::finishingTwiceIsFinishingOnce()
 void TestLiveStreamPart::resultsOnAFullDiskAreWrittenAgain()
 {
     Bench bench({"parts=[\"stream\"]", "stream_frames=3", "export_clip=gif", "steps=1"});
-    LiveDiffusionRun run(readLiveDiffusionConfig(bench.context.config()));
+    LiveDiffusionRun run;
     run.prepare(bench.context);
     QVERIFY(run.step(bench.context) == StepOutcome::Continue);
     QVERIFY(run.step(bench.context) == StepOutcome::Continue);
@@ -415,6 +425,121 @@ void TestLiveStreamPart::whatIsTrainedComesFirst()
     QVERIFY(std::ranges::any_of(result.issues, [](const ConfigIssue& issue) {
         return issue.key == "parts" && issue.sentence.find("train come first") != std::string::npos;
     }));
+}
+
+void TestLiveStreamPart::aFirstFrameMayTakeItsTime()
+{
+    // Longer than the part waits for a frame: pictures of 2048 px are drawn.
+    Bench bench({"paced=true", "frame_size=2048", "steps=1", "stream_frames=1"});
+    StreamPart part(*bench.networks);
+    part.begin(bench.context);
+    while (part.step(bench.context)) {
+    }
+    QCOMPARE(bench.context.records["frame_ms"].size(), std::size_t{1});
+}
+
+void TestLiveStreamPart::anEndedTimeEndsTheWaiting()
+{
+    Bench bench({"paced=true", "frame_size=2048", "steps=1", "stream_seconds=0.01"});
+    StreamPart part(*bench.networks);
+    part.begin(bench.context);
+    QVERIFY(!part.step(bench.context));
+    part.finish(bench.context);
+}
+
+void TestLiveStreamPart::aBrokenCardFailsTheRun()
+{
+    Bench bench({"paced=true", "fps=200", "steps=1", "graph=false"});
+    const auto card = std::make_shared<RecordingDevice>();
+    const auto stream = card->createStream();
+    bench.networks.emplace(card, *stream, readLiveDiffusionConfig(bench.context.config()),
+                           [](const std::string&, const std::string&) {});
+    StreamPart part(*bench.networks);
+    part.begin(bench.context);
+    QVERIFY(becomes(bench, part, [&] { return bench.context.records["fps"].size() > 3; }));
+    card->isRecording = true; // from here on its memory is closed
+    const auto goOn = [&] {
+        while (part.step(bench.context)) {
+        }
+    };
+    VERGENCE_THROWS(ContractError, "RecordingDevice", goOn());
+    card->isRecording = false;
+}
+
+void TestLiveStreamPart::settingsThatCannotBeLeaveTheOldOnes_data()
+{
+    QTest::addColumn<QString>("paced");
+    QTest::newRow("in turn") << "paced=false";
+    QTest::newRow("on threads") << "paced=true";
+}
+
+void TestLiveStreamPart::settingsThatCannotBeLeaveTheOldOnes()
+{
+    QFETCH(QString, paced);
+    Bench bench({paced.toStdString(), "fps=200", "steps=2"});
+    StreamPart part(*bench.networks);
+    part.begin(bench.context);
+    bench.steps(part, 2);
+    bench.set("strength", 0.001); // past the rules: one time has no room for two steps
+    QVERIFY(becomes(bench, part, [&] { return bench.warned("steps do not fit"); }));
+    QCOMPARE(bench.context.warnings.size(), std::size_t{1});
+    bench.set("fusion", false); // what is built has them too
+    QVERIFY(becomes(bench, part, [&] { return bench.context.warnings.size() > 1; }));
+    bench.set("strength", 0.5);
+    bench.set("fusion", true);
+    bench.set("steps", std::int64_t{3});
+    QVERIFY(becomes(bench, part, [&] {
+        const auto rows = bench.rows(part);
+        return !rows.empty() && rows.back()[0].get<std::string>().find("to 3") != std::string::npos;
+    }));
+    QCOMPARE(bench.finish(part, 3)["steps"].get<int>(), 3);
+}
+
+/// The run loop takes live changes of a checkpoint over between making a run and preparing it.
+void TestLiveStreamPart::changesOfBeforeAreKeptByEveryPart()
+{
+    Bench bench({"parts=[\"profile\"]", "frame_size=64"});
+    LiveDiffusionRun run;
+    bench.set("model_size", std::string("pico"));
+    run.prepare(bench.context);
+    QCOMPARE(bench.context.notes["network"].get<std::string>(), std::string("Pico"));
+}
+
+void TestLiveStreamPart::aStreamBatchIsLateByItsTicks_data()
+{
+    QTest::addColumn<QString>("paced");
+    QTest::newRow("in turn") << "paced=false";
+    QTest::newRow("on threads") << "paced=true";
+}
+
+void TestLiveStreamPart::aStreamBatchIsLateByItsTicks()
+{
+    QFETCH(QString, paced);
+    const auto summaryOf = [&](const char* batch) {
+        Bench bench({paced.toStdString(), "fps=200", "steps=4", batch, "export_clip=none"});
+        StreamPart part(*bench.networks);
+        part.begin(bench.context);
+        if (paced == "paced=true") // the summary is that of some frames, whenever they come
+            becomes(bench, part, [&] { return bench.context.records["frame_ms"].size() > 20; });
+        return bench.finish(part, paced == "paced=true" ? 1 : 20);
+    };
+    const auto one = summaryOf("stream_batch=false"), four = summaryOf("stream_batch=true");
+    QCOMPARE(one.value("frame_ms_p50", 0.0), one.value("tick_ms_p50", -1.0));
+    const double latency = four.value("frame_ms_p50", 0.0), tick = four.value("tick_ms_p50", 0.0);
+    // The gaps between ticks count too; quantiles of the two need not be of one frame.
+    QVERIFY2(tick > 0 && latency >= 3 * tick,
+             qPrintable(QString("%1 of %2 ms").arg(latency).arg(tick)));
+}
+
+/// What stands beside an answer is the frame that it answers, not the one that came last.
+void TestLiveStreamPart::aStreamBatchIsJudgedByItsOwnFrames()
+{
+    Bench bench({"network=oracle", "frame_size=64", "steps=4", "stream_batch=true", "history=false",
+                 "memory=false"});
+    StreamPart part(*bench.networks);
+    part.begin(bench.context);
+    const auto summary = bench.finish(part, 12);
+    QVERIFY2(summary["psnr"].get<double>() > 60, summary.dump(2).c_str());
 }
 
 QTEST_GUILESS_MAIN(TestLiveStreamPart)
