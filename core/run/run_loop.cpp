@@ -101,8 +101,11 @@ void RunLoop::train()
         stepUntilEnd();
     }
     conclude();
-    if (m_isPrepared && m_p.settings.lingerSeconds > 0)
-        lookAround();
+    if (!m_isPrepared || m_p.settings.lingerSeconds <= 0)
+        return;
+    if (m_p.control.isWatched())
+        serveView(); // the last picture of the steps may be some of them old
+    lookAround();
 }
 
 void RunLoop::begin(const std::optional<Checkpoint>& checkpoint)

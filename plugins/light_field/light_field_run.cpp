@@ -256,7 +256,8 @@ void LightFieldRun::iterate(RunContext& context)
         m_current.history.back().heldOutPsnr = m_current.heldOut.psnrRoi;
     }
     recordIteration(context, m_current.history.back());
-    if (context.framesDue())
+    m_isShown = context.framesDue();
+    if (m_isShown)
         m_viewer.publish(context, viewSource(context));
     if (isLast)
         completeItem(context);
@@ -520,9 +521,11 @@ void LightFieldRun::view(RunContext& context, const ViewInput& input)
 {
     const bool choosesItem = m_viewer.apply(input);
     const ViewSource source = viewSource(context);
-    if (choosesItem) {
+    if (choosesItem)
         declareView(context);
+    if (choosesItem || (allSolved() && !m_isShown)) {
         m_viewer.publish(context, source);
+        m_isShown = true;
     } else {
         m_viewer.publishMoved(context, source);
     }

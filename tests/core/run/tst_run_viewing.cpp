@@ -17,6 +17,7 @@ private Q_SLOTS:
     void viewInputWhileSteppingIsCoalesced();
     void exploringChangesNothing();
     void lingersWhileSomebodyWatches();
+    void theEndIsShown();
     void lateClientHearsWhatItMissed();
     void framesAreDueOnlyWhenWatched();
 };
@@ -108,6 +109,21 @@ void TestRunViewing::lingersWhileSomebodyWatches()
     bench.controller().setView(input);
     QVERIFY(bench.pollUntil([&] { return bench.script.lastViewX == 0.25; }));
     QVERIFY(!bench.controller().isFinished());
+    bench.controller().setWatched(false);
+    QVERIFY(bench.ends());
+}
+
+void TestRunViewing::theEndIsShown()
+{
+    ControllerBench bench;
+    bench.settings.lingerSeconds = 0.05;
+    bench.settings.previewIntervalSeconds = 1000; // no picture by a step
+    int before = 0;
+    bench.script.inFinish = [&](RunContext&) { before = bench.script.viewed; };
+    bench.start(300);
+    bench.controller().setWatched(true); // long before the end
+    QVERIFY(bench.pollUntil([&] { return bench.hasMessage("done", "state", "Completed"); }));
+    QVERIFY(bench.pollUntil([&] { return bench.script.viewed > before; }));
     bench.controller().setWatched(false);
     QVERIFY(bench.ends());
 }
