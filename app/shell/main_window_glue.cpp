@@ -257,9 +257,11 @@ void MainWindow::takeSession(const QString& id)
     });
     connect(&session.client(), &RunClient::liveSettingRefused, this,
             [this, id](const QString& key) {
-                const auto& told = m_runs.find(id)->session->client().liveSettings();
-                const auto kept = told.find(key.toStdString());
-                if (id == m_formRun && kept != told.end())
+                const RunEntry* run = m_runs.find(id);
+                if (id != m_formRun || run == nullptr)
+                    return;
+                const auto& told = run->session->client().liveSettings();
+                if (const auto kept = told.find(key.toStdString()); kept != told.end())
                     m_setup->form().showLive({*kept});
             });
     connect(&session.client(), &RunClient::tableChanged, this, [this, id] {

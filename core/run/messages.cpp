@@ -1,5 +1,6 @@
 #include "core/run/messages.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -219,6 +220,21 @@ json artifactToJson(const Artifact& artifact)
             {"role", artifact.role},
             {"title", artifact.title},
             {"bytes", artifact.bytes}};
+}
+
+void upsert(std::vector<nlohmann::json>& list, const nlohmann::json& entry, const char* key)
+{
+    static const nlohmann::json kNone;
+    const auto name = [key](const nlohmann::json& object) -> const nlohmann::json& {
+        const auto found = object.find(key);
+        return found == object.end() ? kNone : *found;
+    };
+    const auto found = std::ranges::find_if(
+        list, [&](const nlohmann::json& known) { return name(known) == name(entry); });
+    if (found != list.end())
+        *found = entry;
+    else
+        list.push_back(entry);
 }
 
 } // namespace vergence

@@ -47,4 +47,7 @@ WatchRequest watchFromJson(const nlohmann::json& message);
 /// {"path", "role", "title", "bytes"}.
 nlohmann::json artifactToJson(const Artifact& artifact);
 
+/// Replaces the entry of a list with the same `key`, or appends.
+void upsert(std::vector<nlohmann::json>& list, const nlohmann::json& entry, const char* key);
+
 } // namespace vergence

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "core/run/messages.h"
 #include "core/run/run_client_impl.h"
 
@@ -8,22 +6,6 @@ namespace vergence {
 namespace {
 
 using nlohmann::json;
-
-/// Replaces the entry with the same `key`, or appends.
-void upsert(std::vector<json>& list, const json& entry, const char* key)
-{
-    static const json kNone;
-    const auto name = [key](const json& object) -> const json& {
-        const auto found = object.find(key);
-        return found == object.end() ? kNone : *found;
-    };
-    const auto found =
-        std::ranges::find_if(list, [&](const json& known) { return name(known) == name(entry); });
-    if (found != list.end())
-        *found = entry;
-    else
-        list.push_back(entry);
-}
 
 std::string textOf(const json& message, const char* key)
 {

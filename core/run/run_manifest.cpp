@@ -7,6 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
+#include "core/run/messages.h"
 
 namespace vergence {
 
@@ -40,22 +41,6 @@ void keepLargest(json& target, const json& values)
         if (present == target.end() || !present->is_number() || !value.is_number() ||
             present->get<double>() < value.get<double>())
             target[key] = value;
-    }
-}
-
-/// Entries take the place of those with the same id; others are added.
-void replaceById(json& target, const json& entries)
-{
-    if (!target.is_array())
-        target = json::array();
-    for (const json& entry : entries) {
-        const auto found = std::ranges::find_if(target, [&](const json& known) {
-            return known.value("id", "") == entry.value("id", "");
-        });
-        if (found != target.end())
-            *found = entry;
-        else
-            target.push_back(entry);
     }
 }
 
@@ -95,7 +80,8 @@ std::vector<Artifact> RunManifest::continueEarlier(std::int64_t step)
         if (earlier.contains("plugin_data"))
             m_json["plugin_data"] = earlier["plugin_data"];
         for (const char* key : {"tables", "controls", "streams"})
-            m_json[key] = earlier.value(key, json::array());
+            if (earlier.contains(key) && earlier[key].is_array())
+                m_json[key] = earlier[key];
         if (earlier.contains("resources") && earlier["resources"].is_object())
             addResources(earlier["resources"]);
         if (earlier.contains("run") && earlier["run"].contains("parent"))
@@ -130,7 +116,10 @@ void RunManifest::write(const Outcome& outcome, const std::vector<Artifact>& art
     m_json["metrics"] = outcome.metrics;
     m_json["config"]["overrides"] = outcome.flags;
     m_json["plugin_data"].update(outcome.notes);
-    replaceById(m_json["tables"], outcome.tables);
+    if (!m_json.contains("tables"))
+        m_json["tables"] = json::array();
+    for (const json& table : outcome.tables)
+        upsert(m_json["tables"].get_ref<json::array_t&>(), table, "id");
     for (const auto& [key, declared] :
          {std::pair{"controls", &outcome.controls}, {"streams", &outcome.streams}}) {
         if (!declared->empty() || !m_json.contains(key))
