@@ -102,7 +102,7 @@ bool CudaDenseMath::multiply(Stream& stream, const MatmulProblem& p, const Matri
     const int inner = p.batchRank - 1;
     const auto at = static_cast<std::size_t>(std::max(inner, 0));
     LtProduct one;
-    one.policy = m_policy;
+    one.policy = ProductPolicyScope::inForce(m_policy);
     one.m = p.m;
     one.n = p.n;
     one.k = p.k;

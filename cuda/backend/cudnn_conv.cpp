@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/compute/dense/plan_cache.h"
+#include "core/compute/dense/product_policy.h"
 #include "core/compute/dense/tile_kernels.h"
 #include "cuda/backend/cudnn_graph.h"
 #include "cuda/backend/gpu_stopwatch.h"
@@ -151,7 +152,7 @@ bool CudnnImplementation::run(ProductBackend& backend, Stream& stream, CudnnConv
     if (convolution.problem.type == DType::F64)
         return false; // cuBLASLt multiplies it as fast
     convolution.alignment = pointers.alignment();
-    convolution.isTimed = m_isTimed;
+    convolution.isTimed = ProductPolicyScope::inForce({.isTimed = m_isTimed}).isTimed;
     const PlanKey key = keyOf(convolution);
     const std::lock_guard lock(m_mutex);
     std::shared_ptr<const CudnnPlan> plan;

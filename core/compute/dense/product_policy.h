@@ -16,8 +16,25 @@ struct ProductPolicy {
 class ProductChoice {
 public:
     virtual ~ProductChoice();
-    /// From the next product on.
+    /// From the next product on, for all that no ProductPolicyScope says otherwise of.
     virtual void setPolicy(const ProductPolicy& policy) = 0;
+};
+
+/// While one lives, products that its thread begins are computed so, whatever the device's choice:
+/// others who use the device at the same time or later are not touched. The innermost counts.
+class ProductPolicyScope {
+public:
+    explicit ProductPolicyScope(const ProductPolicy& policy);
+    ~ProductPolicyScope();
+    ProductPolicyScope(const ProductPolicyScope&) = delete;
+    ProductPolicyScope& operator=(const ProductPolicyScope&) = delete;
+
+    /// That of the calling thread; `chosen`, the device's, where it has none.
+    static ProductPolicy inForce(const ProductPolicy& chosen);
+
+private:
+    ProductPolicy m_policy;
+    const ProductPolicyScope* m_outer;
 };
 
 } // namespace vergence
