@@ -58,6 +58,7 @@ public:
     void setObserver(OpObserver* observer) override { m_observer = observer; }
     double replay(std::size_t op, int repeats) override
     {
+        const ProductPolicyScope scope(productPolicy(m_switches));
         return m_engine->executor->replay(*m_engine->stream, op, repeats);
     }
 
@@ -86,6 +87,7 @@ private:
 void ReplicaFrames::build(const Switches& switches)
 {
     expectAvailable(*m_device, switches);
+    const ProductPolicyScope scope(productPolicy(switches));
     auto engine = std::make_unique<Engine>();
     const bool isOwn =
         m_device->isCpu() && switches.threads > 0 && switches.threads != productThreads(*m_device);
@@ -129,6 +131,7 @@ void ReplicaFrames::evaluate(const EvalInput& input, const EvalOutput& output)
             put(m_previous, i, row.history);
     }
     Stream& stream = *m_engine->stream;
+    const ProductPolicyScope scope(productPolicy(m_switches));
     m_engine->executor->run(stream, static_cast<int>(rows), m_observer);
     m_launchSeconds = steadySeconds() - start;
     stream.copy(output.prediction.data(),

@@ -73,6 +73,11 @@ Switches baselineSwitches()
             .threads = 0};
 }
 
+ProductPolicy productPolicy(const Switches& switches)
+{
+    return {.usesTf32 = switches.precision == Precision::Tf32, .isTimed = switches.tuned};
+}
+
 std::string_view nameOf(Precision precision)
 {
     switch (precision) {

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/compute/dense/product_policy.h"
+
 namespace vergence {
 class Device;
 }
@@ -46,6 +48,9 @@ struct Switches {
 /// Strict F32, Nchw, naive attention, eager, nothing fused, first plans: the baseline of every
 /// comparison.
 Switches baselineSwitches();
+
+/// How a card multiplies with these switches; in force while a network works (ProductPolicyScope).
+ProductPolicy productPolicy(const Switches& switches);
 
 std::string_view nameOf(Precision precision); ///< "fp32", "tf32", "fp16", "bf16"
 std::string_view nameOf(Layout layout);       ///< "nchw", "nhwc", "blocked"

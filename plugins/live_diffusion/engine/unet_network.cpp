@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "core/compute/cpu_threads.h"
-#include "core/compute/dense/product_policy.h"
 #include "core/compute/ops/pointwise.h"
 #include "plugins/live_diffusion/engine/ranges.h"
 #include "plugins/live_diffusion/engine/step_table.h"
@@ -34,14 +33,6 @@ void expectAvailable(const Device& device, Switches switches, bool takesSlowType
     availableSwitches(device, switches, &changes);
     if (!changes.empty())
         throw ContractError(changes.front());
-}
-
-/// How a card multiplies from now on; others may have asked for something else meanwhile.
-void setPolicy(Device& device, const Switches& switches)
-{
-    if (auto* choice = dynamic_cast<ProductChoice*>(&device.dense()))
-        choice->setPolicy(
-            {.usesTf32 = switches.precision == Precision::Tf32, .isTimed = switches.tuned});
 }
 
 bool runsEvaluation(const ProgramOp& op)
@@ -170,7 +161,7 @@ std::unique_ptr<UnetNetwork::Engine> UnetNetwork::makeEngine(const Switches& swi
     auto engine = std::make_unique<Engine>();
     chooseDevice(*engine, switches);
     engine->stream = engine->device->createStream();
-    setPolicy(*engine->device, switches);
+    const ProductPolicyScope scope(productPolicy(switches));
     UnetSettings unet = m_settings.unet;
     unet.channelRounding = std::max(switches.channelRounding, 1);
     engine->unet = buildUnet(unet);
@@ -306,7 +297,7 @@ void UnetNetwork::evaluate(const EvalInput& input, const EvalOutput& output)
     expectLength("the blend logits", output.blendLogits, rows * m_shape.cells());
     const auto start = Clock::now();
     Engine& e = *m_engine;
-    setPolicy(*e.device, m_settings.switches);
+    const ProductPolicyScope scope(productPolicy(m_settings.switches));
     Stream& stream = *e.stream;
     const Range range(stream, "evaluation");
     fillRows(input);
@@ -360,7 +351,7 @@ FrameAnswer UnetNetwork::runFrame(const FrameCall& call, std::span<float> pictur
     expectLength("the input frame", call.input, m_shape.values());
     expectLength("the last frame", call.last, m_shape.values());
     expectLength("the picture", picture, m_shape.values());
-    setPolicy(*m_engine->device, m_settings.switches);
+    const ProductPolicyScope scope(productPolicy(m_settings.switches));
     DeviceFrame& frames = deviceFrame();
     const FrameAnswer answer = frames.run(call, picture, ++m_pictures, m_observer);
     m_launchSeconds = frames.launchSeconds() / plan.steps;
@@ -371,6 +362,7 @@ FrameAnswer UnetNetwork::runFrame(const FrameCall& call, std::span<float> pictur
 
 void UnetNetwork::prepareSteps(std::span<const int> timesteps, int historyBucket)
 {
+    const ProductPolicyScope scope(productPolicy(m_settings.switches));
     for (const int timestep : timesteps)
         m_engine->table->row(*m_engine->stream, timestep, historyBucket);
 }
@@ -378,6 +370,7 @@ void UnetNetwork::prepareSteps(std::span<const int> timesteps, int historyBucket
 void UnetNetwork::writeMemory(std::span<const float> frame)
 {
     expectLength("the frame", frame, m_shape.values());
+    const ProductPolicyScope scope(productPolicy(m_settings.switches));
     Engine& e = *m_engine;
     Stream& stream = *e.stream;
     stream.copy(e.memory->input(e.frame).data(), frame.data(), frame.size_bytes());
@@ -440,6 +433,7 @@ std::span<const OpRecord> UnetNetwork::operations() const
 
 double UnetNetwork::replay(std::size_t op, int repeats)
 {
+    const ProductPolicyScope scope(productPolicy(m_settings.switches));
     return m_engine->network->replay(*m_engine->stream, op, repeats);
 }
 

@@ -116,7 +116,14 @@ DevicePeaks measureRoofs(std::shared_ptr<Device> device, Index edge, std::size_t
     };
     DevicePeaks peaks;
     peaks.name = device->info().name;
-    peaks.fp32 = best(DType::F32);
+    {
+        const ProductPolicyScope strict(ProductPolicy{});
+        peaks.fp32 = best(DType::F32);
+    }
+    if (precisionChoice(*device, Precision::Tf32).isAvailable) {
+        const ProductPolicyScope rounded({.usesTf32 = true});
+        peaks.tf32 = best(DType::F32);
+    }
     if (precisionChoice(*device, Precision::Fp16).isAvailable)
         peaks.half = best(DType::F16);
     else if (precisionChoice(*device, Precision::Bf16).isAvailable)

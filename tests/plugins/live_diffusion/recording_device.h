@@ -3,20 +3,82 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "core/base/error.h"
+#include "core/compute/dense.h"
+#include "core/compute/dense/product_policy.h"
 #include "core/compute/device.h"
 #include "core/compute/stream.h"
 
 namespace vergence::test {
+
+/// Products of the CPU; knows how each of them was to be computed.
+class RecordingDense final : public DenseMath, public ProductChoice {
+public:
+    explicit RecordingDense(DenseMath& inner) : m_inner(inner) {}
+
+    void setPolicy(const ProductPolicy& policy) override { chosen = policy; }
+    void matmul(Stream& stream, const Tensor& a, const Tensor& b, const Tensor& y,
+                const MatmulOptions& options) override
+    {
+        note();
+        m_inner.matmul(stream, a, b, y, options);
+    }
+    void conv2d(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& y,
+                const Conv2dOptions& options) override
+    {
+        note();
+        m_inner.conv2d(stream, x, w, y, options);
+    }
+    void conv2dBackwardData(Stream& stream, const Tensor& gradY, const Tensor& w,
+                            const Tensor& gradX, const Conv2dOptions& options) override
+    {
+        note();
+        m_inner.conv2dBackwardData(stream, gradY, w, gradX, options);
+    }
+    void conv2dBackwardWeight(Stream& stream, const Tensor& x, const Tensor& gradY,
+                              const Tensor& gradW, const Tensor* gradBias, bool accumulate,
+                              const Conv2dOptions& options) override
+    {
+        note();
+        m_inner.conv2dBackwardWeight(stream, x, gradY, gradW, gradBias, accumulate, options);
+    }
+
+    std::shared_ptr<const PackedWeight> packLinear(Stream& stream, const Tensor& weight,
+                                                   Index rows) override
+    {
+        return m_inner.packLinear(stream, weight, rows);
+    }
+    std::shared_ptr<const PackedWeight> packConv2d(Stream& stream, const Tensor& weight,
+                                                   const Shape& inputShape,
+                                                   const Conv2dOptions& options) override
+    {
+        return m_inner.packConv2d(stream, weight, inputShape, options);
+    }
+
+    ProductPolicy chosen;
+    std::vector<ProductPolicy> policies; ///< of every product so far
+
+private:
+    void note() { policies.push_back(ProductPolicyScope::inForce(chosen)); }
+
+    DenseMath& m_inner;
+};
 
 /// The CPU in the clothes of a card: memory of its own, and recordings. What is recorded runs once,
 /// at once, under the rules of a recording: no memory of the host is touched, nothing is allocated,
 /// nobody waits. A replay does nothing, so only the frame that is recorded is right.
 class RecordingDevice final : public Device {
 public:
-    RecordingDevice() : Device(described()), m_cpu(makeCpuDevice(1)) {}
+    explicit RecordingDevice(const std::string& capability = "9.0")
+        : Device(described(capability)),
+          m_cpu(makeCpuDevice(1)),
+          products(m_cpu->dense())
+    {
+    }
 
     void* allocate(std::size_t bytes) override
     {
@@ -32,7 +94,7 @@ public:
     }
     DeviceMemory memory() const override { return m_cpu->memory(); }
     std::unique_ptr<Stream> createStream() override;
-    DenseMath& dense() override { return m_cpu->dense(); }
+    DenseMath& dense() override { return products; }
     int kernelVariant() const override { return m_cpu->kernelVariant(); }
 
     bool owns(const void* pointer, std::size_t bytes) const
@@ -50,17 +112,20 @@ public:
     int recordings = 0, replays = 0;
 
 private:
-    static DeviceInfo described()
+    static DeviceInfo described(const std::string& capability)
     {
         DeviceInfo info;
         info.kind = DeviceKind::Cuda;
         info.name = "a card that is none";
-        info.computeCapability = "9.0";
+        info.computeCapability = capability;
         return info;
     }
 
     std::shared_ptr<Device> m_cpu;
     std::map<std::byte*, std::size_t> m_blocks;
+
+public:
+    RecordingDense products;
 };
 
 class RecordingStream final : public Stream {

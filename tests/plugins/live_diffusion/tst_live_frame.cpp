@@ -5,7 +5,9 @@
 #include <QtTest>
 
 #include "core/base/log.h"
+#include "plugins/live_diffusion/engine/replica_network.h"
 #include "plugins/live_diffusion/engine/unet_network.h"
+#include "plugins/live_diffusion/model/replicas.h"
 #include "plugins/live_diffusion/model/unet.h"
 #include "tests/plugins/live_diffusion/loop_bench.h"
 #include "tests/plugins/live_diffusion/recording_device.h"
@@ -408,9 +410,13 @@ private Q_SLOTS:
         NetworkWish onCard{false, fixedSwitches(), card};
         onCard.switches.graph = true;
         onCard.switches.threads = 0;
+        // Not beside the CPU: it multiplies by packed weights, which some processors round
+        // otherwise.
+        NetworkWish onOther{false, onCard.switches, std::make_shared<test::RecordingDevice>()};
+        onOther.switches.graph = false;
         for (const int stride : {1, 1000}) { // with a memory write, and without
             settings.memoryStride = stride;
-            Pair pair(settings, {}, onCard);
+            Pair pair(settings, onOther, onCard);
             QVERIFY(pair.whole->runsFrames());
             const int before = card->recordings;
             // Three frames launch after launch, then one that is recorded while it runs.
@@ -450,6 +456,70 @@ private Q_SLOTS:
         }
         QCOMPARE(pair.plain->cost().recordedPlans, 0);
         QVERIFY(pair.whole->cost().recordedPlans >= 2);
+    }
+
+    /// Each network multiplies as its own switches say, whatever another one was asked for before
+    /// or meanwhile, and leaves the device as it was.
+    void productsFollowTheSwitches_data()
+    {
+        QTest::addColumn<bool>("isReplica");
+        QTest::newRow("denoiser") << false;
+        QTest::newRow("replica") << true;
+    }
+    void productsFollowTheSwitches()
+    {
+        QFETCH(bool, isReplica);
+        const auto device = std::make_shared<vergence::test::RecordingDevice>();
+        const auto build = [&](const Switches& switches) -> std::shared_ptr<FrameNetwork> {
+            if (isReplica)
+                return makeReplicaNetwork(device, buildReplicaB(32, 16), 3, switches, 1);
+            return networkOf({.switches = switches, .device = device});
+        };
+        const auto run = [&](FrameNetwork& network) {
+            const auto values = static_cast<std::size_t>(network.shape().values());
+            const std::vector<float> x(values, 0.2f);
+            const EvalRow row{x, x, x};
+            std::vector<float> prediction(values),
+                logits(static_cast<std::size_t>(network.shape().cells()));
+            network.evaluate({{&row, 1}}, {prediction, logits});
+            network.writeMemory(x);
+            network.replay(0, 1);
+        };
+        const auto areAll = [&](bool usesTf32, bool isTimed) {
+            auto& seen = device->products.policies;
+            const bool are = !seen.empty() && std::ranges::all_of(seen, [&](const auto& policy) {
+                return policy.usesTf32 == usesTf32 && policy.isTimed == isTimed;
+            });
+            seen.clear();
+            return are;
+        };
+        Switches rounded;
+        rounded.precision = Precision::Tf32;
+        rounded.tuned = rounded.graph = false;
+        Switches strict;
+        strict.graph = false;
+        const auto first = build(rounded);
+        QVERIFY(areAll(true, false) || isReplica); // a replica multiplies nothing yet
+        const auto second = build(strict);
+        QVERIFY(areAll(false, true) || isReplica);
+        run(*first);
+        QVERIFY(areAll(true, false));
+        run(*second);
+        QVERIFY(areAll(false, true));
+        run(*first);
+        QVERIFY(areAll(true, false));
+        first->setSwitches(strict);
+        device->products.policies.clear();
+        run(*first);
+        QVERIFY(areAll(false, true));
+        second->setSwitches(rounded);
+        run(*second);
+        device->products.policies.clear();
+        const auto stream = device->createStream(); // whoever comes after them
+        const Tensor square = Tensor::zeros(*stream, device, {8, 8});
+        device->dense().matmul(*stream, square, square,
+                               Tensor::zeros(*stream, device, {8, 8}), {});
+        QVERIFY(areAll(false, true));
     }
 
     void aCardsFrameIsTheCpus()
