@@ -96,12 +96,6 @@ Issues checkNetwork(const C& c)
 Issues checkSource(const C& c)
 {
     Issues issues;
-    std::error_code failure;
-    const bool isDrawn = c.source != "images" && c.source != "video" && c.source != "camera";
-    if (!isDrawn && (c.path.empty() || !std::filesystem::exists(c.path, failure)))
-        issues.push_back(ruleWarning(
-            "path", fmt::format("{} does not exist; the drawn film takes its place.",
-                                c.path.empty() ? std::string("The path") : c.path.string())));
     if (c.has("drift") && c.source != "orbits" && c.source != "cuts")
         issues.push_back(ruleWarning("source", "Drift is measured on orbits, where the truth is "
                                                "known."));

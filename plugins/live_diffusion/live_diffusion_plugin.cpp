@@ -3,6 +3,7 @@
 #include "plugins/live_diffusion/live_diffusion_config.h"
 #include "plugins/live_diffusion/live_diffusion_run.h"
 #include "plugins/live_diffusion/session/bench_session.h"
+#include "plugins/live_diffusion/session/source_report.h"
 #include "plugins/live_diffusion/session/streams.h"
 
 namespace vergence::live {
@@ -35,6 +36,11 @@ std::vector<BenchMode> LiveDiffusionPlugin::benchModes() const
 BenchAnswer LiveDiffusionPlugin::bench(const BenchRequest& request) const
 {
     return benchSession(request);
+}
+
+DataReport LiveDiffusionPlugin::inspect(const Config& config) const
+{
+    return sourceReport(readLiveDiffusionConfig(config));
 }
 
 } // namespace vergence::live

@@ -8,6 +8,7 @@
 #include "plugins/live_diffusion/live_diffusion_config.h"
 #include "plugins/live_diffusion/session/part.h"
 #include "plugins/live_diffusion/session/shown.h"
+#include "plugins/live_diffusion/session/source_report.h"
 
 namespace vergence::live {
 
@@ -29,6 +30,8 @@ public:
     {
         const auto count = static_cast<int>(m_parts.size());
         if (!m_hasBegun) {
+            if (m_done == 0)
+                expectSource(m_networks.config());
             context.phase(m_current + 1, count, m_networks.config().parts[at()]);
             part().begin(context);
             m_hasBegun = true;

@@ -183,11 +183,11 @@ void Networks::takeWeights(Stream& stream, const std::filesystem::path& file)
 
 std::vector<std::vector<float>> Networks::frames(int count) const
 {
-    const OpenedSource opened = openSourceOrOrbits(sourceSettings(m_config));
+    const auto source = openSource(sourceSettings(m_config));
     FrameGrid grid(shape());
     std::vector<std::vector<float>> frames;
     for (int i = 0; i < count; ++i) {
-        const auto frame = opened.source->next({});
+        const auto frame = source->next({});
         if (!frame)
             break;
         grid.toValues(frame->rgb, frames.emplace_back(static_cast<std::size_t>(shape().values())));

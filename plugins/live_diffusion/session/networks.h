@@ -61,7 +61,7 @@ public:
     /// The same from a file that an earlier process of this run wrote.
     void takeWeights(Stream& stream, const std::filesystem::path& file);
 
-    /// The first frames of the drawn film, planes of the network's shape.
+    /// The first frames of the source, planes of the network's shape. Throws InputError.
     std::vector<std::vector<float>> frames(int count) const;
 
 private:

@@ -74,17 +74,15 @@ void StreamPart::begin(RunContext& context)
     m_model = modelKey(config);
     context.closeChoices(closedChoices(*m_networks.device()));
     m_speed = config.speed;
-    OpenedSource opened = openSourceOrOrbits(sourceSettings(config));
-    if (!opened.message.empty())
-        context.warn("W-SOURCE", opened.message);
+    auto source = openSource(sourceSettings(config));
     const LiveSettings live = liveSettings(config);
     const LoopRecipe made = recipe();
     if (isThreaded()) {
         m_live = std::make_unique<LiveStream>(
-            std::move(opened.source), made.build(), live, made.ladder(),
+            std::move(source), made.build(), live, made.ladder(),
             [made](const QualityLevel& level) { return made.build(level); });
     } else {
-        m_source = std::move(opened.source);
+        m_source = std::move(source);
         m_loop = made.build();
         m_keeper.emplace(made.ladder(), live.deadline);
     }

@@ -53,9 +53,17 @@ public:
     ImageSource(const fs::path& folder, double fps) : m_folder(folder), m_fps(fps)
     {
         std::error_code code;
-        if (!fs::is_directory(folder, code))
+        if (!fs::exists(folder, code))
             throw InputError(fmt::format("There is no folder {}.", folder.string()));
-        for (const auto& entry : fs::directory_iterator(folder, code)) {
+        if (!fs::is_directory(folder, code))
+            throw InputError(fmt::format(
+                "{} is a file, not a folder of pictures; for a video set source to video.",
+                folder.string()));
+        const fs::directory_iterator entries(folder, code);
+        if (code)
+            throw InputError(fmt::format("The folder {} cannot be read ({}).", folder.string(),
+                                         code.message()));
+        for (const auto& entry : entries) {
             if (entry.is_regular_file(code) && hasPictureName(entry.path()))
                 m_files.push_back(entry.path());
         }

@@ -1,11 +1,15 @@
-#include "core/base/error.h"
-#include "core/base/log.h"
 #include "plugins/live_diffusion/sources/source.h"
+
+#include "core/base/error.h"
 
 namespace vergence::live {
 
 std::unique_ptr<Source> openSource(const SourceSettings& settings)
 {
+    const bool isFile = settings.kind == SourceKind::Images || settings.kind == SourceKind::Video;
+    if (isFile && settings.path.empty())
+        throw InputError("Nothing is named to stream: set path to the video or folder of "
+                         "pictures.");
     switch (settings.kind) {
     case SourceKind::Images:
         return imageSource(settings.path, settings.fps);
@@ -17,21 +21,6 @@ std::unique_ptr<Source> openSource(const SourceSettings& settings)
         break;
     }
     return sceneSource(settings.scene, settings.fps, settings.sceneFrames);
-}
-
-OpenedSource openSourceOrOrbits(const SourceSettings& settings)
-{
-    OpenedSource opened;
-    try {
-        opened.source = openSource(settings);
-    } catch (const IoError& error) {
-        opened.message = std::string(error.what()) + " Orbits takes its place.";
-        log("live_diffusion").warn("{}", opened.message);
-        SceneSettings orbits = settings.scene;
-        orbits.kind = SceneKind::Orbits;
-        opened.source = sceneSource(orbits, settings.fps);
-    }
-    return opened;
 }
 
 } // namespace vergence::live

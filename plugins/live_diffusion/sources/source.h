@@ -51,7 +51,7 @@ enum class SourceKind { Scene, Images, Video, Camera };
 
 struct SourceSettings {
     SourceKind kind = SourceKind::Scene;
-    SceneSettings scene;          ///< also what a source that cannot be opened is replaced by
+    SceneSettings scene;          ///< also what a source that is lost on the way is replaced by
     double fps = 25;              ///< of scenes and pictures, (0, 1000]
     std::int64_t sceneFrames = 0; ///< 0: without end
     std::filesystem::path path;   ///< folder of pictures, or video
@@ -66,7 +66,7 @@ std::unique_ptr<Source> sceneSource(const SceneSettings& scene, double fps,
 /// Files that cannot be read are left out, with a line in the log. Throws InputError where none is
 /// left.
 std::unique_ptr<Source> imageSource(const std::filesystem::path& folder, double fps);
-/// Times of the frames are the video's own. Throws InputError.
+/// Times of the frames are the video's own. Throws InputError, also where no picture can be read.
 std::unique_ptr<Source> videoSource(const std::filesystem::path& path, int threads = 1);
 std::unique_ptr<Source> cameraSource(const CameraSettings& settings); ///< throws InputError
 /// Names of cameras here: "/dev/video0", …
@@ -74,13 +74,6 @@ std::vector<std::string> cameras();
 
 /// Throws InputError with one sentence; ContractError for settings out of range.
 std::unique_ptr<Source> openSource(const SourceSettings& settings);
-
-struct OpenedSource {
-    std::unique_ptr<Source> source;
-    std::string message; ///< why it is not what was asked for; empty where it is
-};
-/// Never fails for what lies outside: Orbits takes the place of what cannot be opened.
-OpenedSource openSourceOrOrbits(const SourceSettings& settings);
 
 /// Text order with numbers by value; capital and small letters alike.
 bool naturallyBefore(std::string_view a, std::string_view b);

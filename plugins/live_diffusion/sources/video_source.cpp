@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -46,6 +47,13 @@ public:
     {
     }
 
+    /// Whether there is a picture at all; it is given next.
+    bool findFirst()
+    {
+        m_ahead = m_stream->next({});
+        return m_ahead.has_value();
+    }
+
     SourceInfo info() const override
     {
         const VideoStreamInfo found = m_stream->info();
@@ -61,7 +69,7 @@ public:
 
     std::optional<SourceFrame> next(const std::stop_token& stop) override
     {
-        auto video = m_stream->next(stop);
+        auto video = m_ahead ? std::exchange(m_ahead, std::nullopt) : m_stream->next(stop);
         if (!video)
             return std::nullopt;
         SourceFrame frame;
@@ -79,6 +87,7 @@ public:
     {
         if (m_isLive)
             return;
+        m_ahead.reset();
         m_stream->seek(seconds);
         // Exact for even rates; for others what would be the number at the mean rate.
         m_next = std::llround(std::max(0.0, seconds) * m_stream->info().fps);
@@ -88,19 +97,36 @@ private:
     std::unique_ptr<VideoStream> m_stream;
     std::string m_name;
     bool m_isLive;
+    std::optional<VideoFrame> m_ahead;
     std::int64_t m_next = 0;
 };
+
+/// Before any library looks at it.
+void expectFile(const fs::path& path)
+{
+    std::error_code code;
+    if (!fs::exists(path, code))
+        throw InputError(fmt::format("There is no file {}.", path.string()));
+    if (fs::is_directory(path, code))
+        throw InputError(fmt::format(
+            "{} is a folder, not a video; for a folder of pictures set source to images.",
+            path.string()));
+    if (fs::file_size(path, code) == 0 && !code)
+        throw InputError(fmt::format("The video {} cannot be used: it is empty.", path.string()));
+}
 
 } // namespace
 
 std::unique_ptr<Source> videoSource(const fs::path& path, int threads)
 {
     expects(threads >= 1, "video source: at least one thread");
-    std::error_code code;
-    if (fs::file_size(path, code) == 0 && !code)
-        throw InputError(fmt::format("The video {} cannot be used: it is empty.", path.string()));
-    return std::make_unique<StreamSource>(requireVideoModule().stream(path, threads),
-                                          path.filename().string(), false);
+    expectFile(path);
+    auto source = std::make_unique<StreamSource>(requireVideoModule().stream(path, threads),
+                                                 path.filename().string(), false);
+    if (!source->findFirst())
+        throw InputError(fmt::format("The video {} cannot be used: no picture in it can be read.",
+                                     path.string()));
+    return source;
 }
 
 std::unique_ptr<Source> cameraSource(const CameraSettings& settings)

@@ -118,19 +118,42 @@ private Q_SLOTS:
         QVERIFY(report.at("psnr").get<double>() > 16); // the input has about 14.5 dB
     }
 
-    void unusableVideoIsReplacedAndSaidSo()
+    /// No other film takes its place, and nothing is trained or measured before it is found out.
+    void unusableSourcesEndWithSix_data()
     {
-        const QString video = path("broken.mp4");
-        QFile file(video);
-        QVERIFY(file.open(QIODevice::WriteOnly));
-        file.write("no video");
-        file.close();
+        QTest::addColumn<QString>("source");
+        QTest::addColumn<QString>("name");
+        QTest::newRow("no video") << "video" << "broken.mp4";
+        QTest::newRow("missing video") << "video" << "missing.mp4";
+        QTest::newRow("empty folder") << "images" << "empty";
+    }
+    void unusableSourcesEndWithSix()
+    {
+        QFETCH(QString, source);
+        QFETCH(QString, name);
+        written("broken.mp4", "no video");
+        QDir(home()).mkpath("empty");
+        const QStringList named{"--set", "source=" + source, "--set",
+                                "path=\"" + path(name) + "\"", "--set",
+                                "parts=[\"train\", \"stream\"]"};
+        const test::Outcome validated =
+            vergence(QStringList{"validate", "live_diffusion"} + named);
+        QVERIFY2(validated.code == 6, qPrintable(validated.out + validated.err));
+        QVERIFY2(validated.out.contains(name), qPrintable(validated.out));
         const test::Outcome outcome =
-            patiently({"run", "live_diffusion", "--device", "cpu", "--set", "source=video", "--set",
-                       "path=\"" + video + "\"", "--set", "stream_frames=4", "--set",
-                       "export_clip=none", "--run-dir", path("broken")});
+            patiently(QStringList{"run", "live_diffusion", "--device", "cpu", "--run-dir",
+                                  path("run-" + name)} +
+                      named);
+        QVERIFY2(outcome.code == 6, qPrintable(outcome.err));
+        QVERIFY2(outcome.err.contains(name), qPrintable(outcome.err));
+        QVERIFY(!QFile::exists(path("run-" + name) + "/artifacts/weights/model.safetensors"));
+    }
+
+    void drawnFilmsAreDescribedToo()
+    {
+        const test::Outcome outcome = vergence({"validate", "live_diffusion"});
         QVERIFY2(outcome.code == 0, qPrintable(outcome.err));
-        QVERIFY2((outcome.err + outcome.out).contains("broken.mp4"), qPrintable(outcome.err));
+        QVERIFY2(outcome.out.contains("Orbits"), qPrintable(outcome.out));
     }
 };
 
