@@ -1,6 +1,7 @@
 #include "cuda/backend/memory_pool.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <utility>
 
@@ -52,7 +53,7 @@ void* MemoryPool::allocate(std::size_t bytes)
     const std::lock_guard lock(m_mutex);
     void* block = isRecordingHere() ? pop(m_recording->m_blocks, size) : nullptr;
     if (!block)
-        block = pop(m_kept[std::this_thread::get_id()], size);
+        block = fromKept(size);
     if (!block)
         block = fromSource(size);
     m_used += size;
@@ -60,11 +61,32 @@ void* MemoryPool::allocate(std::size_t bytes)
     return block;
 }
 
+/// What this thread may write into at once; null where there is none of the size.
+void* MemoryPool::fromKept(std::size_t size)
+{
+    const auto own = m_kept.find(thisThread());
+    if (own == m_kept.end())
+        return pop(m_settled, size);
+    void* block = pop(own->second.blocks, size);
+    if (!block)
+        return pop(m_settled, size);
+    own->second.bytes -= size;
+    return block;
+}
+
 void* MemoryPool::fromSource(std::size_t size)
 {
-    void* block = m_source->take(size);
-    if (!block && !m_recording) { // both wait for the device, which a recording forbids
-        block = fromOthers(size);
+    const bool mayWait = !m_recording; // waiting for the device is what a recording forbids
+    void* block = nullptr;
+    if (mayWait && othersKeepMuch(size)) {
+        settle();
+        block = pop(m_settled, size);
+    }
+    if (!block)
+        block = m_source->take(size);
+    if (!block && mayWait) {
+        settle();
+        block = pop(m_settled, size);
         if (!block) {
             releaseKept();
             block = m_source->take(size);
@@ -78,30 +100,63 @@ void* MemoryPool::fromSource(std::size_t size)
     return block;
 }
 
-void* MemoryPool::fromOthers(std::size_t size)
+/// More than kMostKeptApart, and a block of `size` among it.
+bool MemoryPool::othersKeepMuch(std::size_t size) const
 {
-    const auto has = std::ranges::find_if(m_kept, [&](const auto& kept) {
-        const auto blocks = kept.second.find(size);
-        return blocks != kept.second.end() && !blocks->second.empty();
-    });
-    if (has == m_kept.end())
-        return nullptr;
+    std::size_t bytes = 0;
+    bool hasSize = false;
+    for (const auto& [thread, kept] : m_kept) {
+        if (thread == thisThread())
+            continue;
+        bytes += kept.bytes;
+        const auto blocks = kept.blocks.find(size);
+        hasSize = hasSize || (blocks != kept.blocks.end() && !blocks->second.empty());
+    }
+    return hasSize && bytes > kMostKeptApart;
+}
+
+/// Waits for all queued work; what is kept is everybody's then.
+void MemoryPool::settle()
+{
     m_source->settle();
-    return pop(has->second, size);
+    for (auto& [thread, kept] : m_kept) {
+        for (auto& [size, blocks] : kept.blocks) {
+            auto& settled = m_settled[size];
+            settled.insert(settled.end(), blocks.begin(), blocks.end());
+        }
+    }
+    m_kept.clear();
 }
 
 void MemoryPool::deallocate(void* pointer, std::size_t bytes) noexcept
 {
     const std::size_t size = sizeClass(bytes);
     const std::lock_guard lock(m_mutex);
-    Blocks& blocks = isRecordingHere() ? m_recording->m_blocks : m_kept[std::this_thread::get_id()];
-    blocks[size].push_back(pointer);
+    if (isRecordingHere())
+        m_recording->m_blocks[size].push_back(pointer);
+    else
+        keep(size, pointer);
     m_used -= size;
+}
+
+void MemoryPool::keep(std::size_t size, void* block)
+{
+    Kept& kept = m_kept[thisThread()];
+    kept.blocks[size].push_back(block);
+    kept.bytes += size;
+}
+
+/// Of all threads that ever were: the system gives the id of one that ended to the next.
+MemoryPool::Thread MemoryPool::thisThread()
+{
+    static std::atomic<Thread> last{0};
+    thread_local const Thread own = ++last;
+    return own;
 }
 
 bool MemoryPool::isRecordingHere() const
 {
-    return m_recording && m_recorder == std::this_thread::get_id();
+    return m_recording && m_recorder == thisThread();
 }
 
 void MemoryPool::beginRecording()
@@ -109,7 +164,7 @@ void MemoryPool::beginRecording()
     const std::lock_guard lock(m_mutex);
     expects(!m_recording, "MemoryPool: another stream of this device records a launch graph");
     m_recording = std::make_unique<Reserved>(*this);
-    m_recorder = std::this_thread::get_id();
+    m_recorder = thisThread();
 }
 
 std::unique_ptr<MemoryPool::Reserved> MemoryPool::endRecording()
@@ -121,21 +176,25 @@ std::unique_ptr<MemoryPool::Reserved> MemoryPool::endRecording()
 MemoryPool::Reserved::~Reserved()
 {
     const std::lock_guard lock(m_pool.m_mutex);
-    for (auto& [size, blocks] : m_blocks) {
-        auto& kept = m_pool.m_kept[std::this_thread::get_id()][size];
-        kept.insert(kept.end(), blocks.begin(), blocks.end());
+    for (const auto& [size, blocks] : m_blocks) {
+        for (void* block : blocks)
+            m_pool.keep(size, block);
     }
 }
 
 void MemoryPool::releaseKept() noexcept
 {
-    for (auto& [thread, bySize] : m_kept) {
-        for (auto& [size, blocks] : bySize) {
+    const auto giveBack = [this](const Blocks& bySize) {
+        for (const auto& [size, blocks] : bySize) {
             for (void* block : blocks)
                 m_source->giveBack(block);
         }
-    }
+    };
+    for (const auto& [thread, kept] : m_kept)
+        giveBack(kept.blocks);
     m_kept.clear();
+    giveBack(m_settled);
+    m_settled.clear();
 }
 
 std::size_t MemoryPool::used() const

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace vergence {
@@ -28,10 +28,14 @@ public:
 /// nothing after warm-up and addresses repeat. Size classes waste at most an eighth. Thread-safe.
 ///
 /// A block may be handed out again while queued work still uses it, but only to the thread that
-/// returned it, whose stream does one after another. Other threads take from the source, and where
-/// that is exhausted, after all queued work.
+/// returned it, whose stream does one after another. Other threads take from the source, and after
+/// all queued work where that is exhausted or where the blocks kept apart from them come to much;
+/// from then on those are everybody's.
 class MemoryPool {
 public:
+    /// Bytes that other threads may keep before their blocks are waited for.
+    static constexpr std::size_t kMostKeptApart = std::size_t{256} << 20;
+
     explicit MemoryPool(std::unique_ptr<BlockSource> source);
     ~MemoryPool();
     MemoryPool(const MemoryPool&) = delete;
@@ -70,16 +74,26 @@ public:
 
 private:
     using Blocks = std::map<std::size_t, std::vector<void*>>;
+    using Thread = std::uint64_t;
+    struct Kept {
+        Blocks blocks;
+        std::size_t bytes = 0;
+    };
+    static Thread thisThread();
     bool isRecordingHere() const;
+    void keep(std::size_t size, void* block);
+    void* fromKept(std::size_t size);
     void* fromSource(std::size_t size);
-    void* fromOthers(std::size_t size);
+    bool othersKeepMuch(std::size_t size) const;
+    void settle();
     void releaseKept() noexcept;
 
     std::unique_ptr<BlockSource> m_source;
     mutable std::mutex m_mutex;
-    std::map<std::thread::id, Blocks> m_kept; ///< by the thread that returned them
+    std::map<Thread, Kept> m_kept; ///< by the thread that returned them; queued work may use them
+    Blocks m_settled;              ///< no queued work uses them
     std::unique_ptr<Reserved> m_recording;
-    std::thread::id m_recorder;
+    Thread m_recorder = 0;
     std::size_t m_used = 0, m_peak = 0;
 };
 

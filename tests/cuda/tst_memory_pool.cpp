@@ -201,6 +201,73 @@ private Q_SLOTS:
         QCOMPARE(bench.state.givenBack, std::size_t{0});
     }
 
+    /// As live rebuilds do: one thread makes a network, the one that draws returns it.
+    void blocksThatAnotherThreadReturnsDoNotPileUp()
+    {
+        Bench bench;
+        bench.state.capacity = std::size_t{1} << 40;
+        constexpr std::size_t kBytes = 40 << 20, kBlocks = 4;
+        std::map<void*, std::size_t> settledBefore; // when a block was returned
+        for (int round = 0; round < 50; ++round) {
+            std::vector<void*> network;
+            for (std::size_t i = 0; i < kBlocks; ++i) {
+                network.push_back(bench.pool.allocate(kBytes));
+                if (const auto returned = settledBefore.find(network.back());
+                    returned != settledBefore.end())
+                    QVERIFY(bench.state.settled > returned->second); // its work is done
+            }
+            std::thread([&] {
+                for (void* block : network) {
+                    bench.pool.deallocate(block, kBytes);
+                    settledBefore[block] = bench.state.settled;
+                }
+            }).join();
+        }
+        QVERIFY2(bench.state.taken <= 2 * kBlocks * kBytes + MemoryPool::kMostKeptApart,
+                 qPrintable(QString("%1 MiB taken").arg(bench.state.taken >> 20)));
+        QVERIFY(bench.state.settled < 50); // not for each network, let alone block
+    }
+
+    void whatWasSettledIsEverybodys()
+    {
+        Bench bench;
+        bench.state.capacity = std::size_t{1} << 40;
+        constexpr std::size_t kBytes = MemoryPool::kMostKeptApart / 2 + 1;
+        void *first = bench.pool.allocate(kBytes), *second = bench.pool.allocate(kBytes);
+        bench.pool.deallocate(first, kBytes);
+        bench.pool.deallocate(second, kBytes);
+        std::thread([&] { bench.pool.allocate(kBytes); }).join();
+        std::thread([&] { bench.pool.allocate(kBytes); }).join();
+        QCOMPARE(bench.state.takes, std::size_t{2});
+        QCOMPARE(bench.state.settled, std::size_t{1});
+    }
+
+    void nothingIsWaitedForWhileRecording()
+    {
+        Bench bench;
+        bench.state.capacity = std::size_t{1} << 40;
+        constexpr std::size_t kBytes = MemoryPool::kMostKeptApart + 1;
+        void* block = bench.pool.allocate(kBytes);
+        bench.pool.deallocate(block, kBytes);
+        bench.pool.beginRecording();
+        std::thread([&] { QVERIFY(bench.pool.allocate(kBytes) != block); }).join();
+        bench.pool.endRecording();
+        QCOMPARE(bench.state.settled, std::size_t{0});
+    }
+
+    /// Numbers of threads are used again, their streams are not.
+    void aThreadInheritsNothing()
+    {
+        Bench bench;
+        void *block = nullptr, *next = nullptr;
+        std::thread([&] {
+            block = bench.pool.allocate(1000);
+            bench.pool.deallocate(block, 1000);
+        }).join();
+        std::thread([&] { next = bench.pool.allocate(1000); }).join();
+        QVERIFY(next != block);
+    }
+
     void nothingIsGivenBackWhileRecording()
     {
         Bench bench;
