@@ -14,37 +14,19 @@ namespace {
 namespace fs = std::filesystem;
 using Files = std::vector<std::pair<std::string, std::uint64_t>>;
 
-Files filesBelow(const fs::path& root, const fs::path& start,
-                 const std::vector<std::string>& leftOut)
-{
-    Files files;
-    std::error_code code;
-    for (fs::recursive_directory_iterator at(start, code), end; !code && at != end;
-         at.increment(code)) {
-        const std::string relative = at->path().lexically_relative(root).generic_string();
-        if (std::ranges::find(leftOut, relative) != leftOut.end()) {
-            at.disable_recursion_pending();
-            continue;
-        }
-        const std::string extension = at->path().extension().string();
-        const bool isUnfinished = extension == ".part" || extension == ".tmp";
-        if (at->is_regular_file(code) && !at->is_symlink(code) && !isUnfinished)
-            files.emplace_back(relative, at->file_size(code));
-    }
-    std::ranges::sort(files);
-    return files;
-}
-
 } // namespace
-
-Files bundleFiles(const RunFolder& folder)
-{
-    return filesBelow(folder.root, folder.root, {"checkpoints", "exports"});
-}
 
 Files checkpointFiles(const RunFolder& folder)
 {
-    return filesBelow(folder.root, folder.checkpoints(), {});
+    Files files;
+    std::error_code code;
+    for (fs::recursive_directory_iterator at(folder.checkpoints(), code), end; !code && at != end;
+         at.increment(code))
+        if (at->is_regular_file(code) && !at->is_symlink(code))
+            files.emplace_back(at->path().lexically_relative(folder.root).generic_string(),
+                               at->file_size(code));
+    std::ranges::sort(files);
+    return files;
 }
 
 ArtifactTree::ArtifactTree(const RunFolder& folder, QWidget* parent) : QTreeWidget(parent)

@@ -8,7 +8,7 @@
 
 #include <QTreeWidget>
 
-#include "core/artifact/run_folder.h"
+#include "core/artifact/bundle.h"
 
 namespace vergence {
 
@@ -38,9 +38,7 @@ private:
     std::map<std::string, QTreeWidgetItem*> m_folders;
 };
 
-/// Files of a run that may go into a bundle, relative and sorted: all but checkpoints, exports and
-/// unfinished ones.
-std::vector<std::pair<std::string, std::uint64_t>> bundleFiles(const RunFolder& folder);
+/// The same of its checkpoints as bundleFiles() says of the rest.
 std::vector<std::pair<std::string, std::uint64_t>> checkpointFiles(const RunFolder& folder);
 
 } // namespace vergence

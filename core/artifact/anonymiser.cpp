@@ -8,8 +8,6 @@
 #include <pwd.h>
 #include <unistd.h>
 
-#include "core/artifact/json_text.h"
-
 namespace vergence {
 
 namespace {
@@ -147,20 +145,6 @@ std::string Anonymiser::apply(std::string text) const
     for (const Rule& rule : m_words)
         text = replaceAll(text, rule.from, rule.to, true);
     return text;
-}
-
-std::string Anonymiser::applyToStatus(const std::string& text) const
-{
-    auto status = nlohmann::json::parse(text, nullptr, false);
-    if (!status.is_object())
-        return apply(text);
-    // Of the worker, which may still serve views of the run: equal runs give equal bundles.
-    status["heartbeat"] = 0;
-    status["pid"] = 0;
-    status["boot_id"] = "";
-    status["socket"] = "";
-    status["rings"] = nlohmann::json::array();
-    return apply(prettyJson(status));
 }
 
 } // namespace vergence

@@ -19,9 +19,6 @@ public:
     static bool isText(std::string_view path);
     /// Keys of JSON and TOML keep their spelling.
     std::string apply(std::string text) const;
-    /// Besides, forgets process, heartbeat, boot, socket and shared memory: they mean nothing
-    /// elsewhere.
-    std::string applyToStatus(const std::string& text) const;
 
 private:
     struct Rule {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/artifact/run_folder.h"
@@ -13,7 +14,8 @@ namespace vergence {
 
 struct BundleOptions {
     /// Relative to the run folder, config.toml and status.json always included; empty takes
-    /// everything but checkpoints, earlier exports, hidden files and links.
+    /// everything but checkpoints, earlier exports, hidden files and links. What belongs to
+    /// processes of this computer stays here whatever is chosen.
     std::vector<std::string> files;
     bool includesCheckpoints = false;
     bool anonymisesPaths =
@@ -22,6 +24,10 @@ struct BundleOptions {
         progress; ///< bytes, from the calling thread
     const std::atomic<bool>* cancelled = nullptr;
 };
+
+/// What a bundle takes where no files are named, besides README.txt and manifest.json: relative
+/// paths, sorted, and bytes.
+std::vector<std::pair<std::string, std::uint64_t>> bundleFiles(const RunFolder& folder);
 
 /// ZIP by libzip: README.txt, manifest.json with the SHA-256 of every file, and the files; PNG, GIF
 /// and JPEG stored, the rest deflated; entries sorted, times (UTC) from SOURCE_DATE_EPOCH where

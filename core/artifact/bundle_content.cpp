@@ -30,6 +30,8 @@ using nlohmann::json;
 
 constexpr const char* kManifest = "manifest.json";
 constexpr const char* kReadme = "README.txt";
+constexpr const char* kStatus = "status.json";
+constexpr const char* kExplorer = "explore.json"; ///< of a process that serves views of the run
 constexpr std::uint64_t kSmall =
     1u << 20; ///< files up to here are held in memory, so that a live run cannot change them
 
@@ -37,7 +39,7 @@ bool isWanted(const std::string& path, const BundleOptions& options)
 {
     const std::string name = path.substr(path.rfind('/') + 1);
     return isPlainRelativePath(path) && path != kManifest && path != kReadme &&
-           !name.ends_with(".part") &&
+           path != kExplorer && !name.ends_with(".part") &&
            (options.includesCheckpoints || path.rfind("checkpoints/", 0) != 0) &&
            path.rfind("exports/", 0) != 0;
 }
@@ -65,7 +67,7 @@ std::set<std::string> choose(const RunFolder& folder, const BundleOptions& optio
         return allFiles(folder, options);
     std::set<std::string> paths;
     for (const std::string& path : options.files) {
-        if (path == kManifest || path == kReadme)
+        if (path == kManifest || path == kReadme || path == kExplorer)
             continue;
         if (!isPlainRelativePath(path) ||
             !fs::is_regular_file(fs::symlink_status(folder.root / path)))
@@ -73,11 +75,26 @@ std::set<std::string> choose(const RunFolder& folder, const BundleOptions& optio
                 fmt::format("Cannot export {}: the run {} has no such file.", path, folder.id()));
         paths.insert(path);
     }
-    for (const char* path : {"config.toml", "status.json"}) {
+    for (const char* path : {"config.toml", kStatus}) {
         if (fs::is_regular_file(folder.root / path))
             paths.insert(path);
     }
     return paths;
+}
+
+/// Of the worker, which may still serve views of the run: it means nothing elsewhere, and equal
+/// runs give equal bundles.
+std::string withoutProcess(const std::string& text)
+{
+    json status = json::parse(text, nullptr, false);
+    if (!status.is_object())
+        return text;
+    status["heartbeat"] = 0;
+    status["pid"] = 0;
+    status["boot_id"] = "";
+    status["socket"] = "";
+    status["rings"] = json::array();
+    return prettyJson(status);
 }
 
 BundleEntry textEntry(std::string path, std::string text, std::time_t time)
@@ -111,12 +128,14 @@ public:
         if (::stat(file.c_str(), &facts) != 0)
             throw InputError(
                 fmt::format("Cannot read {}: {}.", file.string(), std::strerror(errno)));
-        const bool changes = m_anonymises && Anonymiser::isText(path);
+        const bool isStatus = path == kStatus;
+        const bool changes = isStatus || (m_anonymises && Anonymiser::isText(path));
         if (changes || static_cast<std::uint64_t>(facts.st_size) <= kSmall) {
             std::string text = readFile(file);
+            if (isStatus)
+                text = withoutProcess(text);
             if (changes)
-                text = path == "status.json" ? m_anonymiser.applyToStatus(text)
-                                             : m_anonymiser.apply(std::move(text));
+                text = anonymise(std::move(text));
             m_done += static_cast<std::uint64_t>(facts.st_size);
             m_entries.push_back(textEntry(path, std::move(text), facts.st_mtime));
             return m_advance(m_done);
@@ -229,6 +248,14 @@ std::uint64_t bundleBytes(const RunFolder& folder, const BundleOptions& options)
     for (const std::string& path : choose(folder, options))
         bytes += fs::file_size(folder.root / path);
     return bytes;
+}
+
+std::vector<std::pair<std::string, std::uint64_t>> bundleFiles(const RunFolder& folder)
+{
+    std::vector<std::pair<std::string, std::uint64_t>> files;
+    for (const std::string& path : allFiles(folder, {}))
+        files.emplace_back(path, fs::file_size(folder.root / path));
+    return files;
 }
 
 std::vector<BundleEntry> gatherBundle(const RunFolder& folder, const BundleOptions& options,

@@ -12,6 +12,7 @@
 #include "core/artifact/artifact_store.h"
 #include "core/artifact/bundle.h"
 #include "core/artifact/digest.h"
+#include "core/artifact/export_names.h"
 #include "core/artifact/json_text.h"
 #include "core/artifact/manifest.h"
 #include "core/artifact/output_file.h"
@@ -214,10 +215,7 @@ fs::path freeFolder(const fs::path& parent, const json& manifest, const fs::path
     if (!isPlainRelativePath(id) || id.find('/') != std::string::npos || id.front() == '.' ||
         id.size() > 200)
         id = zip.stem().string();
-    fs::path folder = parent / id;
-    for (int number = 2; fs::exists(fs::symlink_status(folder)); ++number)
-        folder = parent / fmt::format("{}-{}", id, number);
-    return folder;
+    return freePath(parent / id);
 }
 
 } // namespace

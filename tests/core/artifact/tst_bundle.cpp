@@ -153,6 +153,34 @@ private Q_SLOTS:
         QCOMPARE(result.filesChecked, std::size_t{9});
     }
 
+    void nothingOfTheSendersProcessesIsTakenAlong_data()
+    {
+        QTest::addColumn<bool>("anonymises");
+        QTest::newRow("anonymous") << true;
+        QTest::newRow("with its paths") << false;
+    }
+    void nothingOfTheSendersProcessesIsTakenAlong()
+    {
+        QFETCH(bool, anonymises);
+        const Scratch scratch;
+        const RunFolder folder = makeRun(scratch);
+        writeFileAtomic(folder.root / "explore.json",
+                        std::string_view(R"({"pid": 77, "socket": "vergence-worker-77"})"));
+        BundleOptions options;
+        options.anonymisesPaths = anonymises;
+        writeBundle(folder, scratch / "all.zip", options);
+        options.files = {"explore.json", "artifacts/plane.png"};
+        writeBundle(folder, scratch / "chosen.zip", options);
+        for (const char* name : {"all.zip", "chosen.zip"}) {
+            const auto entries = readZip(scratch / name);
+            QVERIFY2(!entries.contains("explore.json"), name);
+            const RunStatus status = RunStatus::fromJson(
+                nlohmann::json::parse(entries.at("status.json").text));
+            QCOMPARE(status.pid, 0);
+            QVERIFY(status.socket.empty() && status.bootId.empty() && status.rings.empty());
+        }
+    }
+
     void equalRunsGiveEqualBytes()
     {
         const Scratch scratch;
