@@ -11,6 +11,7 @@
 #include "app/cli/text.h"
 #include "core/artifact/bundle.h"
 #include "core/artifact/event_export.h"
+#include "core/artifact/export_names.h"
 #include "core/artifact/gif.h"
 #include "core/artifact/image_ops.h"
 #include "core/base/error.h"
@@ -27,21 +28,28 @@ struct ExportOptions {
     std::string run, runsFolder, output, pattern;
     std::vector<std::string> files, series;
     bool dryRun = false, withCheckpoints = false, keepsPaths = false, dithers = false, once = false;
+    bool replaces = false;
     double delayMilliseconds = 80, scale = 1;
 
     RunFolder folder() const
     {
         return findRun(run, runsFolder.empty() ? defaultRunsFolder() : fs::path(runsFolder));
     }
+    /// Where the export goes: a name that is free where none was given.
     fs::path target(const RunFolder& from, const std::string& name) const
     {
-        return output.empty() ? from.exports() / name : fs::path(output);
+        return output.empty() ? freePath(from.exports() / name) : fs::path(output);
     }
 };
 
-/// Makes the folder of an export; throws OutputError.
-void makeParent(const fs::path& target)
+/// Makes the folder of an export. Throws OutputError, also where a file is there that nobody said
+/// may be replaced.
+void prepare(const fs::path& target, const ExportOptions& options)
 {
+    if (!options.output.empty() && !options.replaces && fs::exists(fs::symlink_status(target)))
+        throw OutputError(fmt::format(
+            "{} exists and was left as it is. Name another file, or give --force to replace it.",
+            target.string()));
     if (target.parent_path().empty())
         return;
     std::error_code code;
@@ -66,7 +74,7 @@ int exportZip(const ExportOptions& options)
     bundle.files = options.files;
     bundle.includesCheckpoints = options.withCheckpoints;
     bundle.anonymisesPaths = !options.keepsPaths;
-    makeParent(target);
+    prepare(target, options);
     writeBundle(folder, target, bundle);
     std::cout << target.string() << '\n';
     return 0;
@@ -98,7 +106,8 @@ int exportGif(const ExportOptions& options)
 {
     const RunFolder folder = options.folder();
     const ImageSequence sequence = chooseSequence(options, folder);
-    const fs::path target = options.target(folder, folder.id() + ".gif");
+    const fs::path target = options.target(
+        folder, fmt::format("{}_{}.gif", folder.id(), animationWord(sequence.pattern)));
     if (options.dryRun) {
         std::cout << fmt::format("Would write {} from {} images:\n", target.string(),
                                  sequence.files.size());
@@ -122,7 +131,7 @@ int exportGif(const ExportOptions& options)
         std::max(1, static_cast<int>(std::lround(options.delayMilliseconds / 10)));
     gif.loops = !options.once;
     gif.dithers = options.dithers;
-    makeParent(target);
+    prepare(target, options);
     writeGif(target, frames, gif);
     std::cout << target.string() << '\n';
     return 0;
@@ -162,7 +171,7 @@ int exportCsv(const ExportOptions& options)
         std::cout << fmt::format("Would write {} ({}).\n", options.output, bytesText(csv.size()));
         return 0;
     }
-    makeParent(options.output);
+    prepare(options.output, options);
     writeFileAtomic(options.output, csv);
     std::cout << options.output << '\n';
     return 0;
@@ -172,13 +181,15 @@ int exportTensorBoard(const ExportOptions& options)
 {
     const RunFolder folder = options.folder();
     const EventExport events = exportEvents(folder);
-    const fs::path target = options.target(folder, events.name);
+    // The name is that of the run's numbers: written again, they replace themselves.
+    const fs::path target =
+        options.output.empty() ? folder.exports() / events.name : fs::path(options.output);
     if (options.dryRun) {
         std::cout << fmt::format("Would write {} ({}).\n", target.string(),
                                  bytesText(events.bytes.size()));
         return 0;
     }
-    makeParent(target);
+    prepare(target, options);
     writeFileAtomic(target, events.bytes);
     std::cout << target.string() << '\n';
     return 0;
@@ -192,6 +203,8 @@ std::shared_ptr<ExportOptions> addAction(CLI::App* command, Session& session,
     command->add_option("-o,--output", options->output, "File to write.")->type_name("FILE");
     command->add_option("--runs-dir", options->runsFolder, "Where runs are looked for.")
         ->type_name("DIR");
+    command->add_flag("-f,--force", options->replaces,
+                      "Replace the file of --output where it exists.");
     command->add_flag("-n,--dry-run", options->dryRun,
                       "Say what would be written and write nothing.");
     command->callback([options, &session, action] {

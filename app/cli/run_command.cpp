@@ -9,6 +9,7 @@
 #include "app/cli/run_access.h"
 #include "core/artifact/artifact_store.h"
 #include "core/artifact/bundle.h"
+#include "core/artifact/export_names.h"
 #include "core/artifact/run_lock.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
@@ -96,7 +97,7 @@ void writeZip(const RunOptions& options, const RunFolder& folder)
 {
     const bool isNamed = options.zip != "true";
     const fs::path target =
-        isNamed ? fs::path(options.zip) : folder.exports() / (folder.id() + ".zip");
+        freePath(isNamed ? fs::path(options.zip) : folder.exports() / (folder.id() + ".zip"));
     if (!isNamed)
         fs::create_directories(folder.exports());
     writeBundle(folder, target);

@@ -5,6 +5,7 @@
 #include <QClipboard>
 #include <QDesktopServices>
 #include <QFileDialog>
+#include <QFileInfo>
 #include <QFormLayout>
 #include <QGroupBox>
 #include <QGuiApplication>
@@ -22,6 +23,7 @@
 #include "app/export/export_pages.h"
 #include "core/artifact/artifact_store.h"
 #include "core/artifact/checkpoint.h"
+#include "core/artifact/export_names.h"
 #include "core/base/error.h"
 
 namespace vergence {
@@ -73,7 +75,10 @@ struct ExportDialog::Impl {
     QWidget* makeButtons();
     ExportPage* page() const { return qobject_cast<ExportPage*>(pages->currentWidget()); }
     void refresh();
-    QString target() const;
+    std::filesystem::path place() const;
+    QString nameOf(const ExportPlan& plan) const; ///< as the pattern says
+    QString target() const;                       ///< a file that is not there yet
+    void showName(const ExportPlan& plan);
     void start();
     void setRunning(bool running);
     void succeed(const QString& path);
@@ -254,14 +259,30 @@ QWidget* ExportDialog::Impl::makeButtons()
     return box;
 }
 
+std::filesystem::path ExportDialog::Impl::place() const
+{
+    return destination->text().trimmed().toStdString();
+}
+
+QString ExportDialog::Impl::nameOf(const ExportPlan& plan) const
+{
+    return fileName(pattern->text(), folder, facts.plugin, plan);
+}
+
 QString ExportDialog::Impl::target() const
 {
     const auto plan = page()->plan();
-    if (!plan)
-        return {};
-    const std::filesystem::path place(destination->text().trimmed().toStdString());
-    return QString::fromStdString(
-        (place / fileName(pattern->text(), folder, facts.plugin, *plan).toStdString()).string());
+    return plan ? QString::fromStdString(freePath(place() / nameOf(*plan).toStdString()).string())
+                : QString();
+}
+
+void ExportDialog::Impl::showName(const ExportPlan& plan)
+{
+    const QString wanted = nameOf(plan);
+    const QString free = QFileInfo(target()).fileName();
+    name->setText(tr("→ %1").arg(free));
+    name->setToolTip(free == wanted ? QString()
+                                    : tr("%1 is there already and stays.").arg(wanted));
 }
 
 void ExportDialog::Impl::refresh()
@@ -274,8 +295,9 @@ void ExportDialog::Impl::refresh()
     copyCommand->setEnabled(plan && !commandWords(*plan, folder, target()).isEmpty());
     copyCommand->setToolTip(copyCommand->isEnabled() ? QString()
                                                      : tr("Only the window can write this."));
-    name->setText(plan ? tr("→ %1").arg(fileName(pattern->text(), folder, facts.plugin, *plan))
-                       : QString());
+    name->clear();
+    if (plan)
+        showName(*plan);
     estimate->setText(plan ? tr("About %1").arg(sizeText(estimatedBytes(*plan, folder)))
                            : QString());
     const QString words = !plan      ? page()->whyNot()
@@ -367,6 +389,12 @@ ExportDialog::ExportDialog(RunFolder folder, QImage currentView, QWidget* parent
 }
 
 ExportDialog::~ExportDialog() = default;
+
+void ExportDialog::setDestination(const QString& folder)
+{
+    if (!folder.isEmpty() && QFileInfo(folder).isDir())
+        m_impl->destination->setText(folder);
+}
 
 void ExportDialog::reject()
 {

@@ -9,15 +9,18 @@
 
 namespace vergence {
 
-/// Export of one run (`exportDialog`): Results ZIP, Media (GIF of an image sequence among the
-/// artifacts or previews, PNG), Metrics CSV. Works in the background, cancellable, never leaves a
-/// partial file. Defaults make a ZIP into <run>/exports.
+/// Export of one run (`exportDialog`): Results ZIP, Media (GIF or MP4 of an image sequence among
+/// the artifacts or previews, PNG), Metrics CSV. Works in the background, cancellable, never leaves
+/// a partial file and replaces none: a name that is taken gets a number. Defaults make a ZIP into
+/// <run>/exports.
 class ExportDialog : public QDialog {
     Q_OBJECT
 public:
     ExportDialog(RunFolder folder, QImage currentView, QWidget* parent = nullptr);
     ~ExportDialog() override;
 
+    /// Proposes another folder than <run>/exports, as far as it is there.
+    void setDestination(const QString& folder);
     void reject() override; ///< cancels a running export; closes otherwise
 
 Q_SIGNALS:

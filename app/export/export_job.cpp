@@ -12,6 +12,7 @@
 #include "core/artifact/bundle.h"
 #include "core/artifact/event_export.h"
 #include "core/artifact/image_ops.h"
+#include "core/artifact/video/video.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/metrics/metric_store.h"
@@ -44,25 +45,57 @@ bool writePlan(const RunFolder& folder, const ZipPlan& plan, const fs::path& tar
                 ExitCode::VerificationFailed);
 }
 
+/// Gives the pictures of a sequence one by one, all of the first one's size; false when cancelled.
+bool eachFrame(const ImageSequence& sequence, double scale, const std::atomic<bool>& cancelled,
+               const std::function<void(Image)>& give)
+{
+    int width = 0, height = 0;
+    for (const fs::path& path : sequence.frames) {
+        if (cancelled)
+            return false;
+        Image frame = scaled(toRgb(readImage(path)), scale);
+        if (width == 0)
+            width = frame.width, height = frame.height;
+        give(centredOn(frame, width, height));
+    }
+    return !cancelled;
+}
+
 bool writePlan(const RunFolder&, const GifPlan& plan, const fs::path& target,
                const Progress& progress, const std::atomic<bool>& cancelled)
 {
     std::vector<Image> frames;
     const std::uint64_t total = plan.sequence.frames.size() * 2; // reading, then encoding
-    for (const fs::path& path : plan.sequence.frames) {
-        if (cancelled)
-            return false;
-        const Image frame = scaled(toRgb(readImage(path)), plan.scale);
-        const Image& first = frames.empty() ? frame : frames.front();
-        frames.push_back(centredOn(frame, first.width, first.height));
+    const bool isWhole = eachFrame(plan.sequence, plan.scale, cancelled, [&](Image frame) {
+        frames.push_back(std::move(frame));
         progress(frames.size(), total);
-    }
+    });
+    if (!isWhole)
+        return false;
     AtomicFile file(target);
     writeGif(file.temporaryPath(), frames, plan.options);
     if (cancelled)
         return false;
     file.commit();
     progress(total, total);
+    return true;
+}
+
+bool writePlan(const RunFolder&, const VideoPlan& plan, const fs::path& target,
+               const Progress& progress, const std::atomic<bool>& cancelled)
+{
+    std::unique_ptr<VideoWriter> writer;
+    std::uint64_t done = 0;
+    const bool isWhole = eachFrame(plan.sequence, plan.scale, cancelled, [&](const Image& frame) {
+        if (writer == nullptr)
+            writer = requireVideoModule().writer(
+                target, {.width = frame.width, .height = frame.height, .fps = plan.fps});
+        writer->add(frame);
+        progress(++done, plan.sequence.frames.size());
+    });
+    if (!isWhole)
+        return false;
+    writer->finish();
     return true;
 }
 

@@ -8,6 +8,8 @@
 #include <QStandardItemModel>
 #include <QVBoxLayout>
 
+#include "core/artifact/video/video.h"
+
 namespace vergence {
 namespace {
 
@@ -101,7 +103,7 @@ MediaPage::MediaPage(const RunFolder& folder, QImage currentView, QWidget* paren
       m_loops(makeTick("exportLoops", tr("Repeat for ever"), true, this)),
       m_dithers(makeTick("exportDithers", tr("Dither colours"), false, this)),
       m_facts(new QLabel(this)),
-      m_gifOptions(new QWidget(this))
+      m_animationOptions(new QWidget(this))
 {
     build();
     for (const ImageSequence& sequence : m_sequences)
@@ -119,20 +121,32 @@ MediaPage::MediaPage(const RunFolder& folder, QImage currentView, QWidget* paren
     for (QCheckBox* box : {m_loops, m_dithers})
         connect(box, &QCheckBox::toggled, this, &ExportPage::changed);
     connect(this, &ExportPage::changed, this, [this] {
-        m_gifOptions->setVisible(m_kind->currentData().toInt() == static_cast<int>(Media::Gif));
+        const auto kind = static_cast<Media>(m_kind->currentData().toInt());
+        m_animationOptions->setVisible(kind != Media::Png);
+        for (QCheckBox* box : {m_loops, m_dithers})
+            box->setVisible(kind == Media::Gif);
     });
     Q_EMIT changed();
 }
 
-void MediaPage::build()
+void MediaPage::addKinds()
 {
+    std::string reason;
+    const bool hasVideo = videoModule(&reason) != nullptr;
     m_kind->addItem(tr("GIF of an image sequence"), static_cast<int>(Media::Gif));
     m_kind->addItem(tr("PNG of the current view"), static_cast<int>(Media::Png));
-    m_kind->addItem(tr("MP4 – needs the video module, which this build does not have"),
+    m_kind->addItem(hasVideo ? tr("MP4 of an image sequence")
+                             : tr("MP4 – needs the video module, which is not here"),
                     static_cast<int>(Media::Mp4));
     auto* items = qobject_cast<QStandardItemModel*>(m_kind->model());
-    items->item(static_cast<int>(Media::Mp4))->setEnabled(false);
     items->item(static_cast<int>(Media::Png))->setEnabled(!m_currentView.isNull());
+    items->item(static_cast<int>(Media::Mp4))->setEnabled(hasVideo);
+    items->item(static_cast<int>(Media::Mp4))->setToolTip(QString::fromStdString(reason));
+}
+
+void MediaPage::build()
+{
+    addKinds();
     for (const double scale : {0.25, 0.5, 1.0, 2.0, 4.0})
         m_scale->addItem(QStringLiteral("%1 %").arg(100 * scale), scale);
     m_scale->setCurrentIndex(2);
@@ -148,7 +162,7 @@ void MediaPage::build()
     frames->addWidget(new QLabel(tr("to"), this));
     frames->addWidget(m_last);
     frames->addStretch();
-    auto* form = new QFormLayout(m_gifOptions);
+    auto* form = new QFormLayout(m_animationOptions);
     form->setContentsMargins(0, 0, 0, 0);
     form->addRow(tr("Sequence"), m_sequence);
     form->addRow(tr("Frames"), frames);
@@ -162,7 +176,7 @@ void MediaPage::build()
     auto* kind = new QFormLayout;
     kind->addRow(tr("Kind"), m_kind);
     layout->addLayout(kind);
-    layout->addWidget(m_gifOptions);
+    layout->addWidget(m_animationOptions);
     layout->addStretch(1);
 }
 
@@ -193,17 +207,21 @@ std::optional<ExportPlan> MediaPage::plan() const
     if (kind == Media::Png && !m_currentView.isNull())
         return PngPlan{m_currentView};
     const int index = m_sequence->currentIndex();
-    if (kind != Media::Gif || index < 0 || m_first->value() > m_last->value())
+    if (kind == Media::Png || index < 0 || m_first->value() > m_last->value())
         return std::nullopt;
-    GifPlan plan;
     const ImageSequence& all = m_sequences[index];
-    plan.sequence.pattern = all.pattern;
-    plan.sequence.frames.assign(all.frames.begin() + m_first->value() - 1,
-                                all.frames.begin() + m_last->value());
+    const ImageSequence chosen{all.pattern,
+                               {all.frames.begin() + m_first->value() - 1,
+                                all.frames.begin() + m_last->value()}};
+    const double scale = m_scale->currentData().toDouble();
+    if (kind == Media::Mp4)
+        return VideoPlan{chosen, 100.0 / m_delay->value(), scale, m_firstFrame.size()};
+    GifPlan plan;
+    plan.sequence = chosen;
     plan.options = {m_delay->value(), m_loops->isChecked(), m_dithers->isChecked()};
-    plan.scale = m_scale->currentData().toDouble();
+    plan.scale = scale;
     plan.size = m_firstFrame.size();
-    plan.isWhole = plan.sequence.frames.size() == all.frames.size();
+    plan.isWhole = chosen.frames.size() == all.frames.size();
     return plan;
 }
 

@@ -48,7 +48,7 @@ private:
     std::vector<std::pair<std::string, std::uint64_t>> m_checkpointFiles;
 };
 
-/// GIF of an image sequence, or a PNG of the view.
+/// GIF or MP4 of an image sequence, or a PNG of the view.
 class MediaPage : public ExportPage {
     Q_OBJECT
 public:
@@ -61,6 +61,7 @@ public:
 
 private:
     void build();
+    void addKinds();
     void showSequence();
 
     QImage m_currentView;
@@ -70,7 +71,7 @@ private:
     QSpinBox *m_first, *m_last, *m_delay;
     QCheckBox *m_loops, *m_dithers;
     QLabel* m_facts;
-    QWidget* m_gifOptions;
+    QWidget* m_animationOptions;
 };
 
 /// Numbers of the run.

@@ -6,6 +6,8 @@
 #include <QLocale>
 #include <QRegularExpression>
 
+#include "core/artifact/export_names.h"
+
 namespace vergence {
 namespace {
 
@@ -18,7 +20,15 @@ Overloaded(Cases...) -> Overloaded<Cases...>;
 
 /// A palette picture after LZW: flat drawings take less, photographs more.
 constexpr double kGifBytesPerPixel = 0.7;
+constexpr double kVideoBytesPerPixel = 0.1;
 constexpr double kPngBytesPerPixel = 1.5;
+
+/// Of all frames as they are written.
+double pixelsOf(const ImageSequence& sequence, const QSize& size, double scale)
+{
+    return size.width() * scale * size.height() * scale *
+           static_cast<double>(sequence.frames.size());
+}
 
 std::uint64_t fileBytes(const std::filesystem::path& path)
 {
@@ -50,6 +60,7 @@ QString extensionOf(const ExportPlan& plan)
 {
     return std::visit(Overloaded{[](const ZipPlan&) { return QStringLiteral(".zip"); },
                                  [](const GifPlan&) { return QStringLiteral(".gif"); },
+                                 [](const VideoPlan&) { return QStringLiteral(".mp4"); },
                                  [](const PngPlan&) { return QStringLiteral(".png"); },
                                  [](const MetricsPlan& metrics) {
                                      switch (metrics.format) {
@@ -66,13 +77,12 @@ QString extensionOf(const ExportPlan& plan)
 
 QString wordOf(const ExportPlan& plan)
 {
+    const auto animation = [](const ImageSequence& sequence) {
+        return QString::fromStdString(animationWord(sequence.pattern));
+    };
     return std::visit(Overloaded{[](const ZipPlan&) { return QStringLiteral("results"); },
-                                 [](const GifPlan& gif) {
-                                     const std::filesystem::path pattern(gif.sequence.pattern);
-                                     QString word = QString::fromStdString(pattern.stem().string());
-                                     word.remove(QRegularExpression(QStringLiteral("[-_]*#")));
-                                     return word.isEmpty() ? QStringLiteral("animation") : word;
-                                 },
+                                 [&](const GifPlan& gif) { return animation(gif.sequence); },
+                                 [&](const VideoPlan& video) { return animation(video.sequence); },
                                  [](const PngPlan&) { return QStringLiteral("view"); },
                                  [](const MetricsPlan&) { return QStringLiteral("metrics"); }},
                       plan);
@@ -83,10 +93,13 @@ std::uint64_t estimatedBytes(const ExportPlan& plan, const RunFolder& folder)
     return std::visit(
         Overloaded{[](const ZipPlan& zip) { return zip.bytes; },
                    [](const GifPlan& gif) {
-                       const double pixels = gif.size.width() * gif.scale * gif.size.height() *
-                                             gif.scale *
-                                             static_cast<double>(gif.sequence.frames.size());
-                       return static_cast<std::uint64_t>(pixels * kGifBytesPerPixel);
+                       return static_cast<std::uint64_t>(
+                           pixelsOf(gif.sequence, gif.size, gif.scale) * kGifBytesPerPixel);
+                   },
+                   [](const VideoPlan& video) {
+                       return static_cast<std::uint64_t>(
+                           pixelsOf(video.sequence, video.size, video.scale) *
+                           kVideoBytesPerPixel);
                    },
                    [](const PngPlan& png) {
                        return static_cast<std::uint64_t>(static_cast<double>(png.image.width()) *
@@ -153,6 +166,7 @@ QStringList commandWords(const ExportPlan& plan, const RunFolder& folder, const 
                            words << QStringLiteral("--dither");
                        return words;
                    },
+                   [](const VideoPlan&) { return QStringList(); },
                    [](const PngPlan&) { return QStringList(); },
                    [&](const MetricsPlan& metrics) {
                        if (metrics.format == MetricsPlan::Format::TensorBoard)

@@ -33,6 +33,13 @@ struct GifPlan {
     bool isWhole = true; ///< all frames of the sequence
 };
 
+struct VideoPlan {
+    ImageSequence sequence;
+    double fps = 12.5;
+    double scale = 1;
+    QSize size; ///< of the first frame, unscaled
+};
+
 struct PngPlan {
     QImage image;
 };
@@ -42,7 +49,7 @@ struct MetricsPlan {
 };
 
 /// What the user chose to write.
-using ExportPlan = std::variant<ZipPlan, GifPlan, PngPlan, MetricsPlan>;
+using ExportPlan = std::variant<ZipPlan, GifPlan, VideoPlan, PngPlan, MetricsPlan>;
 
 inline constexpr std::uint64_t kLargeGifBytes = 20'000'000;
 
@@ -59,7 +66,7 @@ QString fileName(const QString& pattern, const RunFolder& folder, const QString&
                  const ExportPlan& plan);
 
 /// Words of the `vergence export` command that writes the same; empty where the window alone can:
-/// screenshots, a range of frames, wide tables.
+/// screenshots, videos, a range of frames, wide tables.
 QStringList commandWords(const ExportPlan& plan, const RunFolder& folder, const QString& target);
 /// Words quoted for a POSIX shell.
 QString shellLine(const QStringList& words);

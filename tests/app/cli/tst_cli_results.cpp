@@ -21,6 +21,9 @@ private Q_SLOTS:
     void runsAreListedAndShown();
     void changedArtifactFailsVerification();
     void exportsAreWritten();
+    void exportsReplaceNothingUnasked_data();
+    void exportsReplaceNothingUnasked();
+    void aNameThatIsTakenGetsANumber();
     void dryRunWritesNothing();
     void unknownSeriesIsNamed();
 };
@@ -92,6 +95,44 @@ void CliResultsTest::exportsAreWritten()
     const std::string bytes = readFile(file.filePath().toStdString());
     QCOMPARE(QByteArray::fromStdString(bytes).count("heat/residual"), 20);
     QCOMPARE(bytes, exportEvents({run.toStdString()}).bytes);
+}
+
+void CliResultsTest::exportsReplaceNothingUnasked_data()
+{
+    QTest::addColumn<QString>("kind");
+    for (const char* kind : {"zip", "gif", "csv", "tensorboard"})
+        QTest::newRow(kind) << kind;
+}
+
+void CliResultsTest::exportsReplaceNothingUnasked()
+{
+    QFETCH(QString, kind);
+    const QString run = demoRun().out.trimmed();
+    const QString mine = written("mine.out", "mine");
+    const Outcome refused = vergence({"export", kind, run, "-o", mine});
+    QCOMPARE(refused.code, 8);
+    QVERIFY2(refused.err.contains(mine) && refused.err.contains("--force"),
+             qPrintable(refused.err));
+    QCOMPARE(readFile(mine.toStdString()), std::string("mine"));
+    const Outcome forced = vergence({"export", kind, run, "-o", mine, "--force"});
+    QVERIFY2(forced.code == 0, qPrintable(forced.err));
+    QVERIFY(readFile(mine.toStdString()) != "mine");
+}
+
+void CliResultsTest::aNameThatIsTakenGetsANumber()
+{
+    const QString run = demoRun({"--zip"}).out.trimmed();
+    const QString id = QFileInfo(run).fileName();
+    const QString zip = run + "/exports/" + id + ".zip";
+    const std::string first = readFile(zip.toStdString());
+    QCOMPARE(vergence({"export", "zip", run, "--with-checkpoints"}).out.trimmed(),
+             run + "/exports/" + id + "-2.zip");
+    QCOMPARE(readFile(zip.toStdString()), first);
+    // Animations are told apart by what they show.
+    QCOMPARE(vergence({"export", "gif", run}).out.trimmed(),
+             run + "/exports/" + id + "_plate-fade.gif");
+    QCOMPARE(vergence({"export", "gif", run}).out.trimmed(),
+             run + "/exports/" + id + "_plate-fade-2.gif");
 }
 
 void CliResultsTest::dryRunWritesNothing()

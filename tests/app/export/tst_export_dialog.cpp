@@ -17,6 +17,7 @@
 #include "app/export/export_dialog.h"
 #include "core/artifact/bundle.h"
 #include "core/artifact/gif.h"
+#include "core/artifact/video/video.h"
 #include "tests/app/export/sample_run.h"
 
 using namespace vergence;
@@ -135,13 +136,82 @@ private Q_SLOTS:
         QVERIFY(find<QLabel>("exportWarning")->isVisible());
     }
 
-    void mp4IsGreyWithItsReason()
+    void everySequenceHasItsOwnFile()
+    {
+        choosePage(1);
+        auto* sequence = find<QComboBox>("exportSequence");
+        QSet<QString> names;
+        for (int i = 0; i < sequence->count(); ++i) {
+            sequence->setCurrentIndex(i);
+            names << QFileInfo(exportNow()).fileName();
+        }
+        const QString run = QString::fromStdString(m_run->folder().id());
+        QCOMPARE(names, QSet<QString>({run + QStringLiteral("_planes-plane.gif"),
+                                       run + QStringLiteral("_boards-eye.gif")}));
+    }
+
+    void nothingIsOverwritten_data()
+    {
+        QTest::addColumn<int>("page");
+        QTest::addColumn<int>("kind");
+        QTest::newRow("ZIP") << 0 << 0;
+        QTest::newRow("GIF") << 1 << 0;
+        QTest::newRow("PNG") << 1 << 1;
+        QTest::newRow("MP4") << 1 << 2;
+        QTest::newRow("metrics") << 2 << 0;
+    }
+    void nothingIsOverwritten()
+    {
+        QFETCH(int, page);
+        QFETCH(int, kind);
+        if (page == 1 && kind == 2 && videoModule() == nullptr)
+            QSKIP("The video module was not built.");
+        choosePage(page);
+        find<QComboBox>("exportMediaKind")->setCurrentIndex(kind);
+        const QString first = exportNow();
+        QVERIFY(QFile::exists(first));
+        writeFileAtomic(first.toStdString(), std::string_view("mine"));
+        const QString second = exportNow();
+        QVERIFY2(second != first, qPrintable(first));
+        QVERIFY(QFile::exists(second));
+        QCOMPARE(readFile(first.toStdString()), std::string("mine"));
+        // What comes next is said before it is written.
+        const QString shown = find<QLabel>("exportFileName")->text().remove(QStringLiteral("→"));
+        QCOMPARE(QFileInfo(exportNow()).fileName(), shown.trimmed());
+    }
+
+    void aFileThatCameMeanwhileIsKept()
+    {
+        const QString shown = find<QLabel>("exportFileName")->text().remove(QStringLiteral("→"));
+        const std::filesystem::path taken =
+            m_run->folder().exports() / shown.trimmed().toStdString();
+        writeFileAtomic(taken, std::string_view("mine"));
+        QVERIFY(exportNow().toStdString() != taken);
+        QCOMPARE(readFile(taken), std::string("mine"));
+    }
+
+    void mp4IsWrittenWhereTheModuleIs()
     {
         choosePage(1);
         auto* kind = find<QComboBox>("exportMediaKind");
         const auto* model = qobject_cast<QStandardItemModel*>(kind->model());
-        QVERIFY(!model->item(2)->isEnabled());
-        QVERIFY(kind->itemText(2).contains(QStringLiteral("video module")));
+        QCOMPARE(model->item(2)->isEnabled(), videoModule() != nullptr);
+        QCOMPARE(kind->itemText(2).contains(QStringLiteral("video module")),
+                 videoModule() == nullptr);
+        if (videoModule() == nullptr)
+            QSKIP("The video module was not built.");
+        kind->setCurrentIndex(2);
+        find<QComboBox>("exportSequence")->setCurrentIndex(0);
+        find<QSpinBox>("exportDelay")->setValue(10);
+        find<QComboBox>("exportScale")->setCurrentIndex(4);
+        const QString path = exportNow();
+        QVERIFY2(path.endsWith(QStringLiteral("_planes-plane.mp4")), qPrintable(path));
+        const VideoStreamInfo info = videoModule()->stream(path.toStdString(), 1)->info();
+        QCOMPARE(info.width, 64);
+        QCOMPARE(info.height, 64);
+        QCOMPARE(info.fps, 10.0);
+        QCOMPARE(videoModule()->reader(path.toStdString(), 1)->packetTimes().times.size(),
+                 std::size_t(12));
     }
 
     void viewIsWrittenAsPng()

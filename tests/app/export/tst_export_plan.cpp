@@ -69,6 +69,28 @@ private Q_SLOTS:
         qunsetenv("SOURCE_DATE_EPOCH");
     }
 
+    void animationsAreNamedAfterTheirPictures_data()
+    {
+        QTest::addColumn<QString>("pattern");
+        QTest::addColumn<QString>("word");
+        QTest::newRow("board") << QStringLiteral("artifacts/boards/n26/plane-#.png")
+                               << QStringLiteral("boards-n26-plane");
+        QTest::newRow("over boards")
+            << QStringLiteral("artifacts/boards/*/eye.png") << QStringLiteral("boards-eye");
+        QTest::newRow("previews")
+            << QStringLiteral("previews/gaze_#.png") << QStringLiteral("previews-gaze");
+        QTest::newRow("number alone")
+            << QStringLiteral("artifacts/#.png") << QStringLiteral("animation");
+    }
+    void animationsAreNamedAfterTheirPictures()
+    {
+        QFETCH(QString, pattern);
+        QFETCH(QString, word);
+        GifPlan plan;
+        plan.sequence.pattern = pattern.toStdString();
+        QCOMPARE(wordOf(plan), word);
+    }
+
     void commandIsQuotedForTheShell()
     {
         QCOMPARE(
