@@ -1,6 +1,7 @@
 #include "core/compute/graph/step_graph.h"
 
 #include "core/base/error.h"
+#include "core/base/log.h"
 
 namespace vergence {
 
@@ -25,40 +26,48 @@ void StepGraph::run(Stream& stream)
         m_step(stream);
         return;
     }
-    if (m_cannotRecord || !stream.beginCapture()) {
-        m_cannotRecord = true;
-        m_step(stream);
-        return;
-    }
-    record(stream);
-}
-
-void StepGraph::record(Stream& stream)
-{
-    m_graph = recorded(stream);
-    m_cannotRecord = m_graph == nullptr;
+    std::string refusal;
+    m_graph = m_cannotRecord ? nullptr : recorded(stream, m_step, refusal);
     if (m_graph)
         m_graph->replay(stream);
     else
-        m_step(stream); // a failure that is not about recording shows here
+        runEagerly(stream, refusal);
 }
 
-std::unique_ptr<LaunchGraph> StepGraph::recorded(Stream& stream)
+/// `refusal` is why the step was not recorded just now; empty where that is nothing new.
+void StepGraph::runEagerly(Stream& stream, const std::string& refusal)
 {
-    bool isOver = false;
+    m_cannotRecord = true;
+    m_step(stream); // a failure that is not about recording shows here
+    if (!refusal.empty())
+        log("compute").warn("A step runs launch by launch, it could not be recorded: {}", refusal);
+}
+
+/// Null where nothing is recorded on this stream or, with a `refusal`, where the step did what
+/// cannot be recorded, for instance waited for the device.
+std::unique_ptr<LaunchGraph> StepGraph::recorded(Stream& stream, const Step& step,
+                                                 std::string& refusal)
+{
+    bool isRecording = false;
     try {
-        m_step(stream);
-        isOver = true;
+        isRecording = stream.beginCapture();
+        if (!isRecording)
+            return nullptr;
+        step(stream);
+        isRecording = false;
         return stream.endCapture();
-    } catch (const DeviceError&) {
-        // The step did what cannot be recorded, for instance waited for the device.
-        if (!isOver)
-            abandon(stream);
-        return nullptr;
+    } catch (const DeviceError& error) {
+        refusal = error.what();
+    } catch (const ContractError& error) {
+        refusal = error.what();
     } catch (...) {
-        abandon(stream);
+        if (isRecording)
+            abandon(stream);
         throw;
     }
+    if (isRecording)
+        abandon(stream);
+    return nullptr;
 }
 
 void StepGraph::abandon(Stream& stream)

@@ -3,14 +3,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "core/compute/stream.h"
 
 namespace vergence {
 
 /// Runs a fixed step: the first three times eagerly, then recorded as one launch graph and
-/// replayed. On the CPU, or where recording fails, always eagerly. The step must see equal
-/// addresses and shapes each time (arena, device-side scalars) and must not wait for the stream.
+/// replayed. On the CPU, or where recording fails or is refused, always eagerly. The step must see
+/// equal addresses and shapes each time (arena, device-side scalars) and must not wait for the
+/// stream.
 class StepGraph {
 public:
     using Step = std::function<void(Stream&)>;
@@ -24,8 +26,9 @@ public:
     std::uint64_t runs() const { return m_runs; }
 
 private:
-    void record(Stream& stream);
-    std::unique_ptr<LaunchGraph> recorded(Stream& stream);
+    void runEagerly(Stream& stream, const std::string& refusal);
+    static std::unique_ptr<LaunchGraph> recorded(Stream& stream, const Step& step,
+                                                 std::string& refusal);
     static void abandon(Stream& stream);
 
     Step m_step;

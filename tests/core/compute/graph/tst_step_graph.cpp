@@ -15,18 +15,25 @@ public:
     explicit RecordingStream(Device& device) : Stream(device) {}
 
     int launches = 0, replays = 0;
-    bool endFails = false;
+    bool endFails = false, beginFails = false, refuses = false;
 
     void copy(void*, const void*, std::size_t) override { launches += m_isRecording ? 0 : 1; }
     void fillBytes(void*, int, std::size_t) override {}
     void synchronize() override
     {
+        if (m_isRecording && refuses) // as the CUDA stream does
+            throw ContractError("synchronize: nothing runs while a launch graph is recorded");
         if (m_isRecording)
             throw DeviceError("a recording stream cannot be waited for");
     }
     void parallelFor(Index, Index, RangeBody, const void*) override {}
     void* scratch(std::size_t) override { return nullptr; }
-    bool beginCapture() override { return m_isRecording = true; }
+    bool beginCapture() override
+    {
+        if (beginFails)
+            throw ContractError("another stream of this device records a launch graph");
+        return m_isRecording = true;
+    }
     std::unique_ptr<LaunchGraph> endCapture() override
     {
         m_isRecording = false;
@@ -55,6 +62,7 @@ private Q_SLOTS:
     void runsEagerlyWhereNothingRecords();
     void runsEagerlyWhereRecordingFails_data();
     void runsEagerlyWhereRecordingFails();
+    void aBrokenContractOfTheStepIsThrown();
     void otherErrorsLeaveTheStream();
 };
 
@@ -102,16 +110,20 @@ void TestStepGraph::runsEagerlyWhereNothingRecords()
 
 void TestStepGraph::runsEagerlyWhereRecordingFails_data()
 {
-    QTest::addColumn<bool>("waits");
-    QTest::newRow("the step waits") << true;
-    QTest::newRow("the recording is invalid") << false;
+    QTest::addColumn<QString>("failure");
+    for (const char* failure : {"the step waits", "the step is refused", "the recording is invalid",
+                                "the recording does not begin"})
+        QTest::newRow(failure) << failure;
 }
 
 void TestStepGraph::runsEagerlyWhereRecordingFails()
 {
-    QFETCH(bool, waits);
+    QFETCH(QString, failure);
     RecordingStream stream(*devices().devices.front());
-    stream.endFails = !waits;
+    stream.endFails = failure == "the recording is invalid";
+    stream.beginFails = failure == "the recording does not begin";
+    stream.refuses = failure == "the step is refused";
+    const bool waits = failure.startsWith("the step");
     StepGraph step(
         [waits](Stream& on) {
             on.copy(nullptr, nullptr, 0);
@@ -123,6 +135,17 @@ void TestStepGraph::runsEagerlyWhereRecordingFails()
         step.run(stream);
     QCOMPARE(stream.launches, 4);
     QVERIFY(!step.isReplayed());
+}
+
+/// Not a refusal of the stream: it shows when the step runs eagerly instead.
+void TestStepGraph::aBrokenContractOfTheStepIsThrown()
+{
+    RecordingStream stream(*devices().devices.front());
+    bool fails = false;
+    StepGraph step([&fails](Stream&) { expects(!fails, "shapes differ"); }, 1);
+    step.run(stream);
+    fails = true;
+    VERGENCE_THROWS(ContractError, "shapes differ", step.run(stream));
 }
 
 void TestStepGraph::otherErrorsLeaveTheStream()
