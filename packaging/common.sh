@@ -6,7 +6,7 @@ say() { printf '\n== %s\n' "$*" >&2; }
 die() { printf '\nVergence Studio: %s\n' "$*" >&2; exit 1; }
 
 install_packages() {
-    command -v apt-get >/dev/null || die "this script installs packages with apt-get (Debian 12 or Ubuntu 24.04); on other systems install the counterparts of packaging/debian-packages.txt, then use CMake as the README says."
+    command -v apt-get >/dev/null || die "this script installs packages with apt-get (Debian 12); on other systems install the counterparts of packaging/debian-packages.txt, then use CMake as the README says."
     local missing=() name
     while read -r name _; do
         case $name in "" | "#"*) continue ;; esac
