@@ -139,8 +139,8 @@ void trace(Stream& stream, const SeedTraceArguments& a)
 void forward(Stream& stream, const SeedForwardArguments& a)
 {
     const Index chunks = (a.matrix.rows + kChunk - 1) / kChunk;
-    const Temporary<double> memory(stream, chunks * 2 * a.lanes);
-    double* partial = memory.data();
+    const Temporary memory(stream, chunks * 2 * a.lanes, sizeof(double));
+    auto* partial = static_cast<double*>(memory.data());
     if (a.target && a.subsetCount > 1)
         stream.fillBytes(a.residual, 0,
                          static_cast<std::size_t>(a.matrix.rows * a.lanes) * sizeof(float));
@@ -156,8 +156,8 @@ void forward(Stream& stream, const SeedForwardArguments& a)
 void adjoint(Stream& stream, const SeedAdjointArguments& a)
 {
     const Index chunks = (a.matrix.rows + kChunk - 1) / kChunk;
-    const Temporary<TexelSums> memory(stream, chunks);
-    TexelSums* partial = memory.data();
+    const Temporary memory(stream, chunks, sizeof(TexelSums));
+    auto* partial = static_cast<TexelSums*>(memory.data());
     const Index grain = 1 + a.tileRays / kChunk;
     withLanes(a.lanes, [&](auto lanes) {
         forEach(stream, chunks, AdjointChunk<lanes()>{a, partial}, grain);

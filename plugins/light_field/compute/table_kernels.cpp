@@ -167,8 +167,8 @@ void adjointPlain(Stream& stream, const AdjointArguments<Real>& a)
 {
     const Index r = a.tables.panel, texels = a.tables.planes * r * r,
                 chunks = (texels + kSumChunk - 1) / kSumChunk;
-    const Temporary<TexelSums> memory(stream, chunks);
-    TexelSums* partial = memory.data();
+    const Temporary memory(stream, chunks, sizeof(TexelSums));
+    auto* partial = static_cast<TexelSums*>(memory.data());
     withLanes(a.lanes, [&](auto lanes) {
         forEach(stream, chunks, AdjointTexels<Real, lanes()>{a, partial, texels}, 4);
     });

@@ -166,8 +166,8 @@ void runForward(Stream& stream, const ForwardArguments<float>& a)
     const TableView<float>& t = a.tables;
     const dim3 grid = tileGrid(t.resolution, t.states);
     const Index blocks = static_cast<Index>(grid.x) * grid.y * grid.z;
-    const Temporary<double> memory(stream, blocks * 2 * L);
-    double* partial = memory.data();
+    const Temporary memory(stream, blocks * 2 * L, sizeof(double));
+    auto* partial = static_cast<double*>(memory.data());
     if (a.target && a.rows.count > 1) {
         const Index values = static_cast<Index>(t.states) * t.resolution * t.resolution * L;
         stream.fillBytes(a.residual, 0, static_cast<std::size_t>(values) * sizeof(float));
@@ -184,8 +184,8 @@ void runAdjoint(Stream& stream, const AdjointArguments<float>& a)
 {
     const dim3 grid = tileGrid(a.tables.panel, a.tables.planes);
     const Index blocks = static_cast<Index>(grid.x) * grid.y * grid.z;
-    const Temporary<TexelSums> memory(stream, blocks);
-    TexelSums* partial = memory.data();
+    const Temporary memory(stream, blocks, sizeof(TexelSums));
+    auto* partial = static_cast<TexelSums*>(memory.data());
     const auto tile = a.tables.gain ? adjointTile<L, true> : adjointTile<L, false>;
     tile<<<grid, dim3(kTile, kTile), 0, static_cast<cudaStream_t>(stream.native())>>>(a, partial);
     checkLaunch(stream, "light_field.adjointTiles");

@@ -3,36 +3,12 @@
 // The CUDA driver of sorting: CUB sorts Gaussians by depth, then entries by tile.
 
 #include "core/compute/launch.h"
+#include "core/compute/temporary.h"
 #include "plugins/sugar/compute/tile_math.h"
 
 namespace vergence::sugar {
 
 namespace {
-
-/// Device memory during a call; the stream is waited for before it goes.
-template <class T>
-class Temporary {
-public:
-    Temporary(Stream& stream, Index count)
-        : m_stream(stream),
-          m_bytes(static_cast<std::size_t>(count > 0 ? count : 1) * sizeof(T)),
-          m_data(static_cast<T*>(stream.device().allocate(m_bytes)))
-    {
-    }
-    ~Temporary()
-    {
-        m_stream.synchronize();
-        m_stream.device().deallocate(m_data, m_bytes);
-    }
-    Temporary(const Temporary&) = delete;
-    Temporary& operator=(const Temporary&) = delete;
-    T* data() const { return m_data; }
-
-private:
-    Stream& m_stream;
-    std::size_t m_bytes;
-    T* m_data;
-};
 
 struct Enumerate {
     std::uint32_t* out;
@@ -122,9 +98,10 @@ void listBody(Stream& stream, const ListArguments& a)
 {
     const Index n = a.totals.instances,
                 tiles = static_cast<Index>(a.tilesX) * (a.lastRow - a.firstRow);
-    const Temporary<std::uint32_t> memory(stream, 6 * n + a.totals.visible);
-    std::uint32_t *keys = memory.data(), *sorted = keys + n, *index = sorted + n, *from = index + n,
-                  *gaussians = from + n, *slots = gaussians + n, *offsets = slots + n;
+    const Temporary memory(stream, 6 * n + a.totals.visible, sizeof(std::uint32_t));
+    auto* const keys = static_cast<std::uint32_t*>(memory.data());
+    std::uint32_t *sorted = keys + n, *index = sorted + n, *from = index + n, *gaussians = from + n,
+                  *slots = gaussians + n, *offsets = slots + n;
     forEach(stream, a.totals.visible, RankCounts{a.order, a.counts, offsets});
     exclusiveScan(stream, offsets, offsets, a.totals.visible);
     forEach(stream, a.totals.visible, EmitEntries{a, offsets, keys, gaussians, slots});
