@@ -5,6 +5,7 @@
 
 #include "core/artifact/safetensors.h"
 #include "plugins/sugar/compute/learning/photometric.h"
+#include "plugins/sugar/compute/learning/photometric_kernels.h"
 #include "plugins/sugar/compute/learning/ssim_math.h"
 #include "tests/plugins/sugar/learning_support.h"
 #include "tests/support/device_table.h"
@@ -20,6 +21,33 @@ using namespace vergence::test;
 namespace {
 
 using Numbers = std::vector<double>;
+
+/// Pixels of rows [first, last) lie in the buffer, each where it was put, or nowhere; those that
+/// the band depends on do lie there.
+void expectOwnPlaces(const PhotometricArguments& p, Index first, Index last)
+{
+    for (Index row = first; row < last; ++row) {
+        const bool isInside = row >= 0 && row < p.height;
+        const bool isNeeded =
+            isInside && row >= p.begin - kPhotometricHalo && row < p.end + kPhotometricHalo;
+        for (Index i = 0; i < 3 * (p.width + 2); ++i) {
+            const Index channel = i / (p.width + 2), column = i % (p.width + 2) - 1;
+            const Index place = placeInX(p, channel, row, column);
+            if (place == -1) {
+                QVERIFY(!isNeeded || column < 0 || column >= p.width);
+                continue;
+            }
+            QVERIFY(isInside);
+            QVERIFY2(place / p.width % p.rows == row - p.top,
+                     qPrintable(QString("row %1 of a band of rows %2 to %3")
+                                    .arg(row)
+                                    .arg(p.top)
+                                    .arg(p.top + p.rows)));
+            QCOMPARE(place / p.width / p.rows, channel); // beyond the buffer it would be a fourth
+            QCOMPARE(place % p.width, column);
+        }
+    }
+}
 
 /// A picture, a photograph and perhaps a mask in host memory; x is planar, the photo interleaved.
 struct Pictures {
@@ -232,6 +260,25 @@ private Q_SLOTS:
         for (int offset = 0; offset < kSsimReach; ++offset)
             QVERIFY(std::abs(std::log(ssimWeight<double>(offset) / ssimWeight<double>(offset + 1)) -
                              (2 * offset + 1) / 4.5) < 1e-12);
+    }
+
+    /// Tiles of the GPU stage whole windows, also of rows that the last of them has no more.
+    void bandsAreReadWhereTheyAreHeld()
+    {
+        constexpr Index kWidth = 3, kTileRows = 16;
+        for (const Index height : {1, 5, 11, 16, 23, 64}) {
+            for (const Index rows : {Index{1}, Index{4}, Index{16}, Index{19}, height}) {
+                for (Index index = 0; index * rows < height; ++index) {
+                    const ImageBand band = imageBand(height, rows, index);
+                    PhotometricArguments p;
+                    p.height = height, p.width = kWidth;
+                    p.begin = band.begin, p.end = band.end, p.top = band.top;
+                    p.rows = std::min(band.end + kBandHalo, height) - band.top;
+                    expectOwnPlaces(p, p.begin - kPhotometricHalo - kTileRows,
+                                    p.end + kPhotometricHalo + kTileRows);
+                }
+            }
+        }
     }
 
     void similarityOfKnownPictures()

@@ -31,6 +31,14 @@ struct PhotometricArguments {
     PhotometricSums* sums = nullptr;     ///< on the host; overwritten
 };
 
+/// Where x holds a pixel of the image; −1 where it does not: outside of the image, or in a row that
+/// no row of the band depends on.
+VERGENCE_HD Index placeInX(const PhotometricArguments& p, Index channel, Index row, Index column)
+{
+    const bool isHeld = row >= p.top && row < p.top + p.rows && column >= 0 && column < p.width;
+    return isHeld ? (channel * p.rows + row - p.top) * p.width + column : -1;
+}
+
 /// Sums and gradient of a band. Waits for the stream.
 inline const Kernel<void(const PhotometricArguments&)> photometricGradient{
     "sugar.photometric_gradient"};

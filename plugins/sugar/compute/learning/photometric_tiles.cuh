@@ -65,13 +65,15 @@ struct StagedPixel {
     float x, y;
 };
 
+/// 0 outside of the image, as the loss wants it, and in rows beyond those of the band, which a tile
+/// at its end stages and does not use.
 template <bool Measures>
 __device__ StagedPixel readPixel(const PhotometricArguments& p, Index row, Index column)
 {
-    if (row < 0 || row >= p.height || column < 0 || column >= p.width)
+    const Index channel = blockIdx.z, place = placeInX(p, channel, row, column);
+    if (place < 0)
         return {0, 0};
-    const Index channel = blockIdx.z;
-    float x = p.x[(channel * p.rows + row - p.top) * p.width + column];
+    float x = p.x[place];
     if (Measures)
         x = fminf(fmaxf(x, 0.0f), 1.0f);
     return {x, static_cast<float>(p.photo[(row * p.width + column) * 3 + channel]) / 255.0f};
