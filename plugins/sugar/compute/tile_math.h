@@ -10,6 +10,19 @@ namespace vergence::sugar {
 /// log2(1/255): exponents below are skipped.
 inline constexpr float kLevelCut = -7.99435344F;
 
+/// a b, rounded by itself and never part of a fused multiply-add: the kernel that counts the tiles
+/// of a splat and the one that lists them must get the same bits from every compiler. On the CPU no
+/// kernel file fuses.
+template <class R>
+VERGENCE_HD R product(R a, R b)
+{
+#if defined(__CUDA_ARCH__)
+    return __fmul_rn(a, b);
+#else
+    return a * b;
+#endif
+}
+
 /// Between which x the visible ellipse lies in a band of rows, px; nothing where low > high.
 template <class R>
 struct EllipseBand {
@@ -30,11 +43,14 @@ VERGENCE_HD EllipseBand<R> ellipseBand(R u, R v, R level, R slope, R row, R colu
     const R upper = v - (top + 0.5F), lower = upper - float(kTile - 1);
     const R high = least(upper, height), low = most(lower, -height);
     // dy of the rightmost point of the whole ellipse; that of the leftmost is its opposite.
-    const R tilt = slope * height2 / squareRoot(k * column + slope * slope * height2);
+    const R tilt = product(slope, height2) /
+                   squareRoot(product(k, column) + product(product(slope, slope), height2));
     const R right = least(most(tilt, low), high), left = least(most(-tilt, low), high);
-    const auto half = [&](R dy) { return squareRoot(most((k - row * dy * dy) * column, R{})); };
-    const R x0 = u + slope * left - half(left) - kSlack;
-    const R x1 = u + slope * right + half(right) + kSlack;
+    const auto half = [&](R dy) {
+        return squareRoot(most(product(k - product(product(row, dy), dy), column), R{}));
+    };
+    const R x0 = u + product(slope, left) - half(left) - kSlack;
+    const R x1 = u + product(slope, right) + half(right) + kSlack;
     return {select(low > high, x1 + 1.0F, x0), x1};
 }
 
