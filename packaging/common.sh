@@ -24,7 +24,9 @@ install_packages() {
         die "apt-get could not install: ${missing[*]}"
 }
 
-# CUDA is used where nvcc is found. Architectures: $VERGENCE_CUDA_ARCHITECTURES, or that of the first GPU, or 90.
+# CUDA is used where nvcc is found. Architectures: $VERGENCE_CUDA_ARCHITECTURES, or those of the GPUs here. Without one, what
+# is built runs on no GPU of this computer and is compiled for one architecture, 90, so that the suite takes a seventh of the
+# time. What goes to other computers is built for all of them: cmake --preset cuda-release.
 cuda_arguments() {
     if ! command -v nvcc >/dev/null && [ -x /usr/local/cuda/bin/nvcc ]; then PATH=$PATH:/usr/local/cuda/bin; fi
     if ! command -v nvcc >/dev/null || [ "${VERGENCE_WITH_CUDA:-ON}" = OFF ]; then
@@ -33,7 +35,8 @@ cuda_arguments() {
     fi
     local architectures=${VERGENCE_CUDA_ARCHITECTURES:-}
     if [ -z "$architectures" ] && command -v nvidia-smi >/dev/null; then
-        architectures=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d '. ')
+        architectures=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null |
+            grep -Eo '^[0-9]+\.[0-9]+' | sort -u | tr -d . | paste -sd ';')
     fi
     echo "-DVERGENCE_WITH_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=${architectures:-90}"
 }
