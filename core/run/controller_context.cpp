@@ -32,7 +32,7 @@ Rng ControllerContext::rng(std::uint64_t stream) const
 
 bool ControllerContext::stopRequested() const
 {
-    return !m_isFinishing && m_services.control.stopRequested();
+    return m_services.control.stopRequested();
 }
 
 bool ControllerContext::framesDue() const

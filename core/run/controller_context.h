@@ -53,8 +53,6 @@ public:
 
     void setStep(std::int64_t step) { m_step = step; }
     void setConfig(Config config) { m_config = std::move(config); }
-    /// While the last results are written, a stop that led there must not cut them short.
-    void setFinishing(bool finishing) { m_isFinishing = finishing; }
     /// Once steps begin, what the start was doing is over.
     void endPreparation();
     PreviewPacer& pacer() { return m_pacer; }
@@ -70,7 +68,6 @@ private:
     mutable PreviewPacer m_pacer;
     std::unique_ptr<Stream> m_stream;
     std::atomic<std::int64_t> m_step{0};
-    bool m_isFinishing = false;
     mutable std::mutex m_phaseMutex;
     std::string m_phase;
     nlohmann::json m_notes = nlohmann::json::object();

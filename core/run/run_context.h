@@ -36,6 +36,7 @@ public:
 
     /// Steps done so far; 0 in the first call of step().
     virtual std::int64_t step() const = 0;
+    /// People, a signal or the time limit ask the run to end; once true it stays true.
     virtual bool stopRequested() const = 0;
     virtual bool metricsDue() const = 0; ///< time to report (every step by default)
     virtual bool

@@ -307,7 +307,8 @@ void RunController::Impl::checkTimeLimit()
         steadySeconds() - startedAt < settings.timeLimitSeconds)
         return;
     isTimeUp = true;
-    if (!control.requestStop(ExitCode::TimeLimit))
+    const bool isOver = isFinal(control.state()); // it only serves viewers
+    if (!control.requestStop(ExitCode::TimeLimit) || isOver)
         return;
     outbox.tell(
         {{"type", "problem"},

@@ -88,10 +88,10 @@ void RunLoop::train()
         checkpoint = loadNewestCheckpoint(m_p.settings.folder);
     begin(checkpoint);
     m_run->prepare(m_p.context);
+    if (checkpoint && !m_p.control.stopRequested())
+        m_run->load(m_p.context, *checkpoint);
+    checkpoint.reset();
     if (!m_p.control.stopRequested()) {
-        if (checkpoint)
-            m_run->load(m_p.context, *checkpoint);
-        checkpoint.reset();
         m_isPrepared = true;
         updateTotal();
         if (m_total > 0)
@@ -294,17 +294,15 @@ void RunLoop::serveView()
 
 void RunLoop::conclude()
 {
-    const bool isComplete = m_isPrepared && (m_isDone || isAtEnd());
-    if (isComplete)
-        m_p.control.apply(RunEvent::Finished);
+    if (m_isPrepared && (m_isDone || isAtEnd()))
+        m_p.control.apply(RunEvent::Finished); // refused where a stop came with the last step
     if (m_isPrepared) {
         configure(); // what was accepted before the end
         if (m_savedStep != m_p.context.step() || m_savedChanges != m_changes)
             saveCheckpoint();
-        m_p.context.setFinishing(true);
         withSpace([&] { m_run->finish(m_p.context); });
-        m_p.context.setFinishing(false);
     }
+    const bool isComplete = m_p.control.state() == RunState::Saving;
     const RunState last = isComplete ? RunState::Completed : RunState::Stopped;
     m_p.status.setExitCode(isComplete ? ExitCode::Success : m_p.control.stopCode());
     withSpace([&] {

@@ -61,8 +61,9 @@ using S = RunState;
 using E = RunEvent;
 
 /// The one table. PauseReached without a request is the worker pausing itself where the disk is
-/// full; a resumed run then repeats what failed. A stop that meets the last step (Stopping,
-/// Finished) still completes the run.
+/// full; a resumed run then repeats what failed. A stop ends Stopped wherever it meets the run, and
+/// a resume makes up for what it cut short; only one that comes when all is written (Stopping,
+/// Saved) is too late.
 constexpr std::array kTransitions{
     Transition{S::Draft, E::Queue, S::Queued},
     Transition{S::Draft, E::Start, S::Starting},
@@ -101,12 +102,13 @@ constexpr std::array kTransitions{
 
     Transition{S::Stopping, E::PauseReached, S::Paused},
     Transition{S::Stopping, E::StopReached, S::Stopped},
-    Transition{S::Stopping, E::Finished, S::Saving},
+    Transition{S::Stopping, E::Saved, S::Completed},
     Transition{S::Stopping, E::Failure, S::Failed},
     Transition{S::Stopping, E::Crash, S::Crashed},
     Transition{S::Stopping, E::HeartbeatLost, S::Lost},
 
     Transition{S::Saving, E::PauseReached, S::Paused},
+    Transition{S::Saving, E::StopRequested, S::Stopping},
     Transition{S::Saving, E::Saved, S::Completed},
     Transition{S::Saving, E::Failure, S::Failed},
     Transition{S::Saving, E::Crash, S::Crashed},

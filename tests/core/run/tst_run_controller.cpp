@@ -19,6 +19,11 @@ private Q_SLOTS:
     void pauseHoldsUntilResume();
     void stopSavesAndKeepsResults();
     void stopDuringPreparationSavesNothing();
+    void stopDuringTheResultsEndsStopped();
+    void stopOfTheLastStepEndsStopped();
+    void resultsOfAStoppedRunHearOfTheStop();
+    void timeLimitEndsAnyPhase_data();
+    void timeLimitEndsAnyPhase();
     void interruptedStepDoesNotCount();
     void requestsThatDoNotFitAreRefused();
     void liveChangeIsRefusedWithAReason();
@@ -115,6 +120,115 @@ void TestRunController::stopDuringPreparationSavesNothing()
     QCOMPARE(nameOf(bench.controller().state()), std::string("Stopped"));
     QVERIFY(listCheckpoints(bench.folder()).empty());
     QCOMPARE(bench.script.finished.load(), 0);
+}
+
+namespace {
+
+/// Makes a phase of a run last until it hears of a stop, or until this is gone.
+class HeldPhase {
+public:
+    ~HeldPhase() { m_flags->isReleased = true; }
+    std::function<void(RunContext&)> hold() const
+    {
+        return [flags = m_flags](RunContext& context) {
+            flags->isHeld = true;
+            while (!context.stopRequested() && !flags->isReleased)
+                std::this_thread::yield();
+        };
+    }
+    bool isReached() const
+    {
+        return QTest::qWaitFor([this] { return m_flags->isHeld.load(); }, 20'000);
+    }
+
+private:
+    struct Flags {
+        std::atomic<bool> isHeld{false}, isReleased{false};
+    };
+    std::shared_ptr<Flags> m_flags = std::make_shared<Flags>();
+};
+
+} // namespace
+
+void TestRunController::stopDuringTheResultsEndsStopped()
+{
+    ControllerBench bench;
+    HeldPhase results;
+    bench.script.inFinish = results.hold();
+    bench.start(5);
+    QVERIFY(results.isReached());
+    QCOMPARE(nameOf(bench.controller().state()), std::string("Saving"));
+    QVERIFY(bench.controller().requestStop(ExitCode::Interrupted));
+    QVERIFY(bench.ends());
+    QCOMPARE(nameOf(bench.controller().state()), std::string("Stopped"));
+    QCOMPARE(bench.controller().exitCode(), ExitCode::Interrupted);
+    QVERIFY(bench.hasMessage("done", "state", "Stopped"));
+    QCOMPARE(readStatus(bench.folder()).exitCode, std::optional(130));
+    QVERIFY(readManifest(bench.folder()).at("run").at("state") == "Stopped");
+    QCOMPARE(loadNewestCheckpoint(bench.folder())->step, std::int64_t{5});
+
+    bench.script.inFinish = nullptr;
+    bench.settings.resumes = true;
+    bench.start(5);
+    QVERIFY(bench.ends());
+    QCOMPARE(nameOf(bench.controller().state()), std::string("Completed"));
+    QCOMPARE(bench.controller().exitCode(), ExitCode::Success);
+    QCOMPARE(bench.script.stepped.load(), 5);
+    QCOMPARE(bench.curve(), wholeCurve(5));
+}
+
+void TestRunController::stopOfTheLastStepEndsStopped()
+{
+    ControllerBench bench;
+    bench.script.inStep = [&](RunContext& context) {
+        if (context.step() == 4)
+            bench.controller().requestStop(ExitCode::Interrupted);
+    };
+    bench.start(5);
+    QVERIFY(bench.ends());
+    QCOMPARE(nameOf(bench.controller().state()), std::string("Stopped"));
+    QCOMPARE(bench.controller().exitCode(), ExitCode::Interrupted);
+    QCOMPARE(bench.controller().step(), std::int64_t{5});
+}
+
+void TestRunController::resultsOfAStoppedRunHearOfTheStop()
+{
+    ControllerBench bench;
+    std::atomic<bool> hasHeard{false};
+    bench.script.inStep = [&](RunContext& context) {
+        if (context.step() == 2)
+            bench.controller().requestStop();
+    };
+    bench.script.inFinish = [&](RunContext& context) { hasHeard = context.stopRequested(); };
+    bench.start(5);
+    QVERIFY(bench.ends());
+    QVERIFY(hasHeard);
+    QCOMPARE(bench.script.finished.load(), 1);
+}
+
+void TestRunController::timeLimitEndsAnyPhase_data()
+{
+    QTest::addColumn<QString>("phase");
+    for (const char* phase : {"prepare", "step", "finish"})
+        QTest::newRow(phase) << phase;
+}
+
+void TestRunController::timeLimitEndsAnyPhase()
+{
+    QFETCH(QString, phase);
+    ControllerBench bench;
+    HeldPhase held;
+    FakeScript& script = bench.script;
+    (phase == "prepare" ? script.inPrepare : phase == "step" ? script.inStep : script.inFinish) =
+        held.hold();
+    bench.settings.timeLimitSeconds = 1e-9; // looked at by the polls alone
+    bench.start(5);
+    QVERIFY(held.isReached());
+    QVERIFY(bench.ends());
+    QCOMPARE(nameOf(bench.controller().state()), std::string("Stopped"));
+    QCOMPARE(bench.controller().exitCode(), ExitCode::TimeLimit);
+    QCOMPARE(readStatus(bench.folder()).exitCode, std::optional(124));
+    QVERIFY(bench.hasMessage("problem", "id", "E-TIME"));
 }
 
 void TestRunController::interruptedStepDoesNotCount()

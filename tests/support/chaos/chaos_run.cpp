@@ -137,7 +137,7 @@ void ChaosRun::load(RunContext&, const Checkpoint& checkpoint)
 
 void ChaosRun::finish(RunContext& context)
 {
-    sleepMs(static_cast<double>(m_config.finishMs));
+    waitUnlessStopped(context, static_cast<double>(m_config.finishMs));
     context.artifacts().writeText("summary.txt", fmt::format("loss {:.17g}\n", m_state), "summary",
                                   "Summary");
 }
