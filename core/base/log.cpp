@@ -62,6 +62,8 @@ private:
     int m_last = 0;
 };
 
+constexpr const char* kPattern = "%H:%M:%S %^%l%$ [%n] %v";
+
 /// The one global object of the studio: loggers by area and their two sinks.
 struct Loggers {
     std::mutex mutex;
@@ -73,7 +75,7 @@ struct Loggers {
 
     Loggers()
     {
-        console->set_pattern("%H:%M:%S %^%l%$ [%n] %v");
+        console->set_pattern(kPattern);
         if (std::getenv("NO_COLOR"))
             console->set_color_mode(spdlog::color_mode::never);
     }
@@ -118,6 +120,11 @@ int addLogListener(std::function<void(const LogLine&)> listener)
 void removeLogListener(int handle)
 {
     loggers().listeners->remove(handle);
+}
+
+void setLogPrefix(std::string_view prefix)
+{
+    loggers().console->set_pattern(std::string(prefix) + kPattern);
 }
 
 void setLogToStderr(bool on)

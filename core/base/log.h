@@ -29,6 +29,10 @@ void setLogLevel(std::string_view level);
 int addLogListener(std::function<void(const LogLine&)> listener);
 void removeLogListener(int handle);
 
+/// What is written before every line on standard error; a terminal wipes with it what stands in the
+/// line already. Default nothing.
+void setLogPrefix(std::string_view prefix);
+
 /// Whether lines go to standard error (default on). The worker turns it off when a window listens.
 void setLogToStderr(bool on);
 

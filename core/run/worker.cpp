@@ -26,6 +26,7 @@ constexpr int kPollMilliseconds = 50; // 20 Hz
 constexpr int kBeatMilliseconds = 1000;
 constexpr int kDrawEvery = 4; // polls per redraw of the progress line
 constexpr int kFarewellMilliseconds = 1000;
+constexpr const char* kWipe = "\r\033[K"; ///< to the start of the terminal's line, and empty it
 
 /// The main thread of a worker: everything that is not the run itself.
 class Worker {
@@ -77,6 +78,8 @@ int Worker::run()
         QMetaObject::invokeMethod(
             &m_loop, [this] { sendFrames(); }, Qt::QueuedConnection);
     });
+    if (m_showsLine)
+        setLogPrefix(kWipe);
     m_controller.start();
     m_controller.beat(socketName());
     pollTimer.start(kPollMilliseconds);
@@ -86,8 +89,10 @@ int Worker::run()
         m_server->drain(kFarewellMilliseconds);
     m_server.reset();
     m_controller.beat({});
-    if (m_showsLine)
+    if (m_showsLine) {
+        setLogPrefix({});
         std::fputc('\n', stderr);
+    }
     return static_cast<int>(m_controller.exitCode());
 }
 
@@ -147,7 +152,7 @@ void Worker::draw()
     winsize size{};
     const int columns =
         ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col - 1 : 79;
-    std::fprintf(stderr, "\r%s\033[K", m_line.text(steadySeconds(), columns).c_str());
+    std::fprintf(stderr, "%s%s", kWipe, m_line.text(steadySeconds(), columns).c_str());
     std::fflush(stderr);
 }
 

@@ -1,4 +1,10 @@
+#include <array>
 #include <csignal>
+#include <cstring>
+#include <thread>
+
+#include <pty.h>
+#include <unistd.h>
 
 #include <QLocalSocket>
 #include <QProcess>
@@ -21,6 +27,9 @@ private Q_SLOTS:
     void exitCodesTellTheCause();
     void firstSignalSavesAndStops_data();
     void firstSignalSavesAndStops();
+    void everyPhaseHearsOfTheEnd_data();
+    void everyPhaseHearsOfTheEnd();
+    void logLinesDoNotStickToTheProgress();
     void secondSignalEndsAHangingRun();
     void stoppedRunResumesToTheSameNumbers();
     void killedRunResumesToTheSameNumbers();
@@ -100,6 +109,85 @@ void TestWorker::firstSignalSavesAndStops()
     QCOMPARE(status.state, std::string("Stopped"));
     QCOMPARE(status.exitCode, std::optional(128 + signal));
     QCOMPARE(loadNewestCheckpoint(bench.folder())->step, status.step);
+}
+
+/// Start and results would take ten minutes.
+void TestWorker::everyPhaseHearsOfTheEnd_data()
+{
+    QTest::addColumn<QString>("phase");
+    QTest::addColumn<QString>("state");
+    QTest::addColumn<int>("signal");
+    for (const int signal : {SIGINT, SIGTERM, 0}) {
+        for (const auto& [phase, state] : {std::pair("prepare_ms", "Starting"),
+                                           std::pair("finish_ms", "Saving")})
+            QTest::addRow("%s, %s", phase, signal == 0 ? "time limit" : strsignal(signal))
+                << phase << state << signal;
+    }
+}
+
+void TestWorker::everyPhaseHearsOfTheEnd()
+{
+    QFETCH(QString, phase);
+    QFETCH(QString, state);
+    QFETCH(int, signal);
+    WorkerBench bench;
+    QProcess process;
+    const QStringList limit{QStringLiteral("--time-limit"), QStringLiteral("0.01")};
+    process.start(bench.executable(),
+                  bench.arguments({"steps=1", phase.toStdString() + "=600000"},
+                                  signal == 0 ? limit : QStringList()));
+    if (signal != 0) {
+        const auto isThere = [&] {
+            std::error_code ignored;
+            return std::filesystem::exists(bench.folder().status(), ignored) &&
+                   readStatus(bench.folder()).state == state.toStdString();
+        };
+        QVERIFY(QTest::qWaitFor(isThere, 60'000));
+        ::kill(static_cast<pid_t>(process.processId()), signal);
+    }
+    QVERIFY(process.waitForFinished(60'000));
+    QCOMPARE(process.exitStatus(), QProcess::NormalExit);
+    QCOMPARE(process.exitCode(), signal == 0 ? 124 : 128 + signal);
+    QCOMPARE(readStatus(bench.folder()).state, std::string("Stopped"));
+    QCOMPARE(bench.runAlone(bench.resumeArguments({"--set", phase + "=0"})), 0);
+    QCOMPARE(readStatus(bench.folder()).state, std::string("Completed"));
+    QCOMPARE(bench.curve().size(), std::size_t{1});
+}
+
+/// On a terminal, whose line the progress rewrites.
+void TestWorker::logLinesDoNotStickToTheProgress()
+{
+    int master = -1, slave = -1;
+    winsize size{24, 80, 0, 0};
+    QCOMPARE(::openpty(&master, &slave, nullptr, nullptr, &size), 0);
+    WorkerBench bench;
+    QProcess process;
+    process.setChildProcessModifier([slave] { ::dup2(slave, STDERR_FILENO); });
+    process.start(bench.executable(),
+                  bench.arguments({"steps=40", "step_ms=20", "flood=200"}));
+    QVERIFY(process.waitForStarted());
+    ::close(slave);
+    std::string said;
+    std::thread reader([&] {
+        std::array<char, 4096> piece{};
+        for (ssize_t count; (count = ::read(master, piece.data(), piece.size())) > 0;)
+            said.append(piece.data(), static_cast<std::size_t>(count));
+    });
+    const bool hasEnded = process.waitForFinished(60'000);
+    reader.join();
+    ::close(master);
+    QVERIFY(hasEnded && process.exitCode() == 0);
+    std::size_t lines = 0;
+    const std::string wipe = "\r\033[K";
+    for (std::size_t at = said.find("[chaos] line"); at != std::string::npos;
+         at = said.find("[chaos] line", at + 1), ++lines) {
+        const std::size_t begin = said.rfind(wipe, at);
+        QVERIFY(begin != std::string::npos);
+        // A time of day and a level lie between, and nothing of the progress.
+        const std::string before = said.substr(begin + wipe.size(), at - begin - wipe.size());
+        QVERIFY2(before.find("steps") == std::string::npos, before.c_str());
+    }
+    QVERIFY(lines > 0);
 }
 
 void TestWorker::secondSignalEndsAHangingRun()
