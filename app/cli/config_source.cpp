@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "app/cli/text.h"
 #include "core/artifact/run_folder.h"
@@ -115,6 +116,12 @@ void requirePlugin(const Draft& draft)
                 ExitCode::ConfigInvalid);
 }
 
+std::string listOfPresets(const std::vector<std::string>& names)
+{
+    return names.empty() ? "It has none."
+                         : fmt::format("It has: {}.", fmt::join(names, ", "));
+}
+
 void addPreset(ConfigSource& source, const Draft& draft)
 {
     if (draft.preset.empty())
@@ -128,8 +135,9 @@ void addPreset(ConfigSource& source, const Draft& draft)
             return;
         }
     }
-    const std::string sentence = fmt::format("{} has no preset `{}`.{}", source.plugin.name,
-                                             draft.preset, suggestion(draft.preset, names));
+    const std::string sentence =
+        fmt::format("{} has no preset `{}`.{} {}", source.plugin.name, draft.preset,
+                    suggestion(draft.preset, names), listOfPresets(names));
     if (!draft.presetIsFromFile)
         throw Error(sentence, ExitCode::Usage);
     ConfigIssue issue;

@@ -19,6 +19,7 @@ private Q_SLOTS:
     void everyLevelHasHelpAndVersion();
     void slipIsAnsweredWithASuggestion_data();
     void slipIsAnsweredWithASuggestion();
+    void unknownPresetIsAnsweredWithTheList();
     void everyCauseHasItsCode_data();
     void everyCauseHasItsCode();
     void failedRunHasTheCodeOfItsCause_data();
@@ -106,6 +107,13 @@ void CliUsageTest::slipIsAnsweredWithASuggestion()
     QCOMPARE(outcome.code, code);
     QVERIFY2(outcome.err.contains(suggestion), qPrintable(outcome.err));
     QVERIFY(outcome.out.isEmpty());
+}
+
+void CliUsageTest::unknownPresetIsAnsweredWithTheList()
+{
+    const Outcome outcome = vergence({"run", "heat", "--preset", "fast"});
+    QCOMPARE(outcome.code, 2);
+    QVERIFY2(outcome.err.contains("has no preset `fast`. It has: demo"), qPrintable(outcome.err));
 }
 
 void CliUsageTest::everyCauseHasItsCode_data()
