@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 
 #include <QApplication>
@@ -22,6 +23,20 @@ void prepareQt()
     format.setVersion(3, 3);
     format.setProfile(QSurfaceFormat::CoreProfile);
     QSurfaceFormat::setDefaultFormat(format);
+}
+
+/// Qt ends a program that finds no display by abort(), after advice to install it anew.
+void explainMissingDisplay(QtMsgType type, const QMessageLogContext&, const QString& message)
+{
+    if (type == QtFatalMsg) {
+        std::fprintf(stderr,
+                     "vergence-studio: the display %s cannot be reached; use `vergence` in a "
+                     "terminal, or set DISPLAY.\n",
+                     vergence::displayName().c_str());
+        std::_Exit(static_cast<int>(vergence::ExitCode::NoDevice));
+    }
+    if (type == QtCriticalMsg)
+        std::fprintf(stderr, "%s\n", qPrintable(message));
 }
 
 int showWindow(QApplication& application, const vergence::ShellOptions& options)
@@ -56,7 +71,9 @@ int main(int argc, char** argv)
     }
     prepareQt();
     try {
+        const QtMessageHandler usual = qInstallMessageHandler(explainMissingDisplay);
         QApplication application(argc, argv);
+        qInstallMessageHandler(usual);
         if (options.probesInterop)
             return vergence::probeInterop();
         if (options.warmsShaders)

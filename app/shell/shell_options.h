@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include <QString>
 #include <QStringList>
@@ -26,5 +27,7 @@ std::optional<int> parseShellOptions(int argc, char** argv, ShellOptions& option
 
 /// Whether a window can be shown at all: a display is named, or Qt is told which platform to use.
 bool hasDisplay();
+/// The display or platform that Qt will ask, for messages: ":99".
+std::string displayName();
 
 } // namespace vergence

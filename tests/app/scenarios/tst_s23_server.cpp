@@ -164,16 +164,31 @@ private Q_SLOTS:
         QCOMPARE(whole.code, 0);
         QCOMPARE(curvesOf(folder), curvesOf(RunFolder{whole.folder()}));
     }
+    void theWindowWithoutADisplaySaysOneLine_data()
+    {
+        QTest::addColumn<QString>("display");
+        QTest::addColumn<QString>("words");
+        QTest::newRow("none named") << QString() << "no display was found";
+        QTest::newRow("not reached") << ":98765" << "the display :98765 cannot be reached";
+    }
     void theWindowWithoutADisplaySaysOneLine()
     {
+        QFETCH(QString, display);
+        QFETCH(QString, words);
         const Server server;
         QProcess process;
+        QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+        if (!display.isEmpty())
+            environment.insert("DISPLAY", display);
+        process.setProcessEnvironment(environment);
         process.start(VERGENCE_BINARY_DIR "/bin/vergence-studio", QStringList());
         QVERIFY(process.waitForFinished(10'000));
         QCOMPARE(process.exitStatus(), QProcess::NormalExit);
         QCOMPARE(process.exitCode(), 7);
         QCOMPARE(process.readAllStandardOutput(), QByteArray());
-        QCOMPARE(process.readAllStandardError().count('\n'), 1);
+        const QByteArray said = process.readAllStandardError();
+        QCOMPARE(said.count('\n'), 1);
+        QVERIFY2(said.contains(words.toUtf8()), said.constData());
     }
 };
 
