@@ -1,6 +1,7 @@
 #include "app/shell/error_catalogue.h"
 
 #include <algorithm>
+#include <csignal>
 #include <tuple>
 #include <utility>
 
@@ -58,8 +59,13 @@ void describe(CardContent& card, const RunEntry& run, std::optional<std::int64_t
                                             .arg(*run.exitCode - 128)
                                             .arg(reached)
                                       : tr("The worker stopped at step %1.").arg(reached);
-        card.why = tr("Why, as far as we know: a fault in the plugin or in a library below it. The "
-                      "window and other runs are not affected.");
+        const bool wasKilled = hasSignal && *run.exitCode - 128 == SIGKILL;
+        card.why =
+            (wasKilled ? tr("Why, as far as we know: the computer ran out of memory and ended the "
+                            "worker, or somebody did.")
+                       : tr("Why, as far as we know: a fault in the plugin or in a library below "
+                            "it.")) +
+            " " + tr("The window and other runs are not affected.");
     } else if (card.id == "E-LOST") {
         card.whatHappened =
             tr("%1 has not reported for a while and its worker is gone.").arg(run.name);

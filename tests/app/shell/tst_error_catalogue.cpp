@@ -65,6 +65,14 @@ private Q_SLOTS:
         QVERIFY(card->whatHappened.startsWith("The worker stopped with signal 11 at step 12."));
         QVERIFY(card->details.contains("last line"));
     }
+    void aKilledWorkerIsNoFaultOfThePlugin()
+    {
+        RunEntry run = failedRun(137, "The worker stopped with signal 9.");
+        run.state = RunState::Crashed;
+        const auto card = cardForRun(run, {});
+        QVERIFY2(card->why.contains("ran out of memory") && !card->why.contains("plugin"),
+                 qPrintable(card->why));
+    }
     void aRunThatIsWellHasNoCard()
     {
         RunEntry run = failedRun(0, {});
