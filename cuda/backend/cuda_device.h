@@ -29,8 +29,7 @@ public:
     int kernelVariant() const override { return kVariantCuda; }
 
     MemoryPool& pool() { return m_pool; }
-    /// The device reads host memory by itself, so that a copy from there may be under way when the
-    /// call that started it returns.
+    /// The device reads pageable host memory by itself, see isReadLater().
     bool readsHostMemory() const { return m_readsHostMemory; }
 
 private:

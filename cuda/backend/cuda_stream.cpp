@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cuda/backend/check.h"
+#include "cuda/backend/copy_source.h"
 #include "cuda/backend/cuda_device.h"
 
 namespace vergence {
@@ -13,12 +14,14 @@ namespace {
 
 constexpr std::size_t kLeastScratch = 256; ///< never null: CUB takes null for a question of size
 
-/// Memory of the host, registered with CUDA or not.
-bool isHostMemory(const void* pointer)
+CopySource kindOf(const void* pointer)
 {
     cudaPointerAttributes attributes{};
     checkCuda(cudaPointerGetAttributes(&attributes, pointer), "Asking where memory lies");
-    return attributes.type == cudaMemoryTypeUnregistered || attributes.type == cudaMemoryTypeHost;
+    if (attributes.type == cudaMemoryTypeHost)
+        return CopySource::PinnedHost;
+    return attributes.type == cudaMemoryTypeUnregistered ? CopySource::PageableHost
+                                                         : CopySource::Device;
 }
 
 /// What a graph holds as long as it lives.
@@ -105,17 +108,16 @@ void CudaStream::copy(void* target, const void* source, std::size_t bytes)
     if (bytes == 0)
         return;
     makeCurrent();
-    const bool fromHost = isHostMemory(source);
+    const CopySource from = kindOf(source);
     if (m_isCapturing) {
-        expects(!isHostMemory(target),
+        expects(kindOf(target) == CopySource::Device,
                 "copy: must not bring values to the host while a launch graph is recorded");
-        if (fromHost)
+        if (from != CopySource::Device)
             source = keepForGraph(source, bytes);
     }
     checkCuda(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, m_stream),
               "Copying memory");
-    // Pageable memory is staged before the call returns, unless the device reads it by itself.
-    if (fromHost && !m_isCapturing && m_device.readsHostMemory())
+    if (!m_isCapturing && isReadLater(from, m_device.readsHostMemory()))
         synchronize();
 }
 
