@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
@@ -13,6 +15,7 @@
 
 #include "core/base/file.h"
 #include "core/metrics/metric_store.h"
+#include "core/run/run.h"
 #include "core/run/run_controller.h"
 
 namespace vergence::test {
@@ -33,6 +36,44 @@ struct RunOutcome {
         }
         return text;
     }
+};
+
+/// Waits before every step until somebody has looked at the run as it stands there, so that a
+/// request "from step n on" comes before that step however busy the computer is.
+class WatchedRun final : public Run {
+public:
+    WatchedRun(std::unique_ptr<Run> run, const std::atomic<std::int64_t>& looks)
+        : m_run(std::move(run)),
+          m_looks(looks)
+    {
+    }
+
+    void prepare(RunContext& context) override { m_run->prepare(context); }
+    StepOutcome step(RunContext& context) override
+    {
+        const std::int64_t before = m_looks; // the look under way may have begun too early
+        while (m_looks < before + 2)
+            std::this_thread::yield();
+        return m_run->step(context);
+    }
+    std::int64_t totalSteps() const override { return m_run->totalSteps(); }
+    void save(RunContext& context, Checkpoint& checkpoint) override
+    {
+        m_run->save(context, checkpoint);
+    }
+    void load(RunContext& context, const Checkpoint& checkpoint) override
+    {
+        m_run->load(context, checkpoint);
+    }
+    void finish(RunContext& context) override { m_run->finish(context); }
+    void view(RunContext& context, const ViewInput& input) override
+    {
+        m_run->view(context, input);
+    }
+
+private:
+    std::unique_ptr<Run> m_run;
+    const std::atomic<std::int64_t>& m_looks;
 };
 
 /// Whole runs of a lab in this process.
@@ -80,7 +121,7 @@ public:
         return std::move(*result.config);
     }
 
-    /// `onPoll` may make requests.
+    /// `onPoll` may make requests; it is called at least once before every step.
     RunOutcome run(const RunFolder& folder, const Config& config, bool resumes = false,
                    const std::function<void(RunController&)>& onPoll = {}) const
     {
@@ -90,8 +131,12 @@ public:
         settings.resumes = resumes;
         settings.checkpointSeconds = 0;
         settings.checkpointSteps = checkpointSteps;
-        RunController controller(m_makeRun(config), config,
-                                 device ? device : makeCpuDevice(threads), settings);
+        std::atomic<std::int64_t> looks{0};
+        auto lab = m_makeRun(config);
+        if (onPoll)
+            lab = std::make_unique<WatchedRun>(std::move(lab), looks);
+        RunController controller(std::move(lab), config, device ? device : makeCpuDevice(threads),
+                                 settings);
         controller.start();
         RunOutcome outcome;
         const auto hear = [&] {
@@ -102,6 +147,7 @@ public:
             hear();
             if (onPoll)
                 onPoll(controller);
+            ++looks;
             std::this_thread::yield();
         }
         hear();

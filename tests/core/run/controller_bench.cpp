@@ -40,7 +40,7 @@ bool ControllerBench::pollUntil(const std::function<bool()>& condition)
                 messages.push_back(std::move(message));
             return holds;
         },
-        20'000);
+        60'000);
 }
 
 bool ControllerBench::reaches(RunState state)

@@ -28,7 +28,7 @@ public:
     RunController& start(std::int64_t steps);
     RunController& start(const Config& config);
     RunController& controller() { return *m_controller; }
-    /// Polls until `condition` holds; false after 20 s.
+    /// Polls until `condition` holds; false after a minute.
     bool pollUntil(const std::function<bool()>& condition);
     bool reaches(RunState state);
     bool ends();

@@ -74,11 +74,12 @@ void TestRunClient::startThenPauseAtOnce()
     QSignalSpy acknowledged(&client, &RunClient::requestAcknowledged);
     client.start(bench.executable(), bench.arguments({"steps=1000000"}));
     client.pause();
-    QTRY_COMPARE_WITH_TIMEOUT(acknowledged.size(), 1, 10'000);
+    QTRY_COMPARE_WITH_TIMEOUT(acknowledged.size(), 1, 60'000);
     QVERIFY(client.state() == RunState::Starting || client.state() == RunState::Running ||
             isLive(client.state()));
     QVERIFY(QTest::qWaitFor(
-        [&] { return client.state() == RunState::Running || client.state() == RunState::Paused; }));
+        [&] { return client.state() == RunState::Running || client.state() == RunState::Paused; },
+        60'000));
     client.stop();
     QVERIFY(reaches(client, RunState::Stopped));
 }
@@ -87,13 +88,16 @@ void TestRunClient::lateClientSeesTheWholeCurve()
 {
     WorkerBench bench;
     RunClient first(bench.folder());
-    first.start(bench.executable(), bench.arguments({"steps=1500"}));
-    QTRY_VERIFY_WITH_TIMEOUT(first.status().step > 300, 10'000);
+    first.start(bench.executable(), bench.arguments({"steps=600"}));
+    QTRY_VERIFY_WITH_TIMEOUT(first.status().step > 0, 60'000);
+    first.pause(); // so that it is there when the late one comes
+    QVERIFY(reaches(first, RunState::Paused));
     RunClient late(bench.folder());
     late.attach();
-    QCOMPARE(nameOf(late.state()), std::string("Running"));
+    QVERIFY(reaches(late, RunState::Paused));
+    late.resume();
     QVERIFY(reaches(late, RunState::Completed));
-    QTRY_COMPARE(WorkerBench::curveOf(late).size(), std::size_t{1500});
+    QTRY_COMPARE(WorkerBench::curveOf(late).size(), std::size_t{600});
     QTRY_COMPARE(WorkerBench::curveOf(first), WorkerBench::curveOf(late));
 }
 
@@ -120,14 +124,17 @@ void TestRunClient::runOutlivesItsClient()
     WorkerBench bench;
     {
         RunClient client(bench.folder());
-        client.start(bench.executable(), bench.arguments({"steps=1500"}));
-        QTRY_VERIFY_WITH_TIMEOUT(client.status().step > 50, 10'000);
+        client.start(bench.executable(), bench.arguments({"steps=300"}));
+        QTRY_VERIFY_WITH_TIMEOUT(client.status().step > 0, 60'000);
+        client.pause();
+        QVERIFY(reaches(client, RunState::Paused));
     }
     RunClient again(bench.folder());
     again.attach();
     QVERIFY(isLive(again.state()));
+    again.resume();
     QVERIFY(reaches(again, RunState::Completed));
-    QTRY_COMPARE(WorkerBench::curveOf(again).size(), std::size_t{1500});
+    QTRY_COMPARE(WorkerBench::curveOf(again).size(), std::size_t{300});
 }
 
 void TestRunClient::segmentationFaultIsACardAndResumes()
@@ -165,7 +172,7 @@ void TestRunClient::killIsACrashWithSignal9()
     client.start(bench.executable(), bench.arguments({"steps=1000000"}));
     QVERIFY(reaches(client, RunState::Running));
     client.setWatched(true);
-    QTRY_VERIFY_WITH_TIMEOUT(!readStatus(bench.folder()).rings.empty(), 10'000);
+    QTRY_VERIFY_WITH_TIMEOUT(!readStatus(bench.folder()).rings.empty(), 60'000);
     const auto rings = readStatus(bench.folder()).rings;
     client.kill();
     QVERIFY(reaches(client, RunState::Crashed));
@@ -180,10 +187,10 @@ void TestRunClient::strangersDeathIsLost()
     QProcess process;
     process.start(bench.executable(), bench.arguments({"steps=1000000"}));
     RunClient client(bench.folder());
-    QTRY_VERIFY_WITH_TIMEOUT((client.attach(), client.isConnected()), 10'000);
+    QTRY_VERIFY_WITH_TIMEOUT((client.attach(), client.isConnected()), 60'000);
     QSignalSpy problems(&client, &RunClient::problemRaised);
     process.kill();
-    QVERIFY(process.waitForFinished(5000));
+    QVERIFY(process.waitForFinished(60'000));
     QVERIFY(reaches(client, RunState::Lost));
     QCOMPARE(problems.last().at(0).toString(), QStringLiteral("E-LOST"));
     client.markStopped();
@@ -196,19 +203,19 @@ void TestRunClient::whatAnotherWorkerDoesAnewIsShown()
     WorkerBench bench;
     QProcess process;
     process.start(bench.executable(),
-                  bench.arguments({"steps=400", "step_ms=5"}, {"--checkpoint-steps", "100"}));
+                  bench.arguments({"steps=400", "wait_at=200"}, {"--checkpoint-steps", "100"}));
     RunClient client(bench.folder());
-    QTRY_VERIFY_WITH_TIMEOUT((client.attach(), client.isConnected()), 10'000);
-    QTRY_VERIFY_WITH_TIMEOUT(WorkerBench::curveOf(client).size() > 150, 20'000);
+    QTRY_VERIFY_WITH_TIMEOUT((client.attach(), client.isConnected()), 60'000);
+    QTRY_VERIFY_WITH_TIMEOUT(WorkerBench::curveOf(client).size() > 150, 60'000);
     process.kill();
-    QVERIFY(process.waitForFinished(5000));
+    QVERIFY(process.waitForFinished(60'000));
     QVERIFY(reaches(client, RunState::Lost));
     for (const std::string& ring : client.status().rings)
         VERGENCE_THROWS(InputError, "", FrameRingReader{ring});
 
     QSignalSpy problems(&client, &RunClient::problemRaised);
     process.start(bench.executable(), bench.resumeArguments({"--set", "rate=5"}));
-    QVERIFY(reaches(client, RunState::Completed, 30'000));
+    QVERIFY(reaches(client, RunState::Completed));
     QTRY_COMPARE(process.state(), QProcess::NotRunning);
     QTRY_COMPARE(WorkerBench::curveOf(client), bench.curve());
     for (const auto& problem : problems)
@@ -270,9 +277,9 @@ void TestRunClient::hangingRunLeavesRequestsAnsweredAndCanBeKilled()
     RunClient client(bench.folder());
     QSignalSpy acknowledged(&client, &RunClient::requestAcknowledged);
     client.start(bench.executable(), bench.arguments({"steps=100", "hang_at=3"}));
-    QTRY_COMPARE_WITH_TIMEOUT(client.status().step, std::int64_t{3}, 10'000);
+    QTRY_COMPARE_WITH_TIMEOUT(client.status().step, std::int64_t{3}, 60'000);
     client.stop();
-    QTRY_COMPARE_WITH_TIMEOUT(acknowledged.size(), 1, 2000);
+    QTRY_COMPARE_WITH_TIMEOUT(acknowledged.size(), 1, 60'000);
     QVERIFY(reaches(client, RunState::Stopping));
     client.kill();
     QVERIFY(reaches(client, RunState::Crashed));
@@ -288,7 +295,7 @@ void TestRunClient::stoppedProcessLeavesRequestsWaiting()
     QTRY_VERIFY(client.isConnected());
     ::kill(client.status().pid, SIGSTOP);
     client.pause();
-    QTRY_COMPARE_WITH_TIMEOUT(waiting.size(), 1, 5000);
+    QTRY_COMPARE_WITH_TIMEOUT(waiting.size(), 1, 60'000);
     QCOMPARE(waiting.first().first().toString(), QStringLiteral("pause"));
     ::kill(client.status().pid, SIGCONT);
     QVERIFY(reaches(client, RunState::Paused));
@@ -304,7 +311,7 @@ void TestRunClient::framesArriveAndFollowTheControl()
     client.start(bench.executable(), bench.arguments({"steps=1000000", "rate=0"}));
     QVERIFY(reaches(client, RunState::Running));
     client.setWatched(true);
-    QTRY_VERIFY_WITH_TIMEOUT(frames.size() > 0, 10'000);
+    QTRY_VERIFY_WITH_TIMEOUT(frames.size() > 0, 60'000);
     std::optional<Frame> frame = client.frame("picture", 0);
     QVERIFY(frame && frame->info.width == 32 && frame->info.height == 32);
     QVERIFY(!client.frame("nothing", 0));
@@ -319,7 +326,7 @@ void TestRunClient::framesArriveAndFollowTheControl()
     // The last pixel is the brightest; at level 1 it saturates.
     QTRY_VERIFY_WITH_TIMEOUT((frame = client.frame("picture", 0)) &&
                                  frame->pixels[4 * (32 * 32 - 1)] == std::byte{255},
-                             10'000);
+                             60'000);
     client.stop();
     QVERIFY(reaches(client, RunState::Stopped));
 }
@@ -348,17 +355,17 @@ void TestRunClient::exploringShowsPicturesOfAFinishedRun()
     QSignalSpy frames(&client, &RunClient::frameArrived), states(&client, &RunClient::stateChanged);
     client.start(bench.executable(), bench.viewArguments());
     client.setWatched(true);
-    QTRY_VERIFY_WITH_TIMEOUT(frames.size() > 0, 10'000);
+    QTRY_VERIFY_WITH_TIMEOUT(frames.size() > 0, 60'000);
     QVERIFY(client.frame("picture", 0));
     ViewInput input;
     input.values["level"] = {1};
     const auto count = frames.size();
     client.setView(input);
-    QTRY_VERIFY_WITH_TIMEOUT(frames.size() > count, 10'000);
+    QTRY_VERIFY_WITH_TIMEOUT(frames.size() > count, 60'000);
     QCOMPARE(nameOf(client.state()), std::string("Completed"));
     QCOMPARE(states.size(), 0);
     client.stop();
-    QTRY_VERIFY_WITH_TIMEOUT(!client.isConnected(), 10'000);
+    QTRY_VERIFY_WITH_TIMEOUT(!client.isConnected(), 60'000);
     QTRY_VERIFY(!std::filesystem::exists(bench.folder().root / "explore.json"));
     QVERIFY(readFile(bench.folder().status()) == status);
     QVERIFY(readFile(bench.folder().manifest()) == manifest);
@@ -467,7 +474,7 @@ void TestRunClient::fiveHundredRandomRequests()
         waiting(&client, &RunClient::requestWaiting);
     client.start(bench.executable(), bench.arguments({"steps=1000000", "save_ms=5"}));
     QVERIFY(QTest::qWaitFor(
-        [&] { return client.isConnected() && client.state() == RunState::Running; }, 10'000));
+        [&] { return client.isConnected() && client.state() == RunState::Running; }, 60'000));
     std::mt19937 random(9);
     for (int i = 0; i < 500; ++i) {
         switch (random() % 6) {
@@ -496,7 +503,7 @@ void TestRunClient::fiveHundredRandomRequests()
     QCOMPARE(waiting.size(), 0);
     QVERIFY(acknowledged.size() > 300);
     QCOMPARE(static_cast<std::int64_t>(bench.curve().size()), client.status().step);
-    QTRY_VERIFY_WITH_TIMEOUT(!isWorkerAlive(readStatus(bench.folder())), 10'000);
+    QTRY_VERIFY_WITH_TIMEOUT(!isWorkerAlive(readStatus(bench.folder())), 60'000);
     QCOMPARE(loadNewestCheckpoint(bench.folder())->step, client.status().step);
 }
 
@@ -505,11 +512,11 @@ void TestRunClient::liveSettingsAreToldToAll()
     WorkerBench bench;
     RunClient client(bench.folder()), other(bench.folder());
     client.start(bench.executable(), bench.arguments({"steps=1000000", "rate=3"}));
-    QVERIFY(QTest::qWaitFor([&] { return client.liveSettings().contains("rate"); }, 10'000));
+    QVERIFY(QTest::qWaitFor([&] { return client.liveSettings().contains("rate"); }, 60'000));
     QCOMPARE(client.liveSettings().at("rate"), std::string("3.0"));
     QVERIFY(reaches(client, RunState::Running));
     other.attach();
-    QVERIFY(QTest::qWaitFor([&] { return other.liveSettings().contains("rate"); }, 10'000));
+    QVERIFY(QTest::qWaitFor([&] { return other.liveSettings().contains("rate"); }, 60'000));
 
     // One told for many that were asked for at once, never one that is older than the last.
     std::vector<double> told;
@@ -517,7 +524,7 @@ void TestRunClient::liveSettingsAreToldToAll()
             [&] { told.push_back(std::stod(client.liveSettings().at("rate"))); });
     for (int rate = 10; rate <= 60; rate += 10)
         client.setLive("rate", std::to_string(rate));
-    QVERIFY(QTest::qWaitFor([&] { return other.liveSettings().at("rate") == "60.0"; }, 10'000));
+    QVERIFY(QTest::qWaitFor([&] { return other.liveSettings().at("rate") == "60.0"; }, 60'000));
     QTRY_VERIFY(!told.empty() && told.back() == 60);
     QVERIFY(std::ranges::is_sorted(told));
 

@@ -78,7 +78,7 @@ int WorkerBench::runAlone(const QStringList& arguments) const
 {
     QProcess process;
     process.start(executable(), arguments);
-    if (!process.waitForFinished(30'000))
+    if (!process.waitForFinished(120'000))
         return -1;
     return process.exitStatus() == QProcess::CrashExit ? 128 + process.exitCode()
                                                        : process.exitCode();

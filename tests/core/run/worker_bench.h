@@ -37,6 +37,6 @@ private:
 };
 
 /// Waits on events until the client is in `state`.
-bool reaches(const RunClient& client, RunState state, int milliseconds = 20'000);
+bool reaches(const RunClient& client, RunState state, int milliseconds = 60'000);
 
 } // namespace vergence::testing

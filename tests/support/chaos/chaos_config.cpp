@@ -25,6 +25,7 @@ SchemaBuilder<ChaosConfig> chaosSchema()
     schema.add("bad_alloc_at", &C::badAllocAt).help("Step that runs out of memory.");
     schema.add("nan_at", &C::nanAt).help("Step whose loss is not a number.");
     schema.add("hang_at", &C::hangAt).help("Step that never ends and hears no stop.");
+    schema.add("wait_at", &C::waitAt).help("Step that waits for a stop.");
     schema.add("flood", &C::flood).range(0, 1e6).unit("1/s").help("Lines of log per second.");
     schema.add("leak_mib", &C::leakMib)
         .range(0, 1024)

@@ -15,7 +15,8 @@ struct ChaosConfig {
     double rate = 1;
     std::int64_t prepareMs = 0, saveMs = 0, finishMs = 0;
     int checkpointMib = 0;
-    std::int64_t segvAt = -1, abortAt = -1, throwAt = -1, badAllocAt = -1, nanAt = -1, hangAt = -1;
+    std::int64_t segvAt = -1, abortAt = -1, throwAt = -1, badAllocAt = -1, nanAt = -1, hangAt = -1,
+                 waitAt = -1;
     int exitCode = 1;
     double flood = 0;
     int leakMib = 0;

@@ -62,8 +62,14 @@ void ChaosRun::prepare(RunContext& context)
 
 StepOutcome ChaosRun::step(RunContext& context)
 {
-    if (!m_isContinued || !m_config.onlyOnce)
+    if (!m_isContinued || !m_config.onlyOnce) {
         misbehave(context);
+        if (context.step() == m_config.waitAt) {
+            while (waitUnlessStopped(context, 1000)) {
+            }
+            return StepOutcome::Interrupted;
+        }
+    }
     flood(context);
     if (m_config.busy)
         computeFor(m_config.stepMs);
