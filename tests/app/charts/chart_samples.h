@@ -7,6 +7,7 @@
 #include <QPalette>
 
 #include "core/metrics/metric_store.h"
+#include "tests/support/patience.h"
 
 namespace vergence::test {
 

@@ -9,6 +9,7 @@
 
 #include "core/view/diagram.h"
 #include "core/view/frame.h"
+#include "tests/support/patience.h"
 
 namespace vergence::test {
 

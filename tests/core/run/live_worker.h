@@ -9,6 +9,7 @@
 #include "core/run/run_controller.h"
 #include "core/run/worker_server.h"
 #include "tests/core/run/fake_run.h"
+#include "tests/support/patience.h"
 
 namespace vergence::testing {
 

@@ -8,6 +8,7 @@
 #include <QTemporaryDir>
 
 #include "core/run/run_client.h"
+#include "tests/support/patience.h"
 
 namespace vergence::testing {
 

@@ -40,11 +40,11 @@ std::string withOrientation(const std::string& jpeg, char orientation)
     return jpeg.substr(0, 2) + exif + jpeg.substr(2);
 }
 
-/// Spins until the condition holds; a second at most.
+/// Spins until the condition holds; a minute at most.
 template <class Condition>
 bool eventually(const Condition& condition)
 {
-    return QTest::qWaitFor(condition, 5000);
+    return QTest::qWaitFor(condition, 60'000);
 }
 
 } // namespace

@@ -9,6 +9,7 @@
 
 #include "app/shell/error_card.h"
 #include "app/shell/main_window.h"
+#include "tests/support/patience.h"
 
 namespace vergence {
 
