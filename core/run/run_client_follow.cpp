@@ -10,6 +10,7 @@
 #include "core/base/file.h"
 #include "core/run/messages.h"
 #include "core/run/run_client_impl.h"
+#include "core/run/run_failure.h"
 #include "core/run/status_writer.h"
 #include "core/run/worker_log.h"
 
@@ -45,10 +46,10 @@ std::optional<RunStatus> tryExplorer(const RunFolder& folder)
     }
 }
 
-/// The end of the worker's own output.
-std::string lastWords(const RunFolder& folder)
+/// The end of the worker's own output; `stray`: another place to look.
+std::string lastWords(const RunFolder& folder, const std::filesystem::path& stray = {})
 {
-    for (const auto& path : {workerLog(folder), pendingWorkerLog(folder)}) {
+    for (const auto& path : {workerLog(folder), pendingWorkerLog(folder), stray}) {
         std::ifstream file(path, std::ios::binary | std::ios::ate);
         if (!file)
             continue;
@@ -62,6 +63,15 @@ std::string lastWords(const RunFolder& folder)
         return text;
     }
     return {};
+}
+
+/// What `vergence` said before it gave up; empty where it said nothing of its own.
+std::string complaint(const std::string& words)
+{
+    constexpr std::string_view kMark = "vergence: ";
+    const std::size_t at = words.rfind(kMark);
+    const bool isLine = at != std::string::npos && (at == 0 || words[at - 1] == '\n');
+    return isLine ? words.substr(at + kMark.size()) : std::string();
 }
 
 /// "Your data up to step 800 is safe."
@@ -271,7 +281,12 @@ void RunClient::Impl::failedUnseen(const WorkerProcess::Ending& ending)
     status.exitCode = ending.exitCode;
     std::string why = ending.whyNotStarted.toStdString();
     if (why.empty())
-        why = lastWords(folder);
+        why = lastWords(folder, process.strayLog());
+    std::error_code ignored;
+    const bool hasBegun = std::filesystem::exists(folder.status(), ignored);
+    if (const std::string said = complaint(why); !hasBegun && !said.empty())
+        return endBadly(RunState::Failed, problemIdOf(static_cast<ExitCode>(ending.exitCode)),
+                        said);
     endBadly(RunState::Failed, "E-START",
              fmt::format("The worker ended with code {} before the run was over. {}",
                          ending.exitCode, why));

@@ -49,9 +49,8 @@ void WorkerProcess::start(const QString& executable, const QStringList& argument
     m_process = new QProcess;
     std::error_code ignored;
     const bool folderExists = std::filesystem::exists(folder.status(), ignored);
-    const QString log = QString::fromStdString(
-        (folderExists ? workerLog(folder) : pendingWorkerLog(folder)).string());
     std::filesystem::create_directories(folder.root.parent_path(), ignored);
+    const QString log = writableLog(folderExists ? workerLog(folder) : pendingWorkerLog(folder));
     m_process->setStandardInputFile(QProcess::nullDevice());
     m_process->setStandardOutputFile(log, QIODevice::Append);
     m_process->setStandardErrorFile(log, QIODevice::Append);
@@ -68,6 +67,23 @@ void WorkerProcess::start(const QString& executable, const QStringList& argument
             finish({0, 0, m_process->errorString()});
     });
     m_process->start(executable, arguments);
+}
+
+/// Where a run cannot be written its worker says so, and must be heard.
+QString WorkerProcess::writableLog(const std::filesystem::path& wanted)
+{
+    m_strayLog.reset();
+    const QString path = QString::fromStdString(wanted.string());
+    if (QFile(path).open(QIODevice::Append))
+        return path;
+    m_strayLog = std::make_unique<QTemporaryFile>();
+    return m_strayLog->open() ? m_strayLog->fileName() : QProcess::nullDevice();
+}
+
+std::filesystem::path WorkerProcess::strayLog() const
+{
+    return m_strayLog == nullptr ? std::filesystem::path()
+                                 : std::filesystem::path(m_strayLog->fileName().toStdString());
 }
 
 void WorkerProcess::finish(Ending ending)

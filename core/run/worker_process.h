@@ -1,10 +1,12 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include <QObject>
 #include <QProcess>
 #include <QStringList>
+#include <QTemporaryFile>
 
 #include "core/artifact/run_folder.h"
 
@@ -18,10 +20,12 @@ public:
     explicit WorkerProcess(QObject* parent = nullptr) : QObject(parent) {}
     ~WorkerProcess() override;
 
-    /// stdout and stderr go to worker.log of the run folder.
+    /// stdout and stderr go to worker.log of the run folder, or to a file that goes with this
+    /// object where that cannot be written.
     void start(const QString& executable, const QStringList& arguments, const RunFolder& folder);
     bool isRunning() const;
     int processId() const; ///< 0 where none runs
+    std::filesystem::path strayLog() const; ///< that file; empty where there is none
 
     struct Ending {
         int signal = 0; ///< 0: it ended by itself
@@ -35,9 +39,11 @@ Q_SIGNALS:
 
 private:
     void finish(Ending ending);
+    QString writableLog(const std::filesystem::path& wanted);
 
     QProcess* m_process =
         nullptr; // without parent: a QProcess kills its child when it is destroyed
+    std::unique_ptr<QTemporaryFile> m_strayLog;
     std::optional<Ending> m_ending;
 };
 

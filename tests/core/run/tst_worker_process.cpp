@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include "core/base/file.h"
 #include "core/run/worker_process.h"
 #include "tests/support/scratch.h"
 
@@ -15,6 +16,7 @@ class WorkerProcessTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void workerStandsBehindTheWindow();
+    void workersAreHeardWhereNothingCanBeWritten();
 };
 
 /// In a session of its own, which counts less than ours where both want a processor.
@@ -35,6 +37,19 @@ void WorkerProcessTest::workerStandsBehindTheWindow()
     ::kill(worker, SIGKILL);
     QTRY_COMPARE(ended.count(), 1);
     QVERIFY(!process.isRunning());
+}
+
+void WorkerProcessTest::workersAreHeardWhereNothingCanBeWritten()
+{
+    WorkerProcess process;
+    QSignalSpy ended(&process, &WorkerProcess::ended);
+    process.start("/bin/sh", {"-c", "echo vergence: no room here >&2; exit 8"},
+                  RunFolder{"/proc/sys/run"}); // the administrator cannot write there either
+    QTRY_COMPARE(ended.count(), 1);
+    QVERIFY2(process.ending()->whyNotStarted.isEmpty(),
+             qPrintable(process.ending()->whyNotStarted));
+    QCOMPARE(process.ending()->exitCode, 8);
+    QCOMPARE(readFile(process.strayLog()), std::string("vergence: no room here\n"));
 }
 
 QTEST_GUILESS_MAIN(WorkerProcessTest)
