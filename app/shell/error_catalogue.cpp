@@ -79,9 +79,12 @@ void describe(CardContent& card, const RunEntry& run, std::optional<std::int64_t
         card.whatHappened += (card.whatHappened.endsWith('.') ? "" : ".") + safety;
 }
 
-std::vector<CardContent::Button> buttonsFor(const QString& id,
+std::vector<CardContent::Button> buttonsFor(const QString& id, const RunFolder& folder,
                                             std::optional<std::int64_t> checkpoint)
 {
+    std::error_code ignored;
+    if (id == "E-OUTPUT" && !std::filesystem::exists(folder.config(), ignored))
+        return {{"runs_folder", tr("Choose another folder…")}, {"start_again", tr("Start again")}};
     std::vector<CardContent::Button> buttons;
     if (checkpoint && id != "E-CONFIG" && id != "E-PLUGIN")
         buttons.push_back({"resume", tr("Resume from step %1").arg(*checkpoint)});
@@ -122,7 +125,7 @@ std::optional<CardContent> cardForRun(const RunEntry& run, const QStringList& la
     CardContent card;
     card.id = id;
     describe(card, run, checkpoint);
-    card.buttons = buttonsFor(id, checkpoint);
+    card.buttons = buttonsFor(id, run.folder, checkpoint);
     card.details = tr("%1 · %2 · %3 · device %4\n").arg(id, run.id, stateText(run), run.device) +
                    (run.problem.isEmpty() ? QString() : run.problem + "\n") + lastLines.join('\n');
     return card;

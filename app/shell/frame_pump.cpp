@@ -89,8 +89,23 @@ void FramePump::declareSoon()
         m_declaring.start(0);
 }
 
+void FramePump::showRecorded(std::vector<RecordedPicture> pictures)
+{
+    if (pictures.empty() && m_recorded.empty())
+        return;
+    m_recorded = std::move(pictures);
+    m_seen.clear();
+    declareSoon();
+}
+
 std::vector<StreamDecl> FramePump::allStreams() const
 {
+    if (!m_recorded.empty()) {
+        std::vector<StreamDecl> streams;
+        for (const RecordedPicture& picture : m_recorded)
+            streams.push_back(picture.stream);
+        return streams;
+    }
     std::vector<StreamDecl> streams = m_client.streams();
     for (const StreamDecl& stream : m_pluginStreams) {
         const bool isDeclared =
@@ -108,7 +123,7 @@ void FramePump::declare()
     if (m_comparesStart)
         addStarts(streams, m_first);
     m_panel.setStreams(streams);
-    m_panel.setControls(m_client.controls());
+    m_panel.setControls(m_recorded.empty() ? m_client.controls() : std::vector<ViewControl>());
 }
 
 /// Streams that nobody sees need not be rendered by the run.
@@ -143,7 +158,7 @@ void FramePump::setVisible(bool visible)
 /// A slot in device memory is soon written again, so its pixels are fetched.
 void FramePump::keepFirst(const std::string& id)
 {
-    if (m_first.contains(id))
+    if (m_first.contains(id) || !m_recorded.empty())
         return;
     for (const StreamDecl& stream : allStreams()) {
         if (stream.id != id || !isPicture(stream.kind))
@@ -181,6 +196,15 @@ bool FramePump::compareWithStart()
     return true;
 }
 
+std::optional<Frame> FramePump::newest(const std::string& stream, std::uint64_t seen)
+{
+    if (m_recorded.empty())
+        return m_client.frame(stream, seen);
+    const auto found =
+        std::ranges::find(m_recorded, stream, [](const auto& p) { return p.stream.id; });
+    return found == m_recorded.end() || seen != 0 ? std::nullopt : frameOf(*found);
+}
+
 void FramePump::fetch()
 {
     for (const std::string& stream : m_panel.visibleStreams()) {
@@ -188,7 +212,7 @@ void FramePump::fetch()
         std::uint64_t& seen = m_seen[stream];
         if (seen != 0 && !m_dirty.contains(name))
             continue;
-        std::optional<Frame> frame = m_client.frame(stream, seen);
+        std::optional<Frame> frame = newest(stream, seen);
         m_dirty.remove(name);
         if (!frame)
             continue;

@@ -8,6 +8,7 @@
 #include <QSet>
 #include <QTimer>
 
+#include "app/shell/run_results.h"
 #include "core/view/frame.h"
 
 namespace vergence {
@@ -23,6 +24,9 @@ public:
     FramePump(RunClient& client, ViewPanel& panel, QObject* parent = nullptr);
     /// Streams that the plugin always has, beside those the run declares.
     void setPluginStreams(std::vector<StreamDecl> streams);
+    /// Pictures of a run that no worker can show any more, instead of its streams; none: its
+    /// streams again.
+    void showRecorded(std::vector<RecordedPicture> pictures);
     /// The view is shown or hidden; while hidden nothing is fetched.
     void setVisible(bool visible);
     /// Whether any stream is a picture, which can be compared with that of the start.
@@ -44,12 +48,14 @@ private:
     void keepFirst(const std::string& id);
 
     std::vector<StreamDecl> allStreams() const;
+    std::optional<Frame> newest(const std::string& stream, std::uint64_t seen);
 
     RunClient& m_client;
     ViewPanel& m_panel;
     QTimer m_timer;
     QTimer m_declaring; ///< an event of its own: many widgets are made
     std::vector<StreamDecl> m_pluginStreams;
+    std::vector<RecordedPicture> m_recorded;
     std::map<std::string, std::uint64_t> m_seen;
     QSet<QString> m_dirty;
     std::map<std::string, Frame> m_first; ///< of every picture stream since the run started

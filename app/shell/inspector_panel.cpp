@@ -14,6 +14,7 @@
 #include <QUrl>
 #include <QVBoxLayout>
 
+#include "app/shell/run_results.h"
 #include "core/artifact/manifest.h"
 
 namespace vergence {
@@ -123,20 +124,24 @@ InspectorPanel::InspectorPanel(RunListModel& runs, QWidget* parent) : QWidget(pa
     m_preview = new QLabel(this);
     m_preview->setAlignment(Qt::AlignCenter);
     m_preview->setAccessibleName(tr("Preview of the result"));
+    m_note = new QLabel(this);
+    m_note->setObjectName("inspectorNote");
+    m_note->setTextFormat(Qt::PlainText);
+    m_note->setWordWrap(true);
+    m_note->setTextInteractionFlags(Qt::TextSelectableByMouse);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(6, 6, 6, 6);
     column->addWidget(m_empty, 1);
     column->addWidget(m_facts, 1);
     column->addWidget(m_problem);
     column->addWidget(m_artifacts, 1);
+    column->addWidget(m_note);
     column->addWidget(m_preview);
     column->addStretch(); // a run without results has its facts at the top
     connect(m_artifacts, &QTreeWidget::currentItemChanged, this,
             [this](QTreeWidgetItem* item) { showPreview(item); });
-    connect(m_artifacts, &QTreeWidget::itemActivated, this, [](QTreeWidgetItem* item) {
-        const QFileInfo file(item->data(0, kPathRole).toString());
-        QDesktopServices::openUrl(QUrl::fromLocalFile(file.absolutePath()));
-    });
+    connect(m_artifacts, &QTreeWidget::itemActivated, this,
+            [this](QTreeWidgetItem* item) { openFolderOf(*item); });
     const auto follow = [this](const QString& id) {
         if (id == m_id)
             refreshSoon();
@@ -190,7 +195,7 @@ void InspectorPanel::refresh()
     m_problem->setVisible(run != nullptr && !run->problem.isEmpty());
     if (run == nullptr) {
         m_artifacts->hide();
-        m_preview->hide();
+        showPreview(nullptr);
         return;
     }
     m_problem->setText(run->problem);
@@ -252,10 +257,9 @@ void InspectorPanel::showArtifacts(const RunEntry& run)
     m_artifacts->clear();
     for (const nlohmann::json& artifact : artifacts) {
         const QString path = textAt(artifact, "/path");
-        const QString title = textAt(artifact, "/title");
         const auto bytes = textAt(artifact, "/bytes").toLongLong();
         auto* item = new QTreeWidgetItem(
-            m_artifacts, {title.isEmpty() ? path : title, textAt(artifact, "/role"),
+            m_artifacts, {resultName(artifact), textAt(artifact, "/role"),
                           QLocale().formattedDataSize(bytes, 1, QLocale::DataSizeSIFormat)});
         item->setData(0, kPathRole,
                       QString::fromStdString((run.folder.root / path.toStdString()).string()));
@@ -264,8 +268,19 @@ void InspectorPanel::showArtifacts(const RunEntry& run)
     showPreview(nullptr);
 }
 
+void InspectorPanel::openFolderOf(const QTreeWidgetItem& item)
+{
+    const QString folder = QFileInfo(item.data(0, kPathRole).toString()).absolutePath();
+    const bool isOpen = QDesktopServices::openUrl(QUrl::fromLocalFile(folder));
+    m_note->setVisible(!isOpen);
+    if (!isOpen)
+        m_note->setText(
+            tr("No program of this desktop opens folders. The result is in %1").arg(folder));
+}
+
 void InspectorPanel::showPreview(QTreeWidgetItem* item)
 {
+    m_note->hide();
     m_preview->hide();
     if (item == nullptr)
         return;

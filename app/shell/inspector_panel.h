@@ -32,10 +32,11 @@ private:
     void showFacts(const RunEntry& run);
     void showArtifacts(const RunEntry& run);
     void showPreview(QTreeWidgetItem* item);
+    void openFolderOf(const QTreeWidgetItem& item);
 
     RunListModel& m_runs;
     QString m_id;
-    QLabel *m_empty, *m_problem, *m_preview;
+    QLabel *m_empty, *m_problem, *m_preview, *m_note;
     QTextEdit* m_facts;
     QString m_shownFacts;
     QTreeWidget* m_artifacts;

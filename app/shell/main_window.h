@@ -30,6 +30,11 @@ class QStackedWidget;
 
 namespace vergence {
 
+/// A run folder that was moved to the trash of the desktop.
+struct ArchivedRun {
+    QString folder, inTrash;
+};
+
 /// The window (`mainWindow`): builds the parts and connects them. Runs are worker processes; the
 /// window only follows them.
 class MainWindow : public QMainWindow {
@@ -109,6 +114,8 @@ private:
     void useConfig(const QString& id);
     void extendRun(const QString& id);
     void moveToTrash(const QStringList& ids);
+    void restoreArchived();
+    void chooseRunsFolder();
     void markStopped(const QString& id);
     void copyCommandOf(const QString& id);
     void exportRun(const QString& id);
@@ -162,6 +169,7 @@ private:
     DevicesPanel* m_devices = nullptr;
     ProblemsPanel* m_problemsPanel = nullptr;
     QString m_current, m_formRun;
+    std::vector<ArchivedRun> m_archived; ///< the last time
     bool m_wasPainted = false, m_restoredRuns = false;
     std::jthread m_unpacking; ///< last, so that it has ended before the others go
 };

@@ -45,8 +45,8 @@ void MainWindow::connectActions()
     on(a.copyCommandLine, [this] { act({}, "copy_draft"); });
     on(a.pause, [this] {
         const RunEntry* run = m_runs.find(m_current);
-        perform(run != nullptr && run->state == RunState::Paused ? RunAction::Resume
-                                                                 : RunAction::Pause,
+        perform(run != nullptr && isAllowed(RunAction::Resume, *run) ? RunAction::Resume
+                                                                     : RunAction::Pause,
                 {m_current});
     });
     onRun(a.stop, RunAction::Stop);
@@ -58,6 +58,8 @@ void MainWindow::connectActions()
     onRun(a.extend, RunAction::Extend);
     onRun(a.explore, RunAction::Explore);
     onRun(a.useConfig, RunAction::UseConfig);
+    onRun(a.rename, RunAction::Rename);
+    on(a.restore, [this] { restoreArchived(); });
     onRun(a.exportRun, RunAction::Export);
     on(a.screenshot, [this] { takeScreenshot(); });
     on(a.fullScreen, [this](bool full) { full ? showFullScreen() : showNormal(); });

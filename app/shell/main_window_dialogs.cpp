@@ -1,6 +1,9 @@
 // Dialogs, files and the clipboard: what the window asks and writes for people.
 
+#include <utility>
+
 #include <QClipboard>
+#include <QDir>
 #include <QFileDialog>
 #include <QGuiApplication>
 #include <QInputDialog>
@@ -21,6 +24,12 @@ namespace vergence {
 namespace {
 
 constexpr int kPaletteRuns = 200;
+
+/// What a menu calls an action, without marks.
+QString plainText(const QAction& action)
+{
+    return QString(action.text()).remove('&').remove("…");
+}
 
 } // namespace
 
@@ -81,14 +90,31 @@ void MainWindow::openSweep()
     dialog->show();
 }
 
+void MainWindow::chooseRunsFolder()
+{
+    auto* dialog = new QFileDialog(this, tr("Folder for runs"), QDir::homePath());
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::Directory);
+    dialog->setOption(QFileDialog::ShowDirsOnly);
+    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) {
+        m_settings.setRunsFolder(path);
+        m_runs.setFolder(path);
+        say(tr("Runs that start from now on are kept in %1.").arg(path));
+    });
+    dialog->show();
+}
+
 void MainWindow::moveToTrash(const QStringList& ids)
 {
+    const QString question =
+        ids.size() == 1 ? tr("Move the run folder %1 to the trash of the desktop?").arg(ids.front())
+                        : tr("Move %1 run folders to the trash of the desktop?").arg(ids.size());
     const auto answer = QMessageBox::question(
         this, tr("Archive to trash"),
-        ids.size() == 1 ? tr("Move the run folder %1 to the trash of the desktop?").arg(ids.front())
-                        : tr("Move %1 run folders to the trash of the desktop?").arg(ids.size()));
+        question + ' ' + tr("Run → %1 undoes it.").arg(plainText(*m_actions->restore)));
     if (answer != QMessageBox::Yes)
         return;
+    m_archived.clear();
     for (const QString& id : ids) {
         const RunEntry* run = m_runs.find(id);
         if (run == nullptr || !isAllowed(RunAction::Trash, *run))
@@ -97,11 +123,32 @@ void MainWindow::moveToTrash(const QStringList& ids)
         m_tabs->closeRun(id);
         if (m_current == id)
             setCurrent({});
-        if (QFile::moveToTrash(path))
-            m_runs.removeRow(id);
-        else
+        QString inTrash;
+        if (!QFile::moveToTrash(path, &inTrash)) {
             say(tr("%1 cannot be moved to the trash.").arg(path));
+            continue;
+        }
+        m_archived.push_back({path, inTrash});
+        m_runs.removeRow(id);
     }
+    updateActions();
+}
+
+/// As the desktop's own "restore" would: the folder goes back, and the note of where it was goes.
+void MainWindow::restoreArchived()
+{
+    for (const ArchivedRun& run : std::exchange(m_archived, {})) {
+        const QFileInfo inTrash(run.inTrash);
+        if (!QDir().rename(run.inTrash, run.folder)) {
+            say(tr("%1 cannot be brought back; it is in %2.").arg(run.folder, run.inTrash));
+            continue;
+        }
+        QFile::remove(inTrash.dir().filePath("../info/" + inTrash.fileName() + ".trashinfo"));
+        m_runs.addFolder(RunFolder{run.folder.toStdString()});
+        say(tr("%1 is back.").arg(run.folder));
+    }
+    m_runs.rescan();
+    updateActions();
 }
 
 void MainWindow::copyCommandOf(const QString& id)
@@ -129,8 +176,13 @@ void MainWindow::exportRun(const QString& id)
     auto* dialog =
         new ExportDialog(run->folder, hasPicture ? view->panel().grabView() : QImage(), this);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
-    connect(dialog, &ExportDialog::exported, this,
-            [this](const QString& path) { say(tr("Exported: %1").arg(path)); });
+    dialog->setDestination(m_settings.exportFolder());
+    const QString own = QString::fromStdString(run->folder.exports().string());
+    connect(dialog, &ExportDialog::exported, this, [this, own](const QString& path) {
+        const QString folder = QFileInfo(path).absolutePath();
+        m_settings.setExportFolder(folder == own ? QString() : folder);
+        say(tr("Exported: %1").arg(path));
+    });
     connect(dialog, &ExportDialog::failed, this,
             [this, id](const QString& problem, const QString& sentence) {
                 note({IssueSeverity::Error, problem, sentence, {}, id, {}, {}});
@@ -269,7 +321,7 @@ void MainWindow::openPalette()
     std::vector<PaletteEntry> entries;
     for (QAction* action : m_actions->all())
         if (action->isEnabled() && action != m_actions->palette)
-            entries.push_back({QString(action->text()).remove('&').remove("…"),
+            entries.push_back({plainText(*action),
                                action->shortcut().toString(QKeySequence::NativeText),
                                [action] { action->trigger(); }});
     for (const PluginInfo& plugin : m_catalog.plugins()) {

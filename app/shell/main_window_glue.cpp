@@ -128,11 +128,20 @@ void MainWindow::connectRuns()
     connect(&m_runs, &RunListModel::sessionOpened, this, &MainWindow::takeSession);
     connect(&m_runs, &RunListModel::runStateChanged, this, &MainWindow::takeRunState);
     connect(&m_runs, &RunListModel::chartedChanged, this, &MainWindow::syncCharts);
+    connect(&m_runs, &RunListModel::runRenamed, this, [this] {
+        syncCharts();
+        showCurrent();
+    });
+    connect(&m_runs, &RunListModel::labelsRefused, this,
+            [this](const QString& id, const QString& sentence) {
+                note({IssueSeverity::Warning, "E-OUTPUT", sentence, {}, id, {}, {}});
+            });
     connect(&m_runs, &RunListModel::runProgressed, this, [this](const QString& id) {
         if (id == m_current)
             showCurrent();
     });
     connect(&m_runs, &RunListModel::scanFinished, this, [this] {
+        showCurrent(); // other runs may be going on now
         if (m_restoredRuns)
             return;
         m_restoredRuns = true;
@@ -303,12 +312,7 @@ void MainWindow::takeRunState(const QString& id, RunState state)
         m_setup->strip().setStage(isBad ? StageStrip::Stage::Setup : StageStrip::Stage::Look);
         releaseForm();
     }
-    QStringList users;
-    for (const QString& live : m_runs.liveIds())
-        users << m_runs.find(live)->name;
-    m_devices->setUsers(users.join(", "));
-    if (id == m_current)
-        showCurrent();
+    showCurrent();
 }
 
 void MainWindow::setCurrent(const QString& id)
@@ -335,7 +339,11 @@ void MainWindow::showSession()
 void MainWindow::showCurrent()
 {
     const RunEntry* run = m_runs.find(m_current);
-    m_status->showRun(run, static_cast<int>(m_runs.liveIds().size()));
+    QStringList live;
+    for (const QString& id : m_runs.liveIds())
+        live << m_runs.find(id)->name;
+    m_status->showRun(run, static_cast<int>(live.size()));
+    m_devices->setUsers(live.join(", "));
     RunView* view = m_tabs->current();
     m_status->showPreview(view == nullptr ? QString() : view->panel().transportName());
     setWindowTitle(run == nullptr ? tr("Vergence Studio")
@@ -354,25 +362,27 @@ void MainWindow::updateActions()
     const auto allowed = [run](RunAction action) {
         return run != nullptr && isAllowed(action, *run);
     };
-    const bool isPaused = run != nullptr && run->state == RunState::Paused;
+    const bool canResume = allowed(RunAction::Resume);
     StudioActions& a = *m_actions;
     const bool canStart = !m_setup->plugin().isEmpty();
     a.start->setEnabled(canStart);
     a.queue->setEnabled(canStart);
     a.sweep->setEnabled(canStart);
     a.copyCommandLine->setEnabled(canStart);
-    a.pause->setText(isPaused ? tr("Resume") : tr("&Pause"));
-    a.pause->setEnabled(isPaused || allowed(RunAction::Pause));
+    a.pause->setText(canResume ? tr("Resume") : tr("&Pause"));
+    a.pause->setEnabled(canResume || allowed(RunAction::Pause));
     a.stop->setEnabled(allowed(RunAction::Stop));
     a.checkpoint->setEnabled(run != nullptr &&
                              next(run->state, RunEvent::CheckpointRequested).has_value());
     a.exportRun->setEnabled(allowed(RunAction::Export));
     a.screenshot->setEnabled(m_tabs->currentPanel() != nullptr);
     const bool hasEnded = run != nullptr && run->isLoaded && run->hasEnded();
-    a.resume->setEnabled(hasEnded && allowed(RunAction::Resume));
+    a.resume->setEnabled(hasEnded && canResume);
     a.extend->setEnabled(allowed(RunAction::Extend));
     a.explore->setEnabled(allowed(RunAction::Explore));
     a.useConfig->setEnabled(allowed(RunAction::UseConfig));
+    a.rename->setEnabled(allowed(RunAction::Rename));
+    a.restore->setEnabled(!m_archived.empty());
 }
 
 std::vector<MetricDecl> MainWindow::metricsOf(const QString& plugin) const

@@ -241,6 +241,11 @@ void MainWindow::perform(RunAction action, const QStringList& ids)
     switch (action) {
     case RunAction::Open:
         return openRun(id, true);
+    case RunAction::Rename:
+    case RunAction::Tag:
+        m_docks->reveal("runsDock");
+        return m_runsPanel->edit(id, action == RunAction::Rename ? RunListModel::Name
+                                                                 : RunListModel::Tags);
     case RunAction::UseConfig:
         return useConfig(id);
     case RunAction::Pause:
@@ -297,6 +302,10 @@ void MainWindow::act(const QString& id, const QString& action)
         perform(RunAction::UseConfig, {id});
     else if (action == "mark_stopped")
         markStopped(id);
+    else if (action == "runs_folder")
+        chooseRunsFolder();
+    else if (action == "start_again")
+        startDraft();
     else if (action == "folder")
         perform(RunAction::ShowFolder, {id});
     else if (action == "export")

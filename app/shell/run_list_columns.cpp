@@ -5,8 +5,6 @@
 #include "app/shell/icons.h"
 #include "app/shell/run_list_model.h"
 #include "app/shell/theme.h"
-#include "core/base/error.h"
-#include "core/base/log.h"
 
 namespace vergence {
 
@@ -36,6 +34,16 @@ QString stepText(const RunEntry& entry)
     if (entry.total <= 0)
         return QString("%L1").arg(entry.step);
     return QString("%L1/%L2").arg(entry.step).arg(entry.total);
+}
+
+/// "for the paper, fig 3": each once, without the blanks around it.
+QStringList tagsIn(const QString& text)
+{
+    QStringList tags;
+    for (const QString& part : text.split(','))
+        if (const QString tag = part.simplified(); !tag.isEmpty() && !tags.contains(tag))
+            tags << tag;
+    return tags;
 }
 
 } // namespace
@@ -133,15 +141,10 @@ bool RunListModel::setData(const QModelIndex& index, const QVariant& value, int 
     }
     if (role != Qt::EditRole)
         return false;
-    try {
-        if (index.column() == Name)
-            rename(id, value.toString());
-        else if (index.column() == Tags)
-            setTags(id, value.toString().split(',', Qt::SkipEmptyParts).replaceInStrings(" ", ""));
-    } catch (const Error& error) {
-        log("shell").warn("Name and tags of {} are not kept: {}", id.toStdString(), error.what());
-        return false;
-    }
+    if (index.column() == Name)
+        rename(id, value.toString());
+    else if (index.column() == Tags)
+        setTags(id, tagsIn(value.toString()));
     return true;
 }
 

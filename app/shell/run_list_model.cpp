@@ -1,6 +1,7 @@
 #include "app/shell/run_list_model.h"
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_set>
 
 #include <QApplication>
@@ -8,6 +9,7 @@
 
 #include "app/shell/icons.h"
 #include "core/artifact/manifest.h"
+#include "core/base/error.h"
 #include "core/base/log.h"
 
 namespace vergence {
@@ -81,45 +83,94 @@ void RunListModel::scan()
     m_scanner.scan(m_folder.toStdString(), std::move(settled));
 }
 
+/// Rows come, go and move one by one, so that what is selected or being edited stays so.
 void RunListModel::takeFolders(const std::vector<RunFolder>& folders)
 {
-    std::unordered_set<std::string> listed;
-    std::vector<std::unique_ptr<RunEntry>> next;
-    beginResetModel();
-    std::vector<std::unique_ptr<RunEntry>> old = std::move(m_entries);
-    m_entries.clear();
-    for (const RunFolder& folder : folders) {
-        listed.insert(folder.id());
-        const int row = m_rows.value(QString::fromStdString(folder.id()), -1);
-        if (row >= 0) {
-            next.push_back(std::move(old[static_cast<std::size_t>(row)]));
+    QHash<QString, int> places;
+    for (const RunFolder& folder : folders)
+        places.insert(QString::fromStdString(folder.id()), static_cast<int>(places.size()));
+    removeUnlisted(places);
+    QStringList unread; // no scan comes by there
+    for (const auto& entry : m_entries)
+        if (m_isBestStale && !places.contains(entry->id) &&
+            std::filesystem::exists(entry->folder.status()))
+            unread << entry->id;
+    listAnew(folders, places);
+    for (const QString& id : unread)
+        reload(id);
+}
+
+/// Runs that were just started or opened from elsewhere are not in this folder's list and stay.
+void RunListModel::removeUnlisted(const QHash<QString, int>& places)
+{
+    const auto goes = [&](int row) {
+        return !places.contains(entry(row).id) && entry(row).session == nullptr;
+    };
+    for (int last = rowCount() - 1; last >= 0; --last) {
+        if (!goes(last))
+            continue;
+        int first = last;
+        while (first > 0 && goes(first - 1))
+            --first;
+        beginRemoveRows({}, first, last);
+        m_entries.erase(m_entries.begin() + first, m_entries.begin() + last + 1);
+        countRows();
+        endRemoveRows();
+        last = first;
+    }
+}
+
+/// Those from elsewhere on top, then the listed ones in the order of the list.
+void RunListModel::listAnew(const std::vector<RunFolder>& folders,
+                            const QHash<QString, int>& places)
+{
+    int row = 0;
+    const auto moveTo = [this](int from, int to) {
+        if (from == to)
+            return;
+        beginMoveRows({}, from, from, {}, to);
+        std::rotate(m_entries.begin() + to, m_entries.begin() + from,
+                    m_entries.begin() + from + 1);
+        countRows();
+        endMoveRows();
+    };
+    for (int at = 0; at < rowCount(); ++at)
+        if (!places.contains(entry(at).id))
+            moveTo(at, row++);
+    for (std::size_t i = 0; i < folders.size(); ++row) {
+        if (const int at = rowOf(QString::fromStdString(folders[i].id())); at >= 0) {
+            moveTo(at, row);
+            ++i;
             continue;
         }
-        auto entry = std::make_unique<RunEntry>();
-        entry->folder = folder;
-        entry->id = QString::fromStdString(folder.id());
-        entry->name = defaultName(entry->id, {}, {});
-        next.push_back(std::move(entry));
-    }
-    // Runs that were just started or opened from elsewhere are not in this folder's list and stay
-    // on top.
-    std::vector<std::unique_ptr<RunEntry>> kept;
-    QStringList unread; // no scan comes by there
-    for (auto& entry : old)
-        if (entry != nullptr && !listed.contains(entry->folder.id()) && entry->session != nullptr) {
-            if (m_isBestStale && std::filesystem::exists(entry->folder.status()))
-                unread << entry->id;
-            kept.push_back(std::move(entry));
+        std::vector<std::unique_ptr<RunEntry>> fresh;
+        for (; i < folders.size() && rowOf(QString::fromStdString(folders[i].id())) < 0; ++i) {
+            auto entry = std::make_unique<RunEntry>();
+            entry->folder = folders[i];
+            entry->id = QString::fromStdString(folders[i].id());
+            entry->name = defaultName(entry->id, {}, {});
+            fresh.push_back(std::move(entry));
         }
-    kept.insert(kept.end(), std::make_move_iterator(next.begin()),
-                std::make_move_iterator(next.end()));
-    m_entries = std::move(kept);
+        const int count = static_cast<int>(fresh.size());
+        insertEntries(row, std::move(fresh));
+        row += count - 1;
+    }
+}
+
+void RunListModel::insertEntries(int row, std::vector<std::unique_ptr<RunEntry>> entries)
+{
+    beginInsertRows({}, row, row + static_cast<int>(entries.size()) - 1);
+    m_entries.insert(m_entries.begin() + row, std::make_move_iterator(entries.begin()),
+                     std::make_move_iterator(entries.end()));
+    countRows();
+    endInsertRows();
+}
+
+void RunListModel::countRows()
+{
     m_rows.clear();
     for (std::size_t i = 0; i < m_entries.size(); ++i)
         m_rows.insert(m_entries[i]->id, static_cast<int>(i));
-    endResetModel();
-    for (const QString& id : unread)
-        reload(id);
 }
 
 void RunListModel::takeEntries(const std::vector<RunEntry>& entries)
@@ -150,6 +201,7 @@ void RunListModel::merge(RunEntry& target, const RunEntry& fresh)
     merged.session = target.session;
     if (target.hasUnsavedLabels) {
         merged.name = target.name;
+        merged.tags = target.tags;
         merged.sweep = target.sweep;
         merged.hasUnsavedLabels = true;
     }
@@ -185,17 +237,6 @@ int RunListModel::rowOf(const QString& id) const
     return m_rows.value(id, -1);
 }
 
-RunEntry& RunListModel::insertFront(RunEntry entry)
-{
-    beginInsertRows({}, 0, 0);
-    m_entries.insert(m_entries.begin(), std::make_unique<RunEntry>(std::move(entry)));
-    m_rows.clear();
-    for (std::size_t i = 0; i < m_entries.size(); ++i)
-        m_rows.insert(m_entries[i]->id, static_cast<int>(i));
-    endInsertRows();
-    return *m_entries.front();
-}
-
 QString RunListModel::addFolder(const RunFolder& folder, const QString& plugin,
                                 const QString& preset)
 {
@@ -214,7 +255,9 @@ QString RunListModel::addFolder(const RunFolder& folder, const QString& plugin,
         entry.state = RunState::Starting;
         entry.isLoaded = true;
     }
-    insertFront(std::move(entry));
+    std::vector<std::unique_ptr<RunEntry>> front;
+    front.push_back(std::make_unique<RunEntry>(std::move(entry)));
+    insertEntries(0, std::move(front));
     return id;
 }
 
@@ -265,8 +308,8 @@ void RunListModel::mirror(const QString& id)
         entry->device = QString::fromStdString(status.device);
     updateBest(*entry);
     if (entry->hasUnsavedLabels && std::filesystem::exists(entry->folder.status())) {
-        entry->hasUnsavedLabels = false;
-        saveLabels(*entry);
+        entry->hasUnsavedLabels = false; // also where they cannot be written: it is said once
+        label(*entry, [](RunEntry&) {});
     }
     if (before != entry->state)
         Q_EMIT runStateChanged(id, entry->state);
@@ -303,9 +346,7 @@ void RunListModel::removeRow(const QString& id)
     RunSession* session = entry(row).session;
     beginRemoveRows({}, row, row);
     m_entries.erase(m_entries.begin() + row);
-    m_rows.clear();
-    for (std::size_t i = 0; i < m_entries.size(); ++i)
-        m_rows.insert(m_entries[i]->id, static_cast<int>(i));
+    countRows();
     endRemoveRows();
     if (wasCharted)
         Q_EMIT chartedChanged();
@@ -360,20 +401,32 @@ void RunListModel::setSweep(const QString& id, const SweepPlace& place)
 
 void RunListModel::rename(const QString& id, const QString& name)
 {
-    if (RunEntry* entry = findMutable(id); entry != nullptr && !name.trimmed().isEmpty()) {
-        entry->name = name.trimmed();
-        saveLabels(*entry);
-        emitRow(id);
-    }
+    RunEntry* entry = findMutable(id);
+    if (entry != nullptr && !name.trimmed().isEmpty())
+        label(*entry, [&name](RunEntry& changed) { changed.name = name.trimmed(); });
 }
 
 void RunListModel::setTags(const QString& id, const QStringList& tags)
 {
-    if (RunEntry* entry = findMutable(id)) {
-        entry->tags = tags;
-        saveLabels(*entry);
-        emitRow(id);
+    if (RunEntry* entry = findMutable(id))
+        label(*entry, [&tags](RunEntry& changed) { changed.tags = tags; });
+}
+
+void RunListModel::label(RunEntry& entry, const std::function<void(RunEntry&)>& change)
+{
+    RunEntry changed = entry;
+    change(changed);
+    try {
+        changed.hasUnsavedLabels = !std::filesystem::exists(entry.folder.status());
+        if (!changed.hasUnsavedLabels)
+            saveLabels(changed);
+    } catch (const Error& error) {
+        Q_EMIT labelsRefused(entry.id, QString::fromUtf8(error.what()));
+        return;
     }
+    entry = std::move(changed);
+    emitRow(entry.id);
+    Q_EMIT runRenamed(entry.id);
 }
 
 void RunListModel::reload(const QString& id)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -46,6 +47,7 @@ public:
     std::vector<QString> liveIds() const;
     /// Names a new run by its place in a sweep and gives its curves the colour of that place.
     void setSweep(const QString& id, const SweepPlace& place);
+    // Where they cannot be written the old ones stay; see labelsRefused().
     void rename(const QString& id, const QString& name);
     void setTags(const QString& id, const QStringList& tags);
     /// Reads status and manifest of one run again.
@@ -61,6 +63,8 @@ public:
 Q_SIGNALS:
     void runStateChanged(const QString& id, vergence::RunState state);
     void runProgressed(const QString& id);
+    void runRenamed(const QString& id);
+    void labelsRefused(const QString& id, const QString& sentence);
     void sessionOpened(const QString& id);
     /// A run that goes on, started elsewhere, was met for the first time.
     void foundAlive(const QString& id);
@@ -70,9 +74,13 @@ Q_SIGNALS:
 private:
     void scan();
     void takeFolders(const std::vector<RunFolder>& folders);
+    void removeUnlisted(const QHash<QString, int>& places);
+    void listAnew(const std::vector<RunFolder>& folders, const QHash<QString, int>& places);
+    void insertEntries(int row, std::vector<std::unique_ptr<RunEntry>> entries);
+    void countRows();
+    void label(RunEntry& entry, const std::function<void(RunEntry&)>& change);
     void takeEntries(const std::vector<RunEntry>& entries);
     void merge(RunEntry& target, const RunEntry& fresh);
-    RunEntry& insertFront(RunEntry entry);
     void follow(RunEntry& entry);
     void mirror(const QString& id);
     void updateBest(RunEntry& entry) const;

@@ -33,12 +33,8 @@ QString RunStarter::commandLineOf(const RunDraft& draft) const
 
 QString RunStarter::start(const RunDraft& draft)
 {
-    const QString parent = m_runs.folder();
-    if (!QDir().mkpath(parent))
-        throw OutputError("The folder for runs cannot be made: " + parent.toStdString() +
-                          ". Choose another one in the preferences.");
     const QString plugin = draft.plugin.isEmpty() ? draft.title() : draft.plugin;
-    const RunFolder folder{newRunPath(parent, plugin)};
+    const RunFolder folder{newRunPath(m_runs.folder(), plugin)}; // the worker makes it
     const QString id = m_runs.addFolder(folder, plugin, draft.preset);
     launch(id, arguments(draft, QString::fromStdString(folder.root.string())));
     return id;

@@ -5,6 +5,7 @@
 #include "app/shell/error_catalogue.h"
 #include "app/shell/mesh_artifacts.h"
 #include "app/shell/run_stages.h"
+#include "app/shell/runs_panel.h"
 #include "app/shell/success_bar.h"
 
 namespace vergence {
@@ -44,6 +45,7 @@ RunView::RunView(RunListModel& runs, const QString& runId, QWidget* parent)
     const auto forward = [this](const QString& action) {
         return [this, action] { Q_EMIT actionRequested(m_id, action); };
     };
+    connect(m_success, &SuccessBar::resumeRequested, this, forward("resume"));
     connect(m_success, &SuccessBar::compareRequested, this, forward("compare"));
     connect(m_success, &SuccessBar::exportRequested, this, forward("export"));
     connect(m_success, &SuccessBar::againRequested, this, forward("again"));
@@ -57,6 +59,7 @@ RunView::RunView(RunListModel& runs, const QString& runId, QWidget* parent)
     m_artifactsSoon.setInterval(kArtifactsMs);
     connect(&m_artifactsSoon, &QTimer::timeout, this, [this] {
         m_panel->setMeshes(meshesOf(m_session.client().artifacts(), m_session.client().folder()));
+        showRecorded();
         showStages(); // the tables of a finished run come with its artifacts
     });
     connect(&m_session.client(), &RunClient::artifactsChanged, this, [this] {
@@ -103,10 +106,14 @@ void RunView::takeState(RunState state)
     if (isLiveNow) {
         clearCards();
         m_success->hide();
+        m_pump->showRecorded({});
     }
     const bool hasJustEnded =
         m_sawLive && (state == RunState::Completed || state == RunState::Stopped);
-    if (hasJustEnded)
+    const auto safe =
+        state == RunState::Stopped ? newestCheckpointStep(run->folder) : std::nullopt;
+    m_success->offerResume(safe);
+    if (hasJustEnded || safe) // whoever meets a stopped run may let it go on
         m_success->showResult(successSentence(*run, m_session.client().metrics(), m_metrics),
                               m_pump->hasPictures());
     m_shownCause = causeOf(*run);
@@ -116,6 +123,19 @@ void RunView::takeState(RunState state)
     }
     m_sawLive = isLiveNow;
     showStages();
+    showMessage();
+}
+
+/// A run without a checkpoint, as from a bundle, has the pictures that it wrote.
+void RunView::showRecorded()
+{
+    const RunEntry* run = m_runs.find(m_id);
+    const RunClient& client = m_session.client();
+    if (run == nullptr || !run->hasEnded() || client.isConnected() ||
+        isAllowed(RunAction::Explore, *run) || m_pump->framesShown() > 0)
+        return;
+    m_pump->showRecorded(
+        recordedPictures(client.artifacts(), client.streams(), client.folder()));
     showMessage();
 }
 
@@ -130,8 +150,11 @@ void RunView::showMessage()
         m_panel->setMessage(tr("No picture yet. The charts show the numbers as they come."));
     else if (m_session.client().isConnected())
         m_panel->setMessage(tr("Loading the result. What the run did not make stays empty."));
-    else
+    else if (isAllowed(RunAction::Explore, *run))
         m_panel->setMessage(tr("Nothing to show yet. Run → Explore opens the result of this run."));
+    else
+        m_panel->setMessage(tr("This run has no pictures here, and no checkpoint to make them from. "
+                               "The charts show its numbers."));
 }
 
 QStringList RunView::lastLogLines() const

@@ -42,6 +42,7 @@ protected:
 private:
     void takeState(RunState state);
     void showMessage();
+    void showRecorded();
     void showStages();
     QStringList lastLogLines() const;
 

@@ -4,12 +4,31 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QMenu>
+#include <QStyledItemDelegate>
 #include <QTreeView>
 #include <QVBoxLayout>
 
 #include "core/artifact/checkpoint.h"
 
 namespace vergence {
+
+namespace {
+
+/// Fills an editor once: a change of the row meanwhile leaves alone what somebody types.
+class OnceFilledDelegate : public QStyledItemDelegate {
+public:
+    using QStyledItemDelegate::QStyledItemDelegate;
+    void setEditorData(QWidget* editor, const QModelIndex& index) const override
+    {
+        constexpr const char* kIsFilled = "isFilled";
+        if (editor->property(kIsFilled).toBool())
+            return;
+        QStyledItemDelegate::setEditorData(editor, index);
+        editor->setProperty(kIsFilled, true);
+    }
+};
+
+} // namespace
 
 bool isAllowed(RunAction action, const RunEntry& run)
 {
@@ -35,6 +54,8 @@ bool isAllowed(RunAction action, const RunEntry& run)
                run.total > 0;
     case RunAction::Explore:
         return hasEnded && !listCheckpoints(run.folder).empty();
+    case RunAction::Rename:
+    case RunAction::Tag:
     case RunAction::Export:
         return run.isLoaded;
     case RunAction::CopyCommand:
@@ -62,20 +83,7 @@ RunsPanel::RunsPanel(RunListModel& runs, QWidget* parent) : QWidget(parent), m_r
     m_empty->setAlignment(Qt::AlignCenter);
     m_empty->setWordWrap(true);
     m_empty->setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
-    m_view = new QTreeView(this);
-    m_view->setObjectName("runsView");
-    m_view->setAccessibleName(tr("Runs"));
-    m_view->setRootIsDecorated(false);
-    m_view->setUniformRowHeights(true);
-    m_view->setSelectionMode(QAbstractItemView::ExtendedSelection);
-    m_view->setContextMenuPolicy(Qt::CustomContextMenu);
-    m_view->setEditTriggers(QAbstractItemView::EditKeyPressed);
-    m_view->setModel(&m_filter);
-    m_view->setSortingEnabled(true);
-    m_view->sortByColumn(-1, Qt::AscendingOrder); // newest first, as the model has them
-    const int widths[] = {125, 180, 90, 90, 80, 90, 80};
-    for (int column = 0; column < RunListModel::ColumnCount; ++column)
-        m_view->header()->resizeSection(column, widths[column]);
+    makeView();
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(4, 4, 4, 4);
     column->addWidget(m_pattern);
@@ -93,14 +101,35 @@ RunsPanel::RunsPanel(RunListModel& runs, QWidget* parent) : QWidget(parent), m_r
     });
     connect(m_view->selectionModel(), &QItemSelectionModel::currentChanged, this,
             [this] { Q_EMIT currentChanged(currentId()); });
-    connect(m_view, &QTreeView::doubleClicked, this,
-            [this] { Q_EMIT actionRequested({currentId()}, RunAction::Open); });
+    connect(m_view, &QTreeView::doubleClicked, this, [this](const QModelIndex& cell) {
+        const bool isTags = cell.column() == RunListModel::Tags;
+        Q_EMIT actionRequested({currentId()}, isTags ? RunAction::Tag : RunAction::Open);
+    });
     connect(m_view, &QTreeView::customContextMenuRequested, this, &RunsPanel::showMenu);
     connect(&m_filter, &QAbstractItemModel::modelReset, this, &RunsPanel::showState);
     connect(&m_filter, &QAbstractItemModel::rowsInserted, this, &RunsPanel::showState);
     connect(&m_filter, &QAbstractItemModel::rowsRemoved, this, &RunsPanel::showState);
     connect(&runs, &RunListModel::scanFinished, this, &RunsPanel::showState);
     showState();
+}
+
+void RunsPanel::makeView()
+{
+    m_view = new QTreeView(this);
+    m_view->setObjectName("runsView");
+    m_view->setAccessibleName(tr("Runs"));
+    m_view->setRootIsDecorated(false);
+    m_view->setUniformRowHeights(true);
+    m_view->setSelectionMode(QAbstractItemView::ExtendedSelection);
+    m_view->setContextMenuPolicy(Qt::CustomContextMenu);
+    m_view->setEditTriggers(QAbstractItemView::NoEditTriggers); // edit() is the one way in
+    m_view->setItemDelegate(new OnceFilledDelegate(m_view));
+    m_view->setModel(&m_filter);
+    m_view->setSortingEnabled(true);
+    m_view->sortByColumn(-1, Qt::AscendingOrder); // newest first, as the model has them
+    const int widths[] = {125, 180, 90, 90, 80, 90, 80};
+    for (int column = 0; column < RunListModel::ColumnCount; ++column)
+        m_view->header()->resizeSection(column, widths[column]);
 }
 
 QString RunsPanel::currentId() const
@@ -121,6 +150,20 @@ void RunsPanel::select(const QString& id)
     const int row = m_runs.rowOf(id);
     if (row >= 0)
         m_view->setCurrentIndex(m_filter.mapFromSource(m_runs.index(row, 0)));
+}
+
+void RunsPanel::edit(const QString& id, RunListModel::Column column)
+{
+    const auto cell = [&] {
+        return m_filter.mapFromSource(m_runs.index(m_runs.rowOf(id), column));
+    };
+    if (!cell().isValid())
+        m_pattern->clear(); // it hides the run
+    if (!cell().isValid())
+        return;
+    m_view->setCurrentIndex(cell());
+    m_view->scrollTo(cell());
+    m_view->edit(cell());
 }
 
 void RunsPanel::focusFilter()
@@ -158,8 +201,11 @@ void RunsPanel::showMenu(const QPoint& position)
     } entries[] = {{RunAction::Open, tr("Open"), false},
                    {RunAction::Explore, tr("Explore"), false},
                    {RunAction::UseConfig, tr("Use config"), true},
+                   {RunAction::Rename, tr("Rename…"), false},
+                   {RunAction::Tag, tr("Tags…"), true},
                    {RunAction::Pause, tr("Pause"), false},
-                   {RunAction::Resume, tr("Resume"), false},
+                   {RunAction::Resume,
+                    run->hasEnded() ? tr("Resume from checkpoint") : tr("Resume"), false},
                    {RunAction::Extend, tr("Extend…"), false},
                    {RunAction::Stop, tr("Stop"), false},
                    {RunAction::Kill, tr("Kill the worker"), false},

@@ -14,6 +14,8 @@ namespace vergence {
 /// What can be asked of a run in the list.
 enum class RunAction {
     Open,
+    Rename,
+    Tag,
     UseConfig,
     Pause,
     Resume,
@@ -38,6 +40,8 @@ public:
     QString currentId() const;
     QStringList selectedIds() const;
     void select(const QString& id);
+    /// Opens the editor of a run's name or tags; what is typed outlives changes of the list.
+    void edit(const QString& id, RunListModel::Column column);
     void focusFilter();
 
 Q_SIGNALS:
@@ -46,6 +50,7 @@ Q_SIGNALS:
     void demoRequested();
 
 private:
+    void makeView();
     void showMenu(const QPoint& position);
     void showState();
 

@@ -59,6 +59,9 @@ StudioActions::StudioActions(QMainWindow& window) : QObject(&window)
                   tr("Serve the views of the current, finished run"));
     useConfig = add("useConfig", tr("&Use config"), "", {},
                     tr("Load the current run's configuration into the setup"));
+    rename = add("rename", tr("Rena&me…"), "", Qt::Key_F2, tr("Give the current run a name"));
+    restore = add("restore", tr("&Bring back what was archived"), "", {},
+                  tr("Take the runs that were archived last out of the trash"));
     copyCommandLine = add("copyCommandLine", tr("Copy as command &line"), "copy", {},
                           tr("What to type in a terminal for this setup"));
     exportRun = add("export", tr("&Export…"), "export", Qt::CTRL | Qt::Key_E,
@@ -98,7 +101,7 @@ void StudioActions::makeMenus(QMainWindow& window)
     m_view = menu(tr("&View"),
                   {startPage, fullScreen, resetLayout, nullptr, nextPane, previousPane, nullptr});
     menu(tr("&Run"), {start, queue, sweep, copyCommandLine, nullptr, pause, stop, checkpoint,
-                      nullptr, resume, extend, explore, useConfig});
+                      nullptr, resume, extend, explore, useConfig, nullptr, rename, restore});
     menu(tr("&Plugins"), {pluginManager});
     menu(tr("&Tools"), {nextProblem, previousProblem});
     menu(tr("&Help"), {keySheet, about});

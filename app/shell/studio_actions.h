@@ -21,7 +21,7 @@ public:
     QAction *newRun, *open, *quit;
     QAction *undo, *redo, *find, *preferences, *palette;
     QAction *start, *queue, *sweep, *pause, *stop, *checkpoint, *resume, *extend, *explore,
-        *useConfig;
+        *useConfig, *rename, *restore;
     QAction *exportRun, *screenshot;
     QAction *fullScreen, *resetLayout, *startPage, *nextPane, *previousPane;
     QAction *nextProblem, *previousProblem;

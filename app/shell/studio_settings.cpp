@@ -69,6 +69,16 @@ void StudioSettings::setRunsFolder(const QString& folder)
     m_settings->setValue("runs/folder", folder);
 }
 
+QString StudioSettings::exportFolder() const
+{
+    return m_settings->value("export/folder").toString();
+}
+
+void StudioSettings::setExportFolder(const QString& folder)
+{
+    m_settings->setValue("export/folder", folder);
+}
+
 int StudioSettings::checkpointSeconds() const
 {
     return std::clamp(m_settings->value("runs/checkpoint_seconds", 60).toInt(), 1, 86400);

@@ -23,6 +23,9 @@ public:
     /// Where new runs go: the set folder, $VERGENCE_RUNS, or ~/Vergence/runs.
     QString runsFolder() const;
     void setRunsFolder(const QString& folder);
+    /// Where the last export went; empty for the folder of its run.
+    QString exportFolder() const;
+    void setExportFolder(const QString& folder);
     int checkpointSeconds() const; ///< between automatic checkpoints
     void setCheckpointSeconds(int seconds);
     QString previewPath() const; ///< "auto" or "shm"

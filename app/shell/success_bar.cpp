@@ -53,6 +53,8 @@ SuccessBar::SuccessBar(QWidget* parent) : QFrame(parent)
         connect(button, &QPushButton::clicked, this, signal);
         return button;
     };
+    m_resume = add({}, "successResume", &SuccessBar::resumeRequested);
+    m_resume->hide();
     m_compare = add(tr("Compare with start"), "successCompare", &SuccessBar::compareRequested);
     add(tr("Export…"), "successExport", &SuccessBar::exportRequested);
     add(tr("Change a setting and run again"), "successAgain", &SuccessBar::againRequested);
@@ -71,6 +73,13 @@ void SuccessBar::showResult(const QString& sentence, bool hasPictures)
     m_sentence->setText(sentence);
     setAccessibleName(sentence);
     show();
+}
+
+void SuccessBar::offerResume(std::optional<std::int64_t> step)
+{
+    m_resume->setVisible(step.has_value());
+    if (step)
+        m_resume->setText(tr("Resume from step %L1").arg(*step));
 }
 
 QString successSentence(const RunEntry& run, const MetricStore& metrics,

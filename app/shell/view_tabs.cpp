@@ -19,6 +19,7 @@ ViewTabs::ViewTabs(RunListModel& runs, QWidget* parent) : QTabWidget(parent), m_
         Q_EMIT currentRunChanged(current() == nullptr ? QString() : current()->runId());
     });
     connect(&runs, &RunListModel::runStateChanged, this, &ViewTabs::showState);
+    connect(&runs, &RunListModel::runRenamed, this, &ViewTabs::showState);
 }
 
 RunView* ViewTabs::open(const QString& runId)

@@ -346,7 +346,8 @@ void ViewPanel::Impl::showStatus()
         parts << ViewPanel::tr("%1 layers").arg(info.layers);
     if (shown->isPreview)
         parts << ViewPanel::tr("preview");
-    parts << ViewPanel::tr("step %1").arg(info.step);
+    if (info.step >= 0) // a picture from a file does not know it
+        parts << ViewPanel::tr("step %1").arg(info.step);
     if (const double perSecond = rate(info.stream); perSecond > 0)
         parts << ViewPanel::tr("%1 frames/s").arg(perSecond, 0, 'f', 1);
     status->setText(parts.join(QStringLiteral("  ·  ")));

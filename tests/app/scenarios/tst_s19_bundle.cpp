@@ -1,4 +1,5 @@
 #include <QCheckBox>
+#include <QComboBox>
 #include <QDir>
 #include <QLineEdit>
 #include <QProgressBar>
@@ -9,6 +10,7 @@
 
 #include "core/artifact/artifact_store.h"
 #include "core/artifact/bundle.h"
+#include "core/artifact/checkpoint.h"
 #include "core/artifact/manifest.h"
 #include "core/base/file.h"
 #include "tests/support/cli/command_line.h"
@@ -148,6 +150,15 @@ private Q_SLOTS:
         QVERIFY(m_gui->waitState(opened, RunState::Completed));
         QTRY_COMPARE(m_gui->valuesOf(opened, "heat/residual"), curve);
         QTRY_COMPARE(m_gui->window().findChild<ChartsPanel*>()->pointCount("heat/residual"), 20);
+        // The pictures of the run are there, without its checkpoints.
+        RunView* view = m_gui->window().views().current();
+        QVERIFY(listCheckpoints(m_gui->window().runs().find(opened)->folder).empty());
+        QTRY_VERIFY_WITH_TIMEOUT(view->pump().framesShown() > 0, 20'000);
+        auto* streams = m_gui->find<QComboBox>("streamCombo");
+        QVERIFY(streams != nullptr);
+        QCOMPARE(streams->count(), 3);
+        QTRY_COMPARE(m_gui->textOf("viewStatus"), QString("16 × 16 px")); // of no known step
+        QVERIFY2(streams->itemText(0).contains("fade_1.png"), qPrintable(streams->itemText(0)));
         m_gui->findAction("useConfig")->trigger();
         QCOMPARE(m_gui->window().setup().plugin(), QString("heat"));
         QCOMPARE(m_gui->find<QLineEdit>("configForm/size")->text(), QString("16"));
