@@ -187,7 +187,9 @@ void backward(Stream& stream, const AttentionProblem& p)
         using Engine = EngineOf<T, width()>;
         constexpr std::size_t kBytes = sharedBytes<Engine>(2, 2);
         // the facts of queries lie in shared memory too
-        if (!suitsTiles<T>(kBytes + sizeof(QueryFacts))) {
+        const AttentionTiles tiles{"the derivative of attention", p.type, p.size,
+                                   kBytes + sizeof(QueryFacts)};
+        if (!usesTiles(tiles, currentOffer())) {
             attention_plain::backward<T>(stream, p);
             return;
         }

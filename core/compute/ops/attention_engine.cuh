@@ -14,6 +14,7 @@
 
 #include "core/compute/launch.h"
 #include "core/compute/ops/attention_math.h"
+#include "core/compute/ops/attention_tiles.h"
 
 namespace vergence {
 inline namespace VERGENCE_KERNEL_NAMESPACE {
@@ -313,10 +314,8 @@ void withTileWidth(Index size, const Run& run)
         run(std::integral_constant<int, 128>{});
 }
 
-/// Whether the current device can run a kernel with `bytes` of shared memory and, for 16 bits,
-/// matrix instructions.
-template <class T>
-bool suitsTiles(std::size_t bytes)
+/// What the current device offers to a block.
+inline BlockOffer currentOffer()
 {
     int device = 0, most = 0, major = 0;
     if (cudaGetDevice(&device) != cudaSuccess ||
@@ -324,7 +323,7 @@ bool suitsTiles(std::size_t bytes)
             cudaSuccess ||
         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess)
         throw DeviceError("attention: the device cannot be asked for its shared memory");
-    return bytes <= static_cast<std::size_t>(most) && (sizeof(T) == 4 || major >= 8);
+    return {static_cast<std::size_t>(most), major};
 }
 
 /// Launches a kernel of kThreads threads per block.

@@ -298,7 +298,7 @@ void forward(Stream& stream, const AttentionProblem& p)
     withTileWidth(p.size, [&](auto width) {
         using Engine = EngineOf<T, width()>;
         constexpr std::size_t kBytes = sharedBytes<Engine>(1, 2);
-        if (!suitsTiles<T>(kBytes)) {
+        if (!usesTiles({"attention", p.type, p.size, kBytes}, currentOffer())) {
             attention_plain::forward<T>(stream, p);
             return;
         }
