@@ -14,7 +14,7 @@ std::byte* at(const Tensor& tensor, Index element)
 }
 
 /// Sums of 16-bit numbers are kept in F32.
-DType sumType(DType type)
+DType typeOfSums(DType type)
 {
     return type == DType::F64 ? DType::F64 : DType::F32;
 }
@@ -175,7 +175,7 @@ void unfoldedConvBackwardData(ProductBackend& backend, Stream& stream, const Con
         backend.product(stream, product);
         return;
     }
-    product.outType = sumType(p.type);
+    product.outType = typeOfSums(p.type);
     Unfolded unfolded(backend, stream, p, product.outType);
     product.m = p.outPixels();
     product.n = rowLength(p);
@@ -200,7 +200,7 @@ void unfoldedConvBackwardWeight(ProductBackend& backend, Stream& stream, const C
     product.n = rowLength(p);
     product.k = p.outPixels();
     product.transposeA = isNhwc(p);
-    product.outType = sumType(p.type);
+    product.outType = typeOfSums(p.type);
 
     // Sums over images are kept in F32 also where gradW has 16 bits.
     std::shared_ptr<void> sums;
