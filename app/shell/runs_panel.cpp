@@ -15,7 +15,7 @@ namespace vergence {
 namespace {
 
 /// Fills an editor once: a change of the row meanwhile leaves alone what somebody types.
-class OnceFilledDelegate : public QStyledItemDelegate {
+class RunDelegate : public QStyledItemDelegate {
 public:
     using QStyledItemDelegate::QStyledItemDelegate;
     void setEditorData(QWidget* editor, const QModelIndex& index) const override
@@ -25,6 +25,16 @@ public:
             return;
         QStyledItemDelegate::setEditorData(editor, index);
         editor->setProperty(kIsFilled, true);
+    }
+
+protected:
+    /// Rows that are not read yet are as high as others, or an editor below them would be left
+    /// behind.
+    void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override
+    {
+        QStyledItemDelegate::initStyleOption(option, index);
+        if (index.column() == RunListModel::State)
+            option->features |= QStyleOptionViewItem::HasDecoration;
     }
 };
 
@@ -123,7 +133,7 @@ void RunsPanel::makeView()
     m_view->setSelectionMode(QAbstractItemView::ExtendedSelection);
     m_view->setContextMenuPolicy(Qt::CustomContextMenu);
     m_view->setEditTriggers(QAbstractItemView::NoEditTriggers); // edit() is the one way in
-    m_view->setItemDelegate(new OnceFilledDelegate(m_view));
+    m_view->setItemDelegate(new RunDelegate(m_view));
     m_view->setModel(&m_filter);
     m_view->setSortingEnabled(true);
     m_view->sortByColumn(-1, Qt::AscendingOrder); // newest first, as the model has them

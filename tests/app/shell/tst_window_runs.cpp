@@ -223,6 +223,9 @@ private Q_SLOTS:
         QVERIFY(listEnded(gui, "coming")); // runs go and come
         QVERIFY(gui.window().runs().find("going") == nullptr);
         QVERIFY(cellEditor(gui) != nullptr);
+        const QRect row =
+            list->visualRect(rowOf(gui, "renamed").siblingAtColumn(RunListModel::Name));
+        QCOMPARE(cellEditor(gui)->geometry().center().y(), row.center().y());
         QTest::keyClicks(cellEditor(gui), "at leisure");
         QTest::keyClick(cellEditor(gui), Qt::Key_Return);
         QCOMPARE(gui.window().runs().find("renamed")->name, QString("a name typed at leisure"));
