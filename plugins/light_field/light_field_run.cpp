@@ -50,8 +50,11 @@ void LightFieldRun::prepare(RunContext& context)
     context.phase(2, 3, "tracing rays");
     const auto failure = failureOf([&] {
         prepareShared(context, tracedGeometry(context, m_items.front()));
-        reportHealth(context);
+        if (!context.stopRequested())
+            reportHealth(context);
     });
+    if (context.stopRequested())
+        return;
     if (failure) // it comes again, and counts, when it is the item's turn
         log("light_field").warn("{} could not be prepared: {}", m_items.front().label, *failure);
     declareView(context);
@@ -66,7 +69,8 @@ std::shared_ptr<Geometry> LightFieldRun::tracedGeometry(RunContext& context, con
     return geometry;
 }
 
-/// Targets of the first item and of all that share its geometry, several at a time.
+/// Targets of the first item and of all that share its geometry, several at a time, as far as no
+/// stop comes.
 void LightFieldRun::prepareShared(RunContext& context, const std::shared_ptr<Geometry>& geometry)
 {
     std::vector<int> indices;
@@ -80,23 +84,32 @@ void LightFieldRun::prepareShared(RunContext& context, const std::shared_ptr<Geo
     }
     const double start = steadySeconds();
     std::size_t done = 0;
-    while (done < items.size() && (done == 0 || !context.stopRequested())) {
+    while (done < items.size() && !context.stopRequested()) {
         context.phase(3, 3, fmt::format("rendering targets, {} of {} done", done, items.size()));
         const auto left = std::span(items).subspan(done);
         const auto group = left.first(renderedTogether(left, *geometry));
-        auto targets = makeTargets(context.stream(), context.device(), group, *geometry);
-        for (ItemTargets& made : targets)
+        for (ItemTargets& made : targetsOf(context, group, *geometry))
             m_prepared.emplace(indices[done++], Prepared{geometry, std::move(made)});
     }
     logTargets(done, *geometry, steadySeconds() - start);
 }
 
-/// Geometry and targets of an item. Items of the first one's geometry keep theirs; others are made
-/// when their turn comes and dropped after it.
-LightFieldRun::Prepared& LightFieldRun::preparedFor(RunContext& context, int index)
+/// Empty where a stop came first.
+std::vector<ItemTargets> LightFieldRun::targetsOf(RunContext& context,
+                                                  std::span<const SweepItem* const> items,
+                                                  const Geometry& geometry)
 {
-    if (const auto found = m_prepared.find(index); found != m_prepared.end())
-        return found->second;
+    return makeTargets(context.stream(), context.device(), items, geometry,
+                       [&] { return context.stopRequested(); });
+}
+
+/// Makes geometry and targets of an item where they are not there. Items of the first one's geometry
+/// keep theirs; others are made when their turn comes, or somebody looks at them, and dropped after
+/// it.
+bool LightFieldRun::prepareItem(RunContext& context, int index)
+{
+    if (m_prepared.contains(index))
+        return true;
     const SweepItem& wanted = m_items[static_cast<std::size_t>(index)];
     Prepared prepared;
     const auto first = m_prepared.find(0);
@@ -104,16 +117,20 @@ LightFieldRun::Prepared& LightFieldRun::preparedFor(RunContext& context, int ind
     if (shared != nullptr && sharesGeometry(wanted, m_items.front())) {
         prepared.geometry = shared;
     } else {
-        std::erase_if(m_prepared,
-                      [&](const auto& entry) { return entry.second.geometry != shared; });
+        std::erase_if(m_prepared, [&](const auto& entry) {
+            return entry.second.geometry != shared && entry.first != m_index;
+        });
         prepared.geometry = tracedGeometry(context, wanted);
     }
     const double start = steadySeconds();
     const SweepItem* const only[] = {&wanted};
-    prepared.targets = std::move(
-        makeTargets(context.stream(), context.device(), only, *prepared.geometry).front());
+    std::vector<ItemTargets> targets = targetsOf(context, only, *prepared.geometry);
+    if (targets.empty())
+        return false;
+    prepared.targets = std::move(targets.front());
     logTargets(1, *prepared.geometry, steadySeconds() - start);
-    return m_prepared.emplace(index, std::move(prepared)).first->second;
+    m_prepared.emplace(index, std::move(prepared));
+    return true;
 }
 
 std::int64_t LightFieldRun::stepsOf(const SweepItem& item) const
@@ -143,23 +160,34 @@ StepOutcome LightFieldRun::step(RunContext& context)
     if (allSolved())
         return StepOutcome::Done;
     const std::int64_t before = m_stepsDone;
-    const auto failure = failureOf([&] {
-        if (item().config.solver == "direct") {
-            solveDirectly(context);
-            return;
-        }
-        if (!m_solver) {
-            beginItem(context, true);
-            declareView(context);
-        }
-        iterate(context);
-    });
+    bool isInterrupted = false;
+    const auto failure = failureOf([&] { isInterrupted = !work(context); });
+    if (isInterrupted)
+        return StepOutcome::Interrupted;
     if (failure) {
         m_stepsDone = before + 1; // one that fails counts too
         failItem(context, *failure);
     }
     skipRepeats();
     return allSolved() ? StepOutcome::Done : StepOutcome::Continue;
+}
+
+/// One iteration of the item at work. False, with nothing changed, where a stop came before it.
+bool LightFieldRun::work(RunContext& context)
+{
+    if (!prepareItem(context, m_index))
+        return false;
+    if (item().config.solver == "direct") {
+        solveDirectly(context);
+        return true;
+    }
+    if (!m_solver) {
+        if (!beginItem(context, true))
+            return false;
+        declareView(context);
+    }
+    iterate(context);
+    return true;
 }
 
 Tensor LightFieldRun::initialPlanes(RunContext& context, InitMode& mode)
@@ -173,7 +201,7 @@ Tensor LightFieldRun::initialPlanes(RunContext& context, InitMode& mode)
     if (init == "direct") {
         mode = InitMode::Given;
         const LaneScene scene{item().scene, item().channels};
-        return directPlanes(context.stream(), *preparedFor(context, m_index).geometry->tables,
+        return directPlanes(context.stream(), *m_prepared.at(m_index).geometry->tables,
                             std::span(&scene, 1));
     }
     if (init == "previous" && m_index > 0) {
@@ -181,7 +209,7 @@ Tensor LightFieldRun::initialPlanes(RunContext& context, InitMode& mode)
         const Tensor planes = m_lastPlanes.isEmpty() && !solved.empty()
                                   ? storedPlanes(context, solved.back())
                                   : m_lastPlanes;
-        const Geometry& geometry = *preparedFor(context, m_index).geometry;
+        const Geometry& geometry = *m_prepared.at(m_index).geometry;
         const bool fits = !planes.isEmpty() && planes.extent(0) == geometry.optics.planes() &&
                           planes.extent(1) == geometry.optics.panelResolution &&
                           planes.extent(3) == lanesFor(item().channels);
@@ -204,7 +232,7 @@ Tensor LightFieldRun::coarseStart(RunContext& context, InitMode& mode)
     SolverSettings settings = solverSettingsOf(c);
     settings.iterations = c.coarseIterations;
     const double start = steadySeconds();
-    Tensor planes = coarsePlanes(context.stream(), *preparedFor(context, m_index).geometry->tables,
+    Tensor planes = coarsePlanes(context.stream(), *m_prepared.at(m_index).geometry->tables,
                                  {item().scene, item().channels}, targetRaysOf(c), settings,
                                  [&] { return context.stopRequested(); });
     log("light_field")
@@ -213,14 +241,18 @@ Tensor LightFieldRun::coarseStart(RunContext& context, InitMode& mode)
     return planes;
 }
 
-void LightFieldRun::beginItem(RunContext& context, bool startsOver)
+bool LightFieldRun::beginItem(RunContext& context, bool startsOver)
 {
-    Prepared& prepared = preparedFor(context, m_index);
+    Prepared& prepared = m_prepared.at(m_index);
     m_solver = std::make_unique<Solver>(context.stream(), prepared.geometry->solving,
                                         prepared.targets.training, solverSettingsOf(item().config));
     const double start = steadySeconds();
     InitMode mode = InitMode::Black;
     const Tensor planes = startsOver ? initialPlanes(context, mode) : Tensor();
+    if (context.stopRequested()) { // the start may be cut short, and would change every number
+        m_solver.reset();
+        return false;
+    }
     if (mode != InitMode::Black)
         m_solver->initialise(context.stream(), mode, planes);
     m_current = {};
@@ -228,6 +260,7 @@ void LightFieldRun::beginItem(RunContext& context, bool startsOver)
     m_current.seconds = steadySeconds() - start; // what the start took counts
     logItemStart(item(), m_index + 1, static_cast<int>(m_items.size()));
     context.note("allocated_bytes", m_solver->allocatedBytes());
+    return true;
 }
 
 void LightFieldRun::iterate(RunContext& context)
@@ -265,7 +298,7 @@ void LightFieldRun::iterate(RunContext& context)
 
 void LightFieldRun::solveDirectly(RunContext& context)
 {
-    Prepared& prepared = preparedFor(context, m_index);
+    Prepared& prepared = m_prepared.at(m_index);
     m_current = {};
     m_current.index = m_index;
     m_current.iterations = 1;
@@ -291,7 +324,7 @@ void LightFieldRun::solveDirectly(RunContext& context)
 /// Measures m_planes on held-out states, and with structure also on the training states.
 void LightFieldRun::evaluate(RunContext& context, bool withStructure)
 {
-    Prepared& prepared = preparedFor(context, m_index);
+    Prepared& prepared = m_prepared.at(m_index);
     Evaluator heldOut(prepared.geometry->evaluating, prepared.targets.heldOut);
     m_current.heldOut =
         heldOut.evaluate(context.stream(), m_planes, 0, item().channels, withStructure);
@@ -299,7 +332,7 @@ void LightFieldRun::evaluate(RunContext& context, bool withStructure)
 
 void LightFieldRun::completeItem(RunContext& context)
 {
-    Prepared& prepared = preparedFor(context, m_index);
+    Prepared& prepared = m_prepared.at(m_index);
     Evaluator training(prepared.geometry->solving, prepared.targets.training);
     m_current.training = training.evaluate(context.stream(), m_planes, 0, item().channels);
     m_current.mseFinal = m_current.training.mse;
@@ -428,7 +461,8 @@ void LightFieldRun::load(RunContext& context, const Checkpoint& checkpoint)
         m_stepsDone = checkpoint.state.at("steps_done").get<std::int64_t>();
         if (checkpoint.state.at("solving").get<bool>()) {
             const ItemResult current = resultFromJson(checkpoint.state.at("current"));
-            beginItem(context, false);
+            if (!prepareItem(context, m_index) || !beginItem(context, false))
+                return;
             m_current = current;
             NamedTensors tensors;
             for (const HostTensor& stored : checkpoint.tensors)
@@ -450,24 +484,24 @@ void LightFieldRun::load(RunContext& context, const Checkpoint& checkpoint)
 
 void LightFieldRun::finish(RunContext& context)
 {
-    if (m_solver && m_current.iterations > 0) {
+    if (m_solver && m_current.iterations > 0 && prepareItem(context, m_index)) {
         // Stopped within an item: what it has reached is shown, but does not count as a result of
         // the sweep.
-        Prepared& prepared = preparedFor(context, m_index);
+        const Prepared& prepared = m_prepared.at(m_index);
         m_planes = m_solver->planes(context.stream());
-        evaluate(context, false);
         ItemResult partial = m_current;
+        partial.isPartial = true;
         Evaluator training(prepared.geometry->solving, prepared.targets.training);
         partial.training = training.evaluate(context.stream(), m_planes, 0, item().channels, false);
         m_recorder->writeItem(context.stream(), context.device(), item(), *prepared.geometry,
                               prepared.targets, m_planes, training.images(), partial);
     }
-    m_recorder->writeSweep(m_items, m_results);
+    m_recorder->writeSweep(m_items, m_results, [&] { return context.stopRequested(); });
 }
 
 void LightFieldRun::reportHealth(RunContext& context)
 {
-    const Prepared& first = preparedFor(context, 0);
+    const Prepared& first = m_prepared.at(0);
     context.table(healthTable(context.stream(), m_items.front(), *first.geometry, first.targets));
     for (const std::string& sentence : healthWarnings(m_items.front(), *first.geometry))
         context.warn("W-HEALTH", sentence);
@@ -488,8 +522,10 @@ ViewSource LightFieldRun::viewSource(RunContext& context)
 {
     ViewSource source;
     const auto look = [&](int index) {
+        if (!prepareItem(context, index))
+            return;
         source.item = &m_items[static_cast<std::size_t>(index)];
-        const Prepared& prepared = preparedFor(context, index);
+        const Prepared& prepared = m_prepared.at(index);
         source.geometry = prepared.geometry;
         source.targets = &prepared.targets;
     };

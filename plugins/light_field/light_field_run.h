@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/run/run.h"
@@ -36,12 +37,17 @@ private:
     const SweepItem& item() const { return m_items[static_cast<std::size_t>(m_index)]; }
     std::shared_ptr<Geometry> tracedGeometry(RunContext& context, const SweepItem& item);
     void prepareShared(RunContext& context, const std::shared_ptr<Geometry>& geometry);
-    Prepared& preparedFor(RunContext& context, int index);
+    std::vector<ItemTargets> targetsOf(RunContext& context,
+                                       std::span<const SweepItem* const> items,
+                                       const Geometry& geometry);
+    /// False where a stop came first.
+    bool prepareItem(RunContext& context, int index);
     bool allSolved() const { return m_index >= static_cast<int>(m_items.size()); }
     std::int64_t stepsOf(const SweepItem& item) const;
     void skipRepeats();
-    /// `startsOver` is false where a checkpoint gives the texels.
-    void beginItem(RunContext& context, bool startsOver);
+    bool work(RunContext& context);
+    /// `startsOver` is false where a checkpoint gives the texels. False where a stop came first.
+    bool beginItem(RunContext& context, bool startsOver);
     void iterate(RunContext& context);
     void solveDirectly(RunContext& context);
     void evaluate(RunContext& context, bool withStructure);

@@ -76,7 +76,8 @@ std::size_t renderedTogether(std::span<const SweepItem* const> items, const Geom
 
 std::vector<ItemTargets> makeTargets(Stream& stream, const std::shared_ptr<Device>& device,
                                      std::span<const SweepItem* const> items,
-                                     const Geometry& geometry)
+                                     const Geometry& geometry,
+                                     const std::function<bool()>& isStopped)
 {
     expects(!items.empty(), "makeTargets: at least one item is needed");
     const LightFieldConfig& c = items[0]->config;
@@ -90,7 +91,17 @@ std::vector<ItemTargets> makeTargets(Stream& stream, const std::shared_ptr<Devic
                 : renderTargets(stream, device, geometry.optics, states, rays, scenes);
         return items.size() == 1 ? std::vector<Targets>{together} : separateLanes(stream, together);
     };
+    const auto mustStop = [&] {
+        if (!isStopped)
+            return false;
+        stream.synchronize();
+        return isStopped();
+    };
+    if (mustStop())
+        return {};
     auto training = render(geometry.training, targetRaysOf(c));
+    if (mustStop())
+        return {};
     auto heldOut = render(geometry.heldOut, c.evalRays);
     std::vector<ItemTargets> targets;
     for (std::size_t i = 0; i < items.size(); ++i)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -35,9 +36,11 @@ int targetRaysOf(const LightFieldConfig& config);
 
 /// Number of items at the front of `items` whose targets are best rendered together.
 std::size_t renderedTogether(std::span<const SweepItem* const> items, const Geometry& geometry);
-/// Targets of items that renderedTogether() counts; one item is always allowed.
+/// Targets of items that renderedTogether() counts; one item is always allowed. Empty where
+/// `isStopped` said so meanwhile.
 std::vector<ItemTargets> makeTargets(Stream& stream, const std::shared_ptr<Device>& device,
                                      std::span<const SweepItem* const> items,
-                                     const Geometry& geometry);
+                                     const Geometry& geometry,
+                                     const std::function<bool()>& isStopped = {});
 
 } // namespace vergence::light_field

@@ -151,7 +151,7 @@ void Recorder::writeItem(Stream& stream, const std::shared_ptr<Device>& device,
         stream,
         planes.reshaped({planes.extent(0) * planes.extent(1), planes.extent(2), planes.extent(3)}),
         0, channels);
-    const bool isFull = c.output == "full" && !c.isSeedProfile();
+    const bool isFull = c.output == "full" && !c.isSeedProfile() && !result.isPartial;
     if (isFull) {
         EyeRenderer renderer(stream, device, geometry.optics, c.raysPerPixel);
         const Tensor parts = renderer.contributions(
@@ -162,7 +162,7 @@ void Recorder::writeItem(Stream& stream, const std::shared_ptr<Device>& device,
         files.eyes = eyeSweep(stream, device, item, geometry, planes);
     }
     const bool isChosenBoard = c.sweep == "boards" && c.gifBoard > 0 && item.x == c.gifBoard;
-    if (isFull || (isChosenBoard && !c.isSeedProfile()))
+    if (isFull || (isChosenBoard && !c.isSeedProfile() && !result.isPartial))
         files.focus = focusSweep(stream, device, item, geometry, planes);
 
     wait();
@@ -177,12 +177,15 @@ void Recorder::wait()
 }
 
 void Recorder::writeSweep(const std::vector<SweepItem>& items,
-                          const std::vector<ItemResult>& results)
+                          const std::vector<ItemResult>& results,
+                          const std::function<bool()>& isStopped)
 {
     wait();
     m_artifacts.writeText("sweep.csv", sweepCsv(items, results), "sweep", "Sweep");
     std::vector<Image> frames;
     for (const ItemResult& result : results) {
+        if (isStopped())
+            return;
         const SweepItem& item = items[static_cast<std::size_t>(result.index)];
         const auto path = m_artifacts.pathFor(folderOf(item) + "/eye_view.png");
         if (!result.failure.empty() || !std::filesystem::exists(path))

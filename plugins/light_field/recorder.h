@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <future>
 #include <string>
 #include <vector>
@@ -18,13 +19,15 @@ public:
     explicit Recorder(ArtifactStore& artifacts) : m_artifacts(artifacts) {}
     ~Recorder();
 
-    /// `planes` [K, R, R, L]; `views` are the images of the training states through the display.
+    /// `planes` [K, R, R, L]; `views` are the images of the training states through the display. A
+    /// partial result goes without sweeps of eye and focus, which take long.
     void writeItem(Stream& stream, const std::shared_ptr<Device>& device, const SweepItem& item,
                    const Geometry& geometry, const ItemTargets& targets, const Tensor& planes,
                    const Tensor& views, const ItemResult& result);
-    /// sweep.csv and sweep.gif from what has been written so far. Waits for the writer; rethrows
-    /// its failure.
-    void writeSweep(const std::vector<SweepItem>& items, const std::vector<ItemResult>& results);
+    /// sweep.csv and, unless stopped, sweep.gif from what has been written so far. Waits for the
+    /// writer; rethrows its failure.
+    void writeSweep(const std::vector<SweepItem>& items, const std::vector<ItemResult>& results,
+                    const std::function<bool()>& isStopped);
     void wait();
 
     /// "boards/n26", "scenes/basic", "values/planes-4", "image".

@@ -30,6 +30,7 @@ struct ItemResult {
     std::vector<double> trainingFocus, heldOutFocus; ///< accommodation of every state, dioptres
     std::string failure;                             ///< sentence; empty where it worked
     std::vector<HistoryPoint> history;
+    bool isPartial = false; ///< what a stop left, which no checkpoint keeps
 };
 
 nlohmann::json toJson(const ItemResult& result);

@@ -1,5 +1,6 @@
 #include <filesystem>
 #include <map>
+#include <set>
 #include <thread>
 
 #include <QTemporaryDir>
@@ -12,6 +13,8 @@
 #include "core/metrics/metric_store.h"
 #include "core/run/run_controller.h"
 #include "plugins/light_field/light_field_run.h"
+#include "tests/support/run_bench.h"
+#include "tests/support/stop_at_poll.h"
 
 using namespace vergence;
 using namespace vergence::light_field;
@@ -183,6 +186,50 @@ private Q_SLOTS:
         QCOMPARE(a.at("sweep/psnr_heldout"), b.at("sweep/psnr_heldout"));
         QCOMPARE(readNpy(whole.artifacts() / "boards/n40/planes.npy").values,
                  readNpy(halved.artifacts() / "boards/n40/planes.npy").values);
+    }
+
+    /// Wherever the run looks for a stop: geometry, targets, the coarse start, results.
+    void stopIsHeardAnywhereAndChangesNoNumber_data()
+    {
+        QTest::addColumn<QStringList>("assignments");
+        QTest::newRow("boards") << QStringList{"coarse_iterations=5"};
+        QTest::newRow("a geometry of every item")
+            << QStringList{"sweep=parameter", "sweep_key=planes", "sweep_values=[3,4]",
+                           "headroom=2", "coarse_iterations=3"};
+    }
+    void stopIsHeardAnywhereAndChangesNoNumber()
+    {
+        QFETCH(QStringList, assignments);
+        std::vector<std::string> list;
+        for (const QString& assignment : assignments)
+            list.push_back(assignment.toStdString());
+        test::RunBench bench(newFolder().root, lightFieldSchema(), [](const Config& config) {
+            return std::make_unique<LightFieldRun>(readLightFieldConfig(config), config);
+        });
+        const Config config = configOf(list);
+        const RunFolder whole = newFolder();
+        QCOMPARE(bench.run(whole, config).code, ExitCode::Success);
+        std::set<std::string> calls;
+        for (int wanted = 0;; ++wanted) {
+            test::StopAtPoll stop(wanted);
+            test::RunBench stopping(newFolder().root, lightFieldSchema(), [&](const Config& of) {
+                return stop.around(std::make_unique<LightFieldRun>(readLightFieldConfig(of), of));
+            });
+            const RunFolder parts = newFolder();
+            const test::RunOutcome first = stopping.run(
+                parts, config, false, [&](RunController& controller) { stop.serve(controller); });
+            if (!stop.wasReached())
+                break;
+            QCOMPARE(first.state, RunState::Stopped);
+            QCOMPARE(first.code, ExitCode::Interrupted);
+            calls.insert(stop.call());
+            const test::RunOutcome second = bench.run(parts, config, true);
+            QVERIFY2(second.code == ExitCode::Success, second.problems().c_str());
+            QCOMPARE(numbersOf(parts), numbersOf(whole));
+            for (const char* file : {"sweep.csv", "sweep.gif"})
+                QVERIFY(std::filesystem::exists(parts.artifacts() / file));
+        }
+        QVERIFY(calls.contains("prepare") && calls.contains("step") && calls.contains("finish"));
     }
 
     void everySolverAndStartRuns_data()
