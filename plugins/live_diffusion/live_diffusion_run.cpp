@@ -1,16 +1,37 @@
 #include "plugins/live_diffusion/live_diffusion_run.h"
 
 #include <algorithm>
+#include <functional>
 
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "plugins/live_diffusion/live_diffusion_config.h"
+#include "plugins/live_diffusion/model/stop_scope.h"
 #include "plugins/live_diffusion/session/part.h"
 #include "plugins/live_diffusion/session/shown.h"
 #include "plugins/live_diffusion/session/source_report.h"
 
 namespace vergence::live {
+
+namespace {
+
+std::string phaseOf(const std::string& part)
+{
+    if (part == "train")
+        return "training";
+    if (part == "distill")
+        return "distilling";
+    if (part == "stream")
+        return "streaming";
+    if (part == "ab")
+        return "A/B run";
+    if (part == "profile")
+        return "profiling";
+    return part == "drift" ? "closed loop" : "exporting ONNX";
+}
+
+} // namespace
 
 /// Parts in order; at most one is under way.
 class LiveDiffusionRun::Work {
@@ -23,40 +44,38 @@ public:
     {
         for (const std::string& name : config.parts)
             m_parts.push_back(makePart(name, m_networks));
+        for (const auto& one : m_parts) // one at least, in which it finds that nothing is to do
+            m_planned.push_back(std::max<std::int64_t>(1, one->stepsLeft()));
         context.note("network", m_networks.name());
     }
 
     StepOutcome step(RunContext& context)
     {
-        const auto count = static_cast<int>(m_parts.size());
-        if (!m_hasBegun) {
-            if (m_done == 0)
-                expectSource(m_networks.config());
-            context.phase(m_current + 1, count, m_networks.config().parts[at()]);
-            part().begin(context);
-            m_hasBegun = true;
-        }
+        if (m_spare > 0) // of a part that time ended early: as if they were made
+            return counted(--m_spare);
+        if (!m_hasBegun)
+            begin(context);
         if (!m_isOver) { // else only its results could not be written yet
             m_isOver = !part().step(context);
             if (part().wasInterrupted())
                 return StepOutcome::Interrupted;
-            ++m_done;
+            m_left = std::max<std::int64_t>(m_left - 1, part().stepsLeft());
+            if (!m_isOver)
+                return counted(0);
         }
-        if (!m_isOver)
-            return StepOutcome::Continue;
         part().finish(context);
         m_hasBegun = m_isOver = false;
-        return ++m_current == count ? StepOutcome::Done : StepOutcome::Continue;
+        m_spare = m_left;
+        ++m_current;
+        return counted(m_spare);
     }
 
+    /// What is left out counts as done, so that the total stays what it was at the beginning.
     std::int64_t totalSteps() const
     {
-        std::int64_t total = m_done;
-        for (std::size_t i = at(); i < m_parts.size(); ++i) {
-            const bool isBegun = i == at() && m_hasBegun;
-            // Only once it is begun does a part know that nothing is left for it.
-            total += std::max<std::int64_t>(isBegun ? 0 : 1, m_parts[i]->stepsLeft());
-        }
+        std::int64_t total = m_done + m_spare + (m_hasBegun ? m_left : 0);
+        for (std::size_t i = at() + (m_hasBegun ? 1 : 0); i < m_parts.size(); ++i)
+            total += m_planned[i];
         return total;
     }
 
@@ -65,6 +84,7 @@ public:
         checkpoint.state["part"] = m_current;
         checkpoint.state["done"] = m_done;
         checkpoint.state["begun"] = m_hasBegun;
+        checkpoint.state["spare"] = m_spare;
         Shown::save(context, checkpoint);
         if (m_hasBegun)
             part().save(context, checkpoint);
@@ -76,6 +96,7 @@ public:
         try {
             m_current = checkpoint.state.at("part").get<int>();
             m_done = checkpoint.state.at("done").get<std::int64_t>();
+            m_spare = checkpoint.state.value("spare", std::int64_t{0});
             if (m_current < 0 || at() > m_parts.size())
                 throw InputError("The checkpoint is damaged: it names a part that is not there.");
             const auto& parts = m_networks.config().parts;
@@ -93,9 +114,9 @@ public:
         } catch (const nlohmann::json::exception& failure) {
             throw InputError(std::string("The checkpoint is damaged: ") + failure.what());
         }
-        part().begin(context);
-        m_hasBegun = true;
+        begin(context);
         part().load(context, checkpoint);
+        m_left = part().stepsLeft();
     }
 
     void finish(RunContext& context)
@@ -115,28 +136,66 @@ public:
 private:
     std::size_t at() const { return static_cast<std::size_t>(m_current); }
     Part& part() { return *m_parts.at(at()); }
+    void begin(RunContext& context)
+    {
+        if (m_done == 0)
+            expectSource(m_networks.config());
+        context.phase(m_current + 1, static_cast<int>(m_parts.size()),
+                      phaseOf(m_networks.config().parts[at()]));
+        part().begin(context);
+        m_left = std::max(m_planned[at()], part().stepsLeft());
+        m_hasBegun = true;
+    }
+
+    StepOutcome counted(std::int64_t spare)
+    {
+        ++m_done;
+        return at() == m_parts.size() && spare == 0 ? StepOutcome::Done : StepOutcome::Continue;
+    }
 
     Networks m_networks;
     Shown m_shown;
     std::vector<std::unique_ptr<Part>> m_parts;
+    std::vector<std::int64_t> m_planned; ///< steps of each part, as said before it began
     int m_current = 0;
     std::int64_t m_done = 0;
+    std::int64_t m_left = 0;  ///< steps of the part that has begun
+    std::int64_t m_spare = 0; ///< steps that the part before did not need
     bool m_hasBegun = false;
     bool m_isOver = false; ///< the part's steps are done, its results are not written
 };
+
+namespace {
+
+/// A stop ends the work between two of its pieces.
+void untilStopped(RunContext& context, const std::function<void()>& work)
+{
+    const StopScope scope([&context] { return context.stopRequested(); });
+    try {
+        work();
+    } catch (const Stopped&) { // whoever asked for it looks after the rest
+    }
+}
+
+} // namespace
 
 LiveDiffusionRun::LiveDiffusionRun() = default;
 LiveDiffusionRun::~LiveDiffusionRun() = default;
 
 void LiveDiffusionRun::prepare(RunContext& context)
 {
+    context.phase(1, 1, "loading weights");
     // Not as the run was made with: after a resume live changes of before are in it.
-    m_work = std::make_unique<Work>(context, readLiveDiffusionConfig(context.config()));
+    untilStopped(context, [&] {
+        m_work = std::make_unique<Work>(context, readLiveDiffusionConfig(context.config()));
+    });
 }
 
 StepOutcome LiveDiffusionRun::step(RunContext& context)
 {
-    return m_work->step(context);
+    StepOutcome outcome = StepOutcome::Interrupted;
+    untilStopped(context, [&] { outcome = m_work->step(context); });
+    return outcome;
 }
 
 std::int64_t LiveDiffusionRun::totalSteps() const
@@ -151,7 +210,7 @@ void LiveDiffusionRun::save(RunContext& context, Checkpoint& checkpoint)
 
 void LiveDiffusionRun::load(RunContext& context, const Checkpoint& checkpoint)
 {
-    m_work->load(context, checkpoint);
+    untilStopped(context, [&] { m_work->load(context, checkpoint); });
 }
 
 void LiveDiffusionRun::finish(RunContext& context)

@@ -35,6 +35,16 @@ std::shared_ptr<FrameNetwork> networkOf(const BenchSetup& setup)
     return setup.subject.build(setup.switches, 1);
 }
 
+/// Roofs that are no lower than what the network reaches.
+DevicePeaks reachedPeaks(const BenchRequest& request, const BenchSetup& setup)
+{
+    const DevicePeaks peaks = peaksOf(request);
+    const auto network = networkOf(setup);
+    return reached(peaks,
+                   profileLayers(*network, peaks, ProfileMode::InSitu, kProfiledEvaluations),
+                   setup.switches.precision);
+}
+
 /// A frame of so many steps, milliseconds; NaN where the subject has no steps.
 std::vector<double> measuredFrames(const BenchRequest& request, const BenchSetup& setup)
 {
@@ -60,12 +70,15 @@ std::vector<double> measuredFrames(const BenchRequest& request, const BenchSetup
 BenchAnswer profileMode(const BenchRequest& request, const BenchSetup& setup)
 {
     BenchReport report = emptyReport(request, setup);
-    const DevicePeaks peaks = peaksOf(request);
+    const Precision precision = setup.switches.precision;
+    DevicePeaks peaks = peaksOf(request);
     const auto network = networkOf(setup);
-    const LayerProfile inSitu =
-        profileLayers(*network, peaks, ProfileMode::InSitu, kProfiledEvaluations);
-    const LayerProfile alone =
+    LayerProfile inSitu = profileLayers(*network, peaks, ProfileMode::InSitu, kProfiledEvaluations);
+    LayerProfile alone =
         profileLayers(*network, peaks, ProfileMode::Isolated, kProfiledEvaluations);
+    peaks = reached(reached(peaks, inSitu, precision), alone, precision);
+    inSitu = judged(std::move(inSitu), peaks, precision);
+    alone = judged(std::move(alone), peaks, precision);
     report.layers = inSitu.toJson();
     report.memoryTimeline = memoryProfile(setup.subject.program, setup.switches).toJson();
     BenchAnswer answer;
@@ -133,6 +146,7 @@ BenchAnswer seedMode(const BenchRequest& request, const BenchSetup& setup)
         BenchResult result = resultOf(row.name, measure(task, protocolOf(request)));
         result.memory = BenchMemory::of(network->cost());
         result.flopPerEvaluation = network->cost().flopPerRow;
+        result.workPerEvaluation = network->cost().workPerRow;
         const double ms = summarise(result.deviceUs).median / 1000;
         table.rows.push_back({row.name, std::to_string(parameterCount(subject.program)),
                               std::to_string(row.batch), shortNumber(ms), shortNumber(1000 / ms),
@@ -152,9 +166,9 @@ BenchAnswer seedMode(const BenchRequest& request, const BenchSetup& setup)
 
 BenchAnswer targetsMode(const BenchRequest& request, const BenchSetup& setup)
 {
-    const DevicePeaks peaks = peaksOf(request);
     Switches ideal; // fused, flash, the precision in use
     ideal.precision = setup.switches.precision;
+    const DevicePeaks peaks = reachedPeaks(request, setup);
     const double bound = lowerBound(opCosts(setup.subject.program, ideal), peaks, ideal.precision);
     BenchAnswer answer;
     answer.markdown =

@@ -27,6 +27,7 @@ BenchResult DrivenNetwork::measure(const std::string& id, const Protocol& protoc
     result.memory = BenchMemory::of(cost);
     result.kernelsPerEvaluation = cost.kernelsPerEval;
     result.flopPerEvaluation = cost.flopPerRow;
+    result.workPerEvaluation = cost.workPerRow;
     return result;
 }
 

@@ -30,7 +30,15 @@ std::optional<double> BenchResult::modelFlopUtilisation() const
     if (!peakFlops || *peakFlops <= 0 || deviceUs.empty())
         return std::nullopt;
     const double seconds = summarise(deviceUs).median * 1e-6;
-    return static_cast<double>(flopPerEvaluation) * evaluationsPerFrame / seconds / *peakFlops;
+    return static_cast<double>(workPerEvaluation) * evaluationsPerFrame / seconds / *peakFlops;
+}
+
+double BenchResult::bestFlops() const
+{
+    const auto best = std::ranges::min_element(deviceUs);
+    return best == deviceUs.end() || *best <= 0
+               ? 0
+               : static_cast<double>(workPerEvaluation) * evaluationsPerFrame / (*best * 1e-6);
 }
 
 BenchResult resultOf(std::string id, const Measurement& measurement)

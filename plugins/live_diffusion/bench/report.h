@@ -37,6 +37,7 @@ struct BenchResult {
     std::int64_t dropped = 0, skipped = 0;
     double evaluationsPerFrame = 1;
     std::int64_t flopPerEvaluation = 0;
+    std::int64_t workPerEvaluation = 0; ///< what the algorithms in use do of it at least
     std::optional<double> peakFlops; ///< dense, of the precision in use; FLOP/s
     int kernelsPerEvaluation = 0;
     BenchMemory memory;
@@ -45,8 +46,10 @@ struct BenchResult {
     std::optional<NumericError> numeric; ///< against strict F32; none where not compared
     nlohmann::json drift = nullptr;
 
-    /// Useful work ÷ time ÷ peak, at the median; none without a peak.
+    /// Work ÷ time ÷ peak, at the median; none without a peak. Multiplications that an algorithm
+    /// saves are no work, or there would be more than 100 %.
     std::optional<double> modelFlopUtilisation() const;
+    double bestFlops() const; ///< of the fastest frame, FLOP/s
 };
 /// Of a measurement. Throws ContractError where no frame was finished.
 BenchResult resultOf(std::string id, const Measurement& measurement);

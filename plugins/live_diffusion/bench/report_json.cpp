@@ -84,6 +84,7 @@ json resultToJson(const BenchResult& result)
                    {"skipped_frames", result.skipped},
                    {"settled", result.isSettled},
                    {"flop_per_eval", result.flopPerEvaluation},
+                   {"work_per_eval", result.workPerEvaluation},
                    {"kernels_per_eval", result.kernelsPerEvaluation},
                    {"vram", memoryToJson(result.memory)},
                    {"drift", result.drift},
@@ -183,6 +184,9 @@ BenchResult resultFromJson(const json& object, const std::string& place)
     result.skipped = reader.value<std::int64_t>("skipped_frames");
     result.isSettled = reader.value<bool>("settled");
     result.flopPerEvaluation = reader.value<std::int64_t>("flop_per_eval");
+    result.workPerEvaluation = reader.has("work_per_eval") // kept ones may be older
+                                   ? reader.value<std::int64_t>("work_per_eval")
+                                   : result.flopPerEvaluation;
     result.kernelsPerEvaluation = reader.value<int>("kernels_per_eval");
     result.memory = memoryFromJson(reader.at("vram"));
     result.drift = reader.member("drift");

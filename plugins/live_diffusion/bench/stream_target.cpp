@@ -40,14 +40,18 @@ AbMeasurement StreamTarget::measure(const AbSetting& setting)
                          loop, m_frames);
     AbMeasurement measurement;
     const std::vector<float> evaluation = driven.evaluation();
-    if (m_evaluation.empty()) {
-        m_evaluation = evaluation;
-        m_outputs = driven.outputs(m_compared);
-        m_steps = setting.steps;
-    } else {
+    const bool isBaseline = m_evaluation.empty();
+    std::map<int, std::vector<float>> outputs;
+    if (isBaseline)
+        outputs = driven.outputs(m_compared);
+    else
         compareOutputs(setting, driven, measurement);
-    }
     measurement.result = driven.measure("frames", m_protocol);
+    if (isBaseline) { // whole, so that one that was stopped is measured again
+        m_evaluation = evaluation;
+        m_outputs = std::move(outputs);
+        m_steps = setting.steps;
+    }
     measurement.result.numeric = numericError(evaluation, m_evaluation);
     return measurement;
 }

@@ -94,7 +94,8 @@ std::string weightsHash(const HostWeights& weights)
         digest.add(name);
         for (const Index extent : weight.shape)
             digest.add(bytesOf(&extent, sizeof extent));
-        digest.add(bytesOf(weight.values.data(), weight.values.size() * sizeof(float)));
+        const std::vector<float> numbers = weight.numbers();
+        digest.add(bytesOf(numbers.data(), numbers.size() * sizeof(float)));
     }
     return digest.hex();
 }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/compute/ops/pointwise.h"
+#include "plugins/live_diffusion/model/stop_scope.h"
 
 namespace vergence::live {
 
@@ -73,6 +74,7 @@ std::vector<double> ConvolutionTuner::seconds(Stream& stream, const ConvolutionS
     std::vector<double> least(candidates.size(), 1e9);
     for (int round = 0; round <= kRounds; ++round) {
         for (std::size_t i = 0; i < candidates.size(); ++i) {
+            stopHere();
             const Tensor part =
                 betweenMemory.narrow(0, 0, candidates[i].temporaryElements(shape.images));
             scale(stream, 1.0, m_flood, m_flood);

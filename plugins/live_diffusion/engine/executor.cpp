@@ -13,6 +13,7 @@
 #include "core/compute/kernel.h"
 #include "plugins/live_diffusion/engine/executor_parts.h"
 #include "plugins/live_diffusion/engine/ranges.h"
+#include "plugins/live_diffusion/model/stop_scope.h"
 
 namespace vergence::live {
 
@@ -269,6 +270,8 @@ void Executor::launch(Stream& stream, int rows, OpObserver* observer)
 void Executor::launch(Stream& stream, const Instance& one, OpObserver* observer) const
 {
     for (std::size_t s = 0; s < one.calls.size(); ++s) {
+        if (m_device->isCpu()) // launches on a card are soon over, and may be recorded
+            stopHere();
         const Range range(stream, m_records[s].name.c_str());
         if (!observer) {
             one.calls[s](stream);
@@ -288,8 +291,10 @@ double Executor::replay(Stream& stream, std::size_t step, int repeats)
     const Call& call = instance(1).calls.at(step);
     stream.synchronize();
     const auto start = Clock::now();
-    for (int i = 0; i < repeats; ++i)
+    for (int i = 0; i < repeats; ++i) {
+        stopHere();
         call(stream);
+    }
     stream.synchronize();
     return std::chrono::duration<double>(Clock::now() - start).count() / repeats;
 }
@@ -305,6 +310,14 @@ int Executor::kernels() const
     for (const OpRecord& record : m_records)
         count += record.kernels;
     return count;
+}
+
+std::int64_t Executor::work() const
+{
+    std::int64_t sum = 0;
+    for (const OpRecord& record : m_records)
+        sum += record.work;
+    return sum;
 }
 
 std::size_t Executor::workspaceBytes() const

@@ -71,6 +71,7 @@ public:
     std::span<const Step> steps() const { return m_list.steps; }
     const MemoryPlan& memoryPlan() const; ///< of one row
     int kernels() const;
+    std::int64_t work() const; ///< of all records
     std::size_t weightBytes() const { return m_weightBytes; }
     std::size_t arenaBytes() const { return m_arena.bytes(); }
     std::size_t workspaceBytes() const;

@@ -60,6 +60,7 @@ struct FrameCost {
     int framePlans = 0;          ///< laid out by runFrame() since the switches last changed
     int recordedPlans = 0;       ///< of those kept, replayed as graphs
     std::int64_t flopPerRow = 0; ///< useful work of one row: 2 · multiply-adds, §3.9's rules
+    std::int64_t workPerRow = 0; ///< what the algorithms in use do of that at least
     int threads = 0;             ///< CPU threads in use; 0 on a card
 
     std::size_t steadyBytes() const
@@ -76,6 +77,7 @@ struct OpRecord {
     std::string shape;      ///< "64×64×64 → 128, 3×3"
     std::string plan;       ///< algorithm in use: "library", "winograd", "packed product"
     std::int64_t flop = 0;  ///< useful work
+    std::int64_t work = 0;  ///< what its algorithm does at least: less where it saves some
     std::int64_t bytes = 0; ///< compulsory: inputs, weights, outputs, residuals
     std::int64_t liveBytes = 0;  ///< of the arena while it runs
     std::int64_t scoreBytes = 0; ///< of those, stored attention scores

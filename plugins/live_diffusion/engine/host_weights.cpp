@@ -8,6 +8,7 @@
 #include "core/compute/graph/parameter.h"
 #include "core/compute/ops/pointwise.h"
 #include "plugins/live_diffusion/model/parameters.h"
+#include "plugins/live_diffusion/model/stop_scope.h"
 #include "plugins/live_diffusion/model/unet.h"
 
 namespace vergence::live {
@@ -15,29 +16,42 @@ namespace vergence::live {
 namespace {
 
 /// The corner that both shapes have, zeros elsewhere.
-void copyCorner(const HostWeight& from, const Shape& to, std::size_t dimension, Index source,
+void copyCorner(const Shape& fromShape, std::span<const float> from, const Shape& to, std::size_t dimension, Index source,
                 Index target, std::vector<float>& values)
 {
     const bool isLast = dimension + 1 == to.size();
-    const Index common = std::min(from.shape[dimension], to[dimension]);
+    const Index common = std::min(fromShape[dimension], to[dimension]);
     if (isLast) {
-        std::copy_n(from.values.begin() + source * from.shape[dimension], common,
+        std::copy_n(from.begin() + source * fromShape[dimension], common,
                     values.begin() + target * to[dimension]);
         return;
     }
     for (Index i = 0; i < common; ++i)
-        copyCorner(from, to, dimension + 1, source * from.shape[dimension] + i,
+        copyCorner(fromShape, from, to, dimension + 1, source * fromShape[dimension] + i,
                    target * to[dimension] + i, values);
 }
 
 std::shared_ptr<const HostWeights> benchWeightsOf(const std::vector<const Program*>& programs,
                                                   std::uint64_t seed)
 {
-    const auto device = makeCpuDevice();
-    const auto stream = device->createStream();
-    const auto parameters = declareParameters(*stream, device, programs);
-    initialiseParameters(*stream, *parameters, programs, Start::Bench, seed);
-    return hostWeights(*stream, *parameters);
+    const std::shared_ptr<Device> device = makeCpuDevice();
+    auto weights = std::make_shared<HostWeights>();
+    std::uint64_t index = 0;
+    for (const Program* program : programs) {
+        for (const ProgramWeight& weight : program->weights) {
+            const auto draw = [device, weight, index, seed] {
+                stopHere();
+                std::vector<float> values(static_cast<std::size_t>(weight.size()));
+                const auto stream = device->createStream();
+                fillStart(*stream, weight, index, Start::Bench, seed,
+                          Tensor::wrap(device, values.data(), weight.shape, DType::F32));
+                return values;
+            };
+            (*weights)[weight.name] = {weight.shape, {}, draw};
+            ++index;
+        }
+    }
+    return weights;
 }
 
 std::string faultOf(const Parameter& parameter, const HostWeights& weights)
@@ -66,7 +80,7 @@ void setParameters(Stream& stream, ParameterSet& parameters, const HostWeights& 
         const Parameter& parameter = parameters[i];
         const Tensor& value = parameter.value;
         const Tensor wide = Tensor::fromHost<float>(stream, value.device(), parameter.shape,
-                                                    weights.at(parameter.name).values);
+                                                    weights.at(parameter.name).numbers());
         if (value.dtype() == DType::F32)
             stream.copy(value.data(), wide.data(), value.bytes());
         else
@@ -85,7 +99,7 @@ std::shared_ptr<const HostWeights> hostWeights(Stream& stream, const ParameterSe
             value = Tensor::empty(parameter.value.device(), parameter.shape);
             cast(stream, parameter.value, value);
         }
-        (*weights)[parameter.name] = {parameter.shape, value.toHost<float>(stream)};
+        (*weights)[parameter.name] = {parameter.shape, value.toHost<float>(stream), {}};
     }
     return weights;
 }
@@ -109,9 +123,9 @@ WeightSource sourceOf(std::shared_ptr<const HostWeights> weights)
             throw ContractError(
                 fmt::format("The weights have no {} {}.", wanted.name, toString(wanted.shape)));
         if (found->second.shape == wanted.shape)
-            return found->second.values;
+            return found->second.numbers();
         std::vector<float> values(static_cast<std::size_t>(wanted.size()), 0.0f);
-        copyCorner(found->second, wanted.shape, 0, 0, 0, values);
+        copyCorner(found->second.shape, found->second.numbers(), wanted.shape, 0, 0, 0, values);
         return values;
     };
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,10 +18,15 @@ namespace vergence::live {
 
 struct HostWeight {
     Shape shape;
-    std::vector<float> values;
+    std::vector<float> values; ///< empty where they are drawn
+    /// Random ones are made whenever they are asked for: kept, they would take as much memory as
+    /// the network. May be null.
+    std::function<std::vector<float>()> draw;
+
+    std::vector<float> numbers() const { return draw ? draw() : values; }
 };
 /// Weights by name as F32 on the host: what networks of any precision, order and device are made
-/// from. Never changed; shared.
+/// from. Never changed; shared, also by threads.
 using HostWeights = std::map<std::string, HostWeight>;
 
 /// The values (not the gradients) of trained or loaded parameters.

@@ -5,6 +5,7 @@
 
 #include "plugins/live_diffusion/engine/executor_parts.h"
 #include "plugins/live_diffusion/model/counts.h"
+#include "plugins/live_diffusion/model/stop_scope.h"
 
 namespace vergence::live {
 
@@ -145,6 +146,7 @@ void Executor::makeLayers(Stream& stream, const WeightSource& weights, Convoluti
     const LayerMaker make(m_device, stream, m_program, weights, m_type);
     m_layers.resize(m_list.steps.size());
     for (std::size_t s = 0; s < m_list.steps.size(); ++s) {
+        stopHere();
         const Step& step = m_list.steps[s];
         Layer& layer = m_layers[s];
         switch (step.kind) {
@@ -280,6 +282,22 @@ std::string planOf(const Step& step, const Convolution* convolution, bool isNaiv
     }
 }
 
+/// Of so many FLOP, what a convolution's algorithm does at least.
+std::int64_t workOf(std::int64_t flop, const Convolution* convolution)
+{
+    if (convolution == nullptr)
+        return flop;
+    switch (convolution->algorithm()) {
+    case ConvolutionAlgorithm::Winograd:
+        return flop / kWinogradSaving;
+    case ConvolutionAlgorithm::Collapsed:
+        return flop * 4 / 9; // 2×2 taps instead of 3×3
+    case ConvolutionAlgorithm::Library:
+        break;
+    }
+    return flop;
+}
+
 } // namespace
 
 void Executor::makeRecords()
@@ -308,6 +326,7 @@ void Executor::makeRecords()
         record.plan = planOf(step, layer.convolution.get(), isNaive,
                              !layer.parts.empty() && layer.parts.front().packed);
         record.flop = op && isProduct ? flopOf(m_program, *op) : 0;
+        record.work = workOf(record.flop, layer.convolution.get());
         record.bytes = static_cast<std::int64_t>(layer.bytes + layer.keys.bytes());
         for (const int input : step.inputs)
             record.bytes += bytesOfBuffer(input) * (step.kind == StepKind::Norm ? 2 : 1);

@@ -152,6 +152,7 @@ FrameCost ReplicaFrames::cost() const
     cost.kernelsPerEval = executor.kernels();
     cost.launchSeconds = m_launchSeconds;
     cost.flopPerRow = flopPerEvaluation(m_program);
+    cost.workPerRow = executor.work();
     cost.threads = m_device->isCpu() ? productThreads(*m_engine->device) : 0;
     return cost;
 }

@@ -12,6 +12,7 @@
 #include "plugins/live_diffusion/engine/step_table.h"
 #include "plugins/live_diffusion/model/counts.h"
 #include "plugins/live_diffusion/model/memory_bank.h"
+#include "plugins/live_diffusion/model/stop_scope.h"
 #include "plugins/live_diffusion/model/unet.h"
 
 namespace vergence::live {
@@ -93,6 +94,7 @@ int fastestThreads(const UnetSettings& settings)
             constexpr int kRuns = 4;
             double shortest = 1e9;
             for (int run = 0; run < kRuns; ++run) {
+                stopHere();
                 const auto start = Clock::now();
                 layer(*stream, x, y, {}, {});
                 shortest = std::min(shortest, secondsSince(start));
@@ -422,6 +424,7 @@ FrameCost UnetNetwork::cost() const
     cost.kernelsPerEval = e.network->kernels();
     cost.launchSeconds = m_launchSeconds;
     cost.flopPerRow = flopPerEvaluation(e.unet);
+    cost.workPerRow = e.network->work();
     cost.threads = e.threads;
     return cost;
 }

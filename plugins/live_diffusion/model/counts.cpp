@@ -38,6 +38,12 @@ std::int64_t flopOf(const Program& program, const ProgramOp& op)
     }
 }
 
+std::int64_t leastFlopOf(const Program& program, const ProgramOp& op)
+{
+    const bool isSaved = op.kind == OpKind::Convolution && op.kernel == 3 && op.stride == 1;
+    return flopOf(program, op) / (isSaved ? kWinogradSaving : 1);
+}
+
 ElementTraffic trafficOf(const Program& program, const ProgramOp& op)
 {
     ElementTraffic traffic;

@@ -13,6 +13,11 @@ namespace vergence::live {
 /// Of one batch row; 0 where the kind does not count.
 std::int64_t flopOf(const Program& program, const ProgramOp& op);
 
+/// Fewest that any algorithm of the libraries takes: Winograd's with tiles of 4×4 results has 36
+/// multiplications where a 3×3 convolution has 144.
+std::int64_t leastFlopOf(const Program& program, const ProgramOp& op);
+inline constexpr std::int64_t kWinogradSaving = 4;
+
 /// Elements that an operation must move at least, for one batch row: inputs once (GroupNorm reads
 /// twice), the output once, weights once.
 struct ElementTraffic {

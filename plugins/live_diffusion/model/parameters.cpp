@@ -66,6 +66,19 @@ std::unique_ptr<ParameterSet> declareParameters(Stream& stream, std::shared_ptr<
     return parameters;
 }
 
+void fillStart(Stream& stream, const ProgramWeight& weight, std::uint64_t index, Start start,
+               std::uint64_t seed, const Tensor& value)
+{
+    const InitialValue initial = startOf(weight, start);
+    if (initial.spread == 0)
+        fill(stream, value, initial.mean);
+    else
+        fillNormal(stream, value, initial.mean, initial.spread, seed, index);
+    if (weight.constantElement >= 0)
+        fill(stream, value.reshaped({value.size()}).narrow(0, weight.constantElement, 1),
+             weight.constantValue);
+}
+
 void initialiseParameters(Stream& stream, ParameterSet& parameters,
                           const std::vector<const Program*>& programs, Start start,
                           std::uint64_t seed)
@@ -74,16 +87,8 @@ void initialiseParameters(Stream& stream, ParameterSet& parameters,
         for (const ProgramWeight& weight : program->weights) {
             const int index = parameters.find(weight.name);
             expects(index >= 0, fmt::format("the parameters have no {}", weight.name));
-            const Tensor& value = parameters[index].value;
-            const InitialValue initial = startOf(weight, start);
-            if (initial.spread == 0)
-                fill(stream, value, initial.mean);
-            else
-                fillNormal(stream, value, initial.mean, initial.spread, seed,
-                           static_cast<std::uint64_t>(index));
-            if (weight.constantElement >= 0)
-                fill(stream, value.reshaped({value.size()}).narrow(0, weight.constantElement, 1),
-                     weight.constantValue);
+            fillStart(stream, weight, static_cast<std::uint64_t>(index), start, seed,
+                      parameters[index].value);
         }
     parameters.refreshShadows(stream);
 }

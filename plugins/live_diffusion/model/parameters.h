@@ -27,6 +27,9 @@ std::unique_ptr<ParameterSet> declareParameters(Stream& stream, std::shared_ptr<
                                                 const std::vector<const Program*>& programs,
                                                 const ParameterSettings& settings = {});
 
+/// Fills one weight, the `index`-th of all that are declared; the same bits as all at once.
+void fillStart(Stream& stream, const ProgramWeight& weight, std::uint64_t index, Start start,
+               std::uint64_t seed, const Tensor& value);
 /// Fills all weights; the same bits for the same programs and seed on every device.
 void initialiseParameters(Stream& stream, ParameterSet& parameters,
                           const std::vector<const Program*>& programs, Start start,

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "plugins/live_diffusion/model/stop_scope.h"
 #include "plugins/live_diffusion/model/tape_network.h"
 #include "plugins/live_diffusion/model/tape_ops.h"
 
@@ -74,6 +75,7 @@ public:
     void run(std::size_t first, std::size_t last)
     {
         for (std::size_t i = first; i < last; ++i) {
+            stopHere();
             const ProgramOp& op = m_program.ops[i];
             const int alias = m_plan.alias[i];
             (*this)[op.output] = alias >= 0 ? (*this)[alias] : evaluate(op, i);

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/compute/half.h"
+#include "plugins/live_diffusion/model/stop_scope.h"
 #include "plugins/live_diffusion/onnx/shape_inference.h"
 
 namespace vergence::live {
@@ -82,6 +83,7 @@ public:
                 m_values[tensor.name] = {tensor.dims, floatsOf(tensor)};
         countReaders();
         for (const OnnxNode& node : m_model.nodes) {
+            stopHere();
             evaluate(node);
             for (const std::string& input : node.inputs)
                 if (!input.empty() && --m_readers[input] == 0)
@@ -247,6 +249,7 @@ private:
         for (std::size_t plane = 0; plane < countOf(y.dims, 0, 2); ++plane) {
             const std::size_t batch = plane / at(y.dims, 1), out = plane % at(y.dims, 1);
             float* to = y.values.data() + plane * rows * columns;
+            stopHere();
             std::fill_n(to, rows * columns, node.inputs.size() > 2 ? in(node, 2).values[out] : 0);
             for (std::size_t c = 0; c < channels; ++c) {
                 const float* from = x.values.data() + (batch * channels + c) *

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/compute/half.h"
+#include "plugins/live_diffusion/model/stop_scope.h"
 #include "plugins/live_diffusion/onnx/export_values.h"
 
 namespace vergence::live {
@@ -406,6 +407,7 @@ private:
 WeightSource weightsOf(Stream& stream, const ParameterSet& parameters)
 {
     return [&stream, &parameters](const ProgramWeight& weight) {
+        stopHere();
         const Tensor tensor = parameters.named(weight.name);
         expects(tensor.size() == weight.size(), "ONNX: no weight called " + weight.name);
         const auto floats = [&](const auto& values) {

@@ -135,7 +135,7 @@ LayerRow rowOf(const OpRecord& op, double seconds, double total, const DevicePea
                Precision precision)
 {
     LayerRow row{op, seconds};
-    const auto flop = static_cast<double>(op.flop), bytes = static_cast<double>(op.bytes);
+    const auto flop = static_cast<double>(op.work), bytes = static_cast<double>(op.bytes);
     const double peak = peaks.flops(precision);
     row.intensity = bytes > 0 ? flop / bytes : 0;
     row.roof = std::min(peak, peaks.bandwidth * row.intensity);
@@ -218,6 +218,25 @@ LayerProfile layerProfile(std::span<const OpRecord> ops, std::span<const double>
     profile.unaccounted = total - std::accumulate(seconds.begin(), seconds.end(), 0.0);
     for (std::size_t i = 0; i < ops.size(); ++i)
         profile.rows.push_back(rowOf(ops[i], seconds[i], total, peaks, precision));
+    return profile;
+}
+
+DevicePeaks reached(const DevicePeaks& peaks, const LayerProfile& profile, Precision precision)
+{
+    if (!peaks.isMeasured)
+        return peaks;
+    DevicePeaks raised = peaks;
+    for (const LayerRow& row : profile.rows) {
+        raised.setFlops(precision, std::max(raised.flops(precision), row.achievedFlops));
+        raised.bandwidth = std::max(raised.bandwidth, row.achievedBandwidth);
+    }
+    return raised;
+}
+
+LayerProfile judged(LayerProfile profile, const DevicePeaks& peaks, Precision precision)
+{
+    for (LayerRow& row : profile.rows)
+        row = rowOf(row.op, row.seconds, profile.total, peaks, precision);
     return profile;
 }
 

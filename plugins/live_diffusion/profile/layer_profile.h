@@ -22,7 +22,7 @@ struct LayerRow {
     double seconds = 0;           ///< median
     double intensity = 0;         ///< FLOP per byte
     double roof = 0;              ///< min(peak, bandwidth · intensity), FLOP/s; 0 without FLOP
-    double achievedFlops = 0;     ///< FLOP/s
+    double achievedFlops = 0;     ///< FLOP/s of the work that was really done
     double achievedBandwidth = 0; ///< bytes/s of compulsory traffic
     double shareOfRoof = 0;       ///< least time by the roofline ÷ measured
     double shareOfEvaluation = 0;
@@ -48,6 +48,12 @@ enum class ProfileMode { InSitu, Isolated };
 /// end. Throws ContractError for a network without operations.
 LayerProfile profileLayers(FrameNetwork& network, const DevicePeaks& peaks, ProfileMode mode,
                            int evaluations = 20);
+
+/// Roofs that were measured cannot be lower than what an operation reached below them; those of data
+/// sheets stay.
+DevicePeaks reached(const DevicePeaks& peaks, const LayerProfile& profile, Precision precision);
+/// The same times against other roofs.
+LayerProfile judged(LayerProfile profile, const DevicePeaks& peaks, Precision precision);
 
 /// The same from times that were measured elsewhere: one per operation.
 LayerProfile layerProfile(std::span<const OpRecord> ops, std::span<const double> seconds,

@@ -68,6 +68,7 @@ std::vector<OpCost> opCosts(const Program& program, const Switches& switches, in
         const std::int64_t scores =
             switches.attention == AttentionKind::Naive ? kScorePasses * scoresOf(program, op) : 0;
         cost.bytes = width * (traffic.weights + rows * (traffic.inputs + traffic.outputs + scores));
+        cost.leastFlop = rows * leastFlopOf(program, op);
         costOf[i] = static_cast<std::ptrdiff_t>(costs.size());
         costs.push_back(std::move(cost));
     }
@@ -80,7 +81,7 @@ double lowerBound(const std::vector<OpCost>& ops, const DevicePeaks& peaks, Prec
     expects(flops > 0 && peaks.bandwidth > 0, "lowerBound: peaks of that precision are known");
     double seconds = 0;
     for (const OpCost& op : ops)
-        seconds += std::max(static_cast<double>(op.flop) / flops,
+        seconds += std::max(static_cast<double>(peaks.isMeasured ? op.leastFlop : op.flop) / flops,
                             static_cast<double>(op.bytes) / peaks.bandwidth);
     return seconds;
 }

@@ -8,13 +8,14 @@
 #include "core/base/error.h"
 #include "core/compute/dense.h"
 #include "core/compute/tensor.h"
+#include "plugins/live_diffusion/model/stop_scope.h"
 
 namespace vergence::live {
 
 namespace {
 
 constexpr double kTera = 1e12, kGiga = 1e9;
-constexpr int kTrials = 3;
+constexpr int kTrials = 10;
 
 /// Shortest of some trials after one that nobody counts.
 template <class Work>
@@ -24,6 +25,7 @@ double shortestSeconds(Stream& stream, const Work& work)
     stream.synchronize();
     double shortest = INFINITY;
     for (int trial = 0; trial < kTrials; ++trial) {
+        stopHere();
         const double start = steadySeconds();
         work();
         stream.synchronize();
@@ -86,6 +88,13 @@ double DevicePeaks::flops(Precision precision) const
         break;
     }
     return half;
+}
+
+void DevicePeaks::setFlops(Precision precision, double value)
+{
+    (precision == Precision::Fp32   ? fp32
+     : precision == Precision::Tf32 ? tf32
+                                    : half) = value;
 }
 
 const std::vector<DevicePeaks>& publishedPeaks()

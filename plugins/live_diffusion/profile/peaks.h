@@ -25,6 +25,7 @@ struct DevicePeaks {
     bool isMeasured = false; ///< roofs of this computer instead of a data sheet
 
     double flops(Precision precision) const;
+    void setFlops(Precision precision, double value);
     /// FLOP per byte from which on products are no longer bound by memory.
     double ridge(Precision precision) const { return flops(precision) / bandwidth; }
 };

@@ -9,7 +9,6 @@
 #include "core/run/publish.h"
 #include "plugins/live_diffusion/bench/claims.h"
 #include "plugins/live_diffusion/bench/environment.h"
-#include "plugins/live_diffusion/session/stoppable_network.h"
 #include "plugins/live_diffusion/view/ab_charts.h"
 
 namespace vergence::live {
@@ -93,18 +92,23 @@ double bestCumulative(const std::vector<AbEntry>& entries)
 
 } // namespace
 
+std::vector<AbStep> AbRunPart::planned() const
+{
+    return abPlan(abTechniques(*m_networks.device(), m_networks.subject().whyNoTensorRt()),
+                  std::max(1, m_networks.loop().steps));
+}
+
 void AbRunPart::begin(RunContext& context)
 {
+    m_hasBegun = true;
     m_run.reset();
     if (m_networks.config().network == "oracle") {
         context.warn("W-AB", "The Oracle has no operations that switches could change.");
         return;
     }
     const LiveDiffusionConfig& config = m_networks.config();
-    m_subject = stoppable(m_networks.subject(),
-                          [this] { return m_context != nullptr && m_context->stopRequested(); });
-    m_plan = abPlan(abTechniques(*m_networks.device(), m_subject.whyNoTensorRt()),
-                    std::max(1, m_networks.loop().steps));
+    m_subject = m_networks.subject();
+    m_plan = planned();
     const bool isHasty = config.abSeconds > 0;
     if (isHasty)
         sortForHaste(m_plan);
@@ -123,27 +127,12 @@ bool AbRunPart::isOutOfTime() const
     return most > 0 && m_run->done() > 0 && m_seconds >= most;
 }
 
-bool AbRunPart::step(RunContext& context)
+bool AbRunPart::advance(RunContext& context)
 {
-    m_wasInterrupted = false;
     if (stepsLeft() == 0)
         return false;
-    m_context = &context;
     const double start = steadySeconds();
-    try {
-        m_run->next();
-    } catch (const Stopped&) {
-        m_wasInterrupted = true;
-    } catch (...) {
-        m_context = nullptr;
-        throw;
-    }
-    m_context = nullptr;
-    if (m_wasInterrupted) {
-        if (m_run->done() == 0)
-            begin(context); // half a baseline is none
-        return true;
-    }
+    m_run->next();
     m_seconds += steadySeconds() - start;
     context.record("ab_rows", static_cast<double>(measuredRows(m_run->entries())));
     context.record("ab_speedup", bestCumulative(m_run->entries()));
@@ -154,6 +143,8 @@ bool AbRunPart::step(RunContext& context)
 
 std::int64_t AbRunPart::stepsLeft() const
 {
+    if (!m_hasBegun)
+        return static_cast<std::int64_t>(planned().size());
     if (!m_run || isOutOfTime())
         return 0;
     return static_cast<std::int64_t>(m_run->count() - m_run->done());

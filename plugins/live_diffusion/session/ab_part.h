@@ -19,7 +19,6 @@ public:
     explicit AbRunPart(Networks& networks) : m_networks(networks) {}
 
     void begin(RunContext& context) override;
-    bool step(RunContext& context) override;
     std::int64_t stepsLeft() const override;
     void finish(RunContext& context) override;
 
@@ -27,11 +26,13 @@ public:
     std::vector<AbEntry> entries() const;
 
 private:
+    bool advance(RunContext& context) override;
+    std::vector<AbStep> planned() const;
     bool isOutOfTime() const;
     void show(RunContext& context) const;
 
     Networks& m_networks;
-    RunContext* m_context = nullptr; ///< during a step
+    bool m_hasBegun = false;
     BenchSubject m_subject;
     std::vector<AbStep> m_plan;
     std::optional<StreamTarget> m_target;

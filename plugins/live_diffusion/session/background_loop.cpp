@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include "plugins/live_diffusion/model/stop_scope.h"
+
 namespace vergence::live {
 
 void BackgroundLoop::start(LoopRecipe recipe)
@@ -15,13 +17,25 @@ void BackgroundLoop::start(LoopRecipe recipe)
 
 void BackgroundLoop::launch(LoopRecipe recipe)
 {
-    m_made = std::async(std::launch::async, [made = std::move(recipe)]() -> Made {
+    m_made = std::async(std::launch::async, [made = std::move(recipe),
+                                             stop = m_stop.get_token()]() -> Made {
+        const StopScope scope([stop] { return stop.stop_requested(); });
         try {
             return {made.build(), {}};
+        } catch (const Stopped&) {
+            return {}; // nobody waits for it
         } catch (const std::exception& error) {
             return {nullptr, std::string(error.what()) + " The old plan streams on."};
         }
     });
+}
+
+void BackgroundLoop::drop()
+{
+    m_stop.request_stop();
+    m_made = {}; // waits until it has heard of that
+    m_next.reset();
+    m_stop = {};
 }
 
 std::optional<BackgroundLoop::Made> BackgroundLoop::take(double seconds)

@@ -25,7 +25,7 @@ void DistillPart::begin(RunContext& context)
         std::make_unique<Distiller>(context.stream(), *m_student, *m_base, *m_pairs, settings);
 }
 
-bool DistillPart::step(RunContext& context)
+bool DistillPart::advance(RunContext& context)
 {
     const DistillRecord record = m_distiller->step(context.stream());
     m_done = record.update;
@@ -56,6 +56,9 @@ void DistillPart::finish(RunContext& context)
     auto weights = hostWeights(context.stream(), m_student->parameters());
     context.stream().synchronize();
     m_networks.setWeights(std::move(weights), description.settings, true);
+    m_distiller = nullptr; // nothing of it is needed any more
+    m_base = nullptr;
+    m_student = nullptr;
 }
 
 } // namespace vergence::live

@@ -15,11 +15,12 @@ public:
     ~DistillPart() override;
 
     void begin(RunContext& context) override;
-    bool step(RunContext& context) override;
     std::int64_t stepsLeft() const override;
     void finish(RunContext& context) override;
 
 private:
+    bool advance(RunContext& context) override;
+
     Networks& m_networks;
     std::unique_ptr<PairSource> m_pairs;
     std::unique_ptr<TapeNetwork> m_base, m_student;

@@ -146,6 +146,7 @@ DriftPart::~DriftPart() = default;
 
 void DriftPart::begin(RunContext& context)
 {
+    m_hasBegun = true;
     m_variants.clear();
     m_running.reset();
     m_variant = 0;
@@ -164,31 +165,34 @@ void DriftPart::begin(RunContext& context)
     m_done = {};
     m_done.thumbnailFrames = thumbnailFrames(m_frames);
     m_done.targets.resize(m_done.thumbnailFrames.size());
-    planVariants();
+    m_variants = planned();
+    if (m_variants.back().isTwin)
+        m_divergenceName = std::string(nameOf(m_variants.back().switches.precision)) + " beside " +
+                           std::string(nameOf(m_variants.front().switches.precision));
 }
 
-void DriftPart::planVariants()
+std::vector<DriftPart::Variant> DriftPart::planned() const
 {
+    std::vector<Variant> variants;
     LoopSettings loop = m_networks.loop();
     loop.filtersSimilar = false; // every frame is judged
     const Switches switches = m_networks.switches();
-    m_variants.push_back({"as configured", loop, switches});
+    variants.push_back({"as configured", loop, switches});
     if (!m_networks.config().driftGrid)
-        return;
+        return variants;
     for (const Removal& removal : removals(loop))
-        m_variants.push_back({removal.name, removal.loop, switches});
+        variants.push_back({removal.name, removal.loop, switches});
     Variant taught{"fed the truth", loop, switches, true};
     taught.loop.isStreamBatch = false; // its rows have histories of their own
     taught.loop.memoryStride = std::numeric_limits<int>::max(); // see teach()
-    m_variants.push_back(taught);
+    variants.push_back(taught);
     if (const auto other = otherPrecision(*m_networks.device(), switches.precision);
         other && m_networks.config().network == "unet") {
         Variant twin{"in " + std::string(nameOf(*other)), loop, switches, false, true};
         twin.switches.precision = *other;
-        m_variants.push_back(std::move(twin));
-        m_divergenceName =
-            std::string(nameOf(*other)) + " beside " + std::string(nameOf(switches.precision));
+        variants.push_back(std::move(twin));
     }
+    return variants;
 }
 
 void DriftPart::start()
@@ -258,9 +262,8 @@ void DriftPart::teach(std::span<const float> truth)
         m_network->writeMemory(truth);
 }
 
-bool DriftPart::step(RunContext& context)
+bool DriftPart::advance(RunContext& context)
 {
-    m_wasInterrupted = false;
     if (stepsLeft() == 0)
         return false;
     if (!m_running)
@@ -296,6 +299,8 @@ void DriftPart::end(RunContext& context)
 
 std::int64_t DriftPart::stepsLeft() const
 {
+    if (!m_hasBegun)
+        return m_networks.config().driftFrames * static_cast<std::int64_t>(planned().size());
     return m_frames * static_cast<std::int64_t>(m_variants.size() - m_variant) -
            (m_running ? m_running->frame : 0);
 }
@@ -355,6 +360,8 @@ void DriftPart::finish(RunContext& context)
     plot::writeDrawing(artifacts, "drift/drift", driftCharts(all), "drift", "Drift");
     artifacts.writePng("drift/ablation.png", ablationGrid(all), "drift", "Ablation");
     show(context);
+    m_running.reset();
+    m_network = nullptr; // nothing of it is looked at any more
 }
 
 } // namespace vergence::live

@@ -26,11 +26,12 @@ public:
     ~DriftPart() override;
 
     void begin(RunContext& context) override;
-    bool step(RunContext& context) override;
     std::int64_t stepsLeft() const override;
     void finish(RunContext& context) override;
 
 private:
+    bool advance(RunContext& context) override;
+
     /// One stream and what it is compared with.
     struct Variant {
         std::string name;
@@ -41,7 +42,7 @@ private:
     };
     struct Running; ///< loop, meter, scene position of the variant at work
 
-    void planVariants();
+    std::vector<Variant> planned() const;
     void start();
     void frame();
     void teach(std::span<const float> truth);
@@ -60,6 +61,7 @@ private:
     DriftStudy m_done;                       ///< variants that are finished
     std::vector<double> m_divergence;        ///< PSNR between the two precisions, dB
     std::string m_divergenceName;            ///< "fp16 beside fp32"
+    bool m_hasBegun = false;
     std::size_t m_variant = 0;
     std::int64_t m_frames = 0;
     double m_shown = 0; ///< steady clock

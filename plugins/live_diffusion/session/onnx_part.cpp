@@ -24,9 +24,8 @@ void OnnxPart::begin(RunContext& context)
                                    m_networks.name() + ".");
 }
 
-bool OnnxPart::step(RunContext& context)
+bool OnnxPart::advance(RunContext& context)
 {
-    m_wasInterrupted = false;
     if (m_isDone)
         return false;
     const LiveDiffusionConfig& config = m_networks.config();

@@ -13,11 +13,12 @@ public:
     explicit OnnxPart(Networks& networks) : m_networks(networks) {}
 
     void begin(RunContext& context) override;
-    bool step(RunContext& context) override;
     std::int64_t stepsLeft() const override { return m_isDone ? 0 : 1; }
     void finish(RunContext&) override {} // the step has written everything
 
 private:
+    bool advance(RunContext& context) override;
+
     Networks& m_networks;
     bool m_isDone = false;
 };

@@ -20,10 +20,9 @@ public:
 
     /// Called once before the first step.
     virtual void begin(RunContext& context) = 0;
-    /// False once it is done. Polls context.stopRequested() where a step takes long and then
-    /// throws nothing: it returns true with unchanged progress, and wasInterrupted(). So it does
-    /// where there was only waiting.
-    virtual bool step(RunContext& context) = 0;
+    /// False once it is done. Where the run is asked to stop meanwhile it returns true with
+    /// unchanged progress, and wasInterrupted(). So it does where there was only waiting.
+    bool step(RunContext& context);
     /// Steps that are left, as far as is known.
     virtual std::int64_t stepsLeft() const = 0;
     /// Writes results; also after a stop, with what there is.
@@ -38,6 +37,11 @@ public:
 
 protected:
     bool m_wasInterrupted = false;
+
+private:
+    /// The step itself; long work asks stopHere(). What has not been done when Stopped is thrown
+    /// must not count.
+    virtual bool advance(RunContext& context) = 0;
 };
 
 /// Files of weights among the results, for those who go on later.

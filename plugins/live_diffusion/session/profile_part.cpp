@@ -13,7 +13,6 @@
 #include "plugins/live_diffusion/profile/op_costs.h"
 #include "plugins/live_diffusion/profile/targets.h"
 #include "plugins/live_diffusion/profile/text_table.h"
-#include "plugins/live_diffusion/session/stoppable_network.h"
 #include "plugins/live_diffusion/view/layer_charts.h"
 #include "plugins/live_diffusion/view/memory_charts.h"
 #include "plugins/live_diffusion/view/targets_table.h"
@@ -54,7 +53,7 @@ std::vector<LayerTime> timesOf(const LayerProfile& profile)
                                  : row.limit == OpLimit::Memory ? LayerBound::Memory
                                                                 : LayerBound::Latency;
         times.push_back({row.op.name, row.op.block, row.seconds * 1e6,
-                         static_cast<double>(row.op.flop), static_cast<double>(row.op.bytes),
+                         static_cast<double>(row.op.work), static_cast<double>(row.op.bytes),
                          bound});
     }
     return times;
@@ -132,14 +131,15 @@ nlohmann::json toJson(const std::vector<DevicePeaks>& peaks, Precision precision
 
 void ProfilePart::begin(RunContext& context)
 {
+    m_hasBegun = true;
     m_stage = Stage::Done;
-    m_subject = stoppable(m_networks.subject(),
-                          [this] { return m_context != nullptr && m_context->stopRequested(); });
+    m_subject = m_networks.subject();
     if (m_subject.program.ops.empty()) {
         context.warn("W-PROFILE", "The " + m_subject.model + " has no operations to profile.");
         return;
     }
     m_peaks.clear();
+    m_network = nullptr;
     m_inPlace.reset();
     m_alone.reset();
     m_memory.reset();
@@ -149,26 +149,16 @@ void ProfilePart::begin(RunContext& context)
 
 std::int64_t ProfilePart::stepsLeft() const
 {
+    if (!m_hasBegun)
+        return static_cast<std::int64_t>(Stage::Done);
     return static_cast<std::int64_t>(Stage::Done) - static_cast<std::int64_t>(m_stage);
 }
 
-bool ProfilePart::step(RunContext& context)
+bool ProfilePart::advance(RunContext& context)
 {
-    m_wasInterrupted = false;
     if (m_stage == Stage::Done)
         return false;
-    m_context = &context;
-    try {
-        run(m_stage, context);
-    } catch (const Stopped&) {
-        m_wasInterrupted = true;
-    } catch (...) {
-        m_context = nullptr;
-        throw;
-    }
-    m_context = nullptr;
-    if (m_wasInterrupted)
-        return true;
+    run(m_stage, context);
     m_stage = static_cast<Stage>(static_cast<int>(m_stage) + 1);
     return m_stage != Stage::Done;
 }
@@ -182,14 +172,14 @@ void ProfilePart::run(Stage stage, RunContext& context)
         return profileInPlace(context);
     case Stage::Memory:
         return profileMemory(context);
+    case Stage::Alone:
+        return profileAlone(context);
     case Stage::Targets1:
         return measureTarget(context, 1);
     case Stage::Targets2:
         return measureTarget(context, 2);
     case Stage::Targets4:
         return measureTarget(context, 4);
-    case Stage::Alone:
-        return profileAlone(context);
     case Stage::Done:
         return;
     }
@@ -204,17 +194,20 @@ void ProfilePart::findRoofs()
     constexpr std::size_t kCardBytes = std::size_t{1} << 30;
     m_peaks.push_back(device->isCpu() ? measureRoofs(device)
                                       : measureRoofs(device, kCardEdge, kCardBytes));
-    Switches ideal; // fused, flash, the precision in use
-    ideal.precision = m_networks.switches().precision;
-    m_bound = lowerBound(opCosts(m_subject.program, ideal), m_peaks.front(), ideal.precision);
 }
 
 void ProfilePart::profileInPlace(RunContext& context)
 {
     m_network = m_subject.build(m_networks.switches(), 1);
-    m_inPlace =
-        profileLayers(*m_network, m_peaks.front(), ProfileMode::InSitu, evaluationsFor(*m_network));
     const Precision precision = m_networks.switches().precision;
+    LayerProfile inPlace =
+        profileLayers(*m_network, m_peaks.front(), ProfileMode::InSitu, evaluationsFor(*m_network));
+    m_peaks.front() = reached(m_peaks.front(), inPlace, precision);
+    m_inPlace = judged(std::move(inPlace), m_peaks.front(), precision);
+    m_cost = m_network->cost();
+    Switches ideal; // fused, flash, the precision in use
+    ideal.precision = precision;
+    m_bound = lowerBound(opCosts(m_subject.program, ideal), m_peaks.front(), precision);
     const auto times = timesOf(*m_inPlace);
     publishDrawing(context, "roofline", roofline(times, roofsOf(m_peaks, precision)));
     publishDrawing(context, "layers", layerBars(times));
@@ -232,7 +225,7 @@ void ProfilePart::profileMemory(RunContext& context)
         m_whatIf = whatIf(m_subject.describe, std::vector<Index>{grid, 2 * grid}, switches.fusion);
     m_shapes = checkShapes(m_subject.program, switches);
     m_plans = checkPlans(m_network->operations(), switches.precision);
-    publishDrawing(context, "memory", memoryTimeline(stepsOf(*m_memory, m_network->cost())));
+    publishDrawing(context, "memory", memoryTimeline(stepsOf(*m_memory, m_cost)));
 }
 
 void ProfilePart::measureTarget(RunContext& context, int steps)
@@ -267,8 +260,13 @@ void ProfilePart::showTargets(RunContext& context) const
 
 void ProfilePart::profileAlone(RunContext& context)
 {
-    if (m_inPlace->total * kReplays > kSecondsAlone)
-        return;
+    if (m_inPlace->total * kReplays <= kSecondsAlone)
+        showAlone(context);
+    m_network = nullptr; // weights of a large one fill a computer once
+}
+
+void ProfilePart::showAlone(RunContext& context)
+{
     m_alone = profileLayers(*m_network, m_peaks.front(), ProfileMode::Isolated, kFewestEvaluations);
     LayerLook look;
     look.nameA = "in place";
@@ -307,7 +305,7 @@ void ProfilePart::finish(RunContext& context)
         return;
     ArtifactStore& artifacts = context.artifacts();
     const Precision precision = m_networks.switches().precision;
-    const FrameCost cost = m_network->cost();
+    const FrameCost cost = m_cost;
     const auto times = timesOf(*m_inPlace);
     artifacts.writeText("profile/layers.csv", m_inPlace->csv(), "profile", "Operations");
     artifacts.writeText("profile/profile.md", markdown(), "profile", "Profile");

@@ -12,9 +12,9 @@
 namespace vergence::live {
 
 /// Where time and memory of an evaluation go: roofs of the device, each operation in place, memory
-/// by operation with what other settings would take, shapes against tensor cores, time budgets with
-/// measured frames of 1, 2 and 4 steps, and each operation alone where that takes no longer than
-/// some seconds. One of these a step.
+/// by operation with what other settings would take, shapes against tensor cores, each operation
+/// alone where that takes no longer than some seconds, and time budgets with measured frames of 1, 2
+/// and 4 steps. One of these a step; one network at a time.
 ///
 /// Streams roofline, layers, memory, targets; files profile/layers.csv, profile.json, memory.json,
 /// profile.md and the drawings as PNG and SVG; series profile_total_ms (an evaluation nobody
@@ -24,12 +24,13 @@ public:
     explicit ProfilePart(Networks& networks) : m_networks(networks) {}
 
     void begin(RunContext& context) override;
-    bool step(RunContext& context) override;
     std::int64_t stepsLeft() const override;
     void finish(RunContext& context) override;
 
 private:
-    enum class Stage { Roofs, InPlace, Memory, Targets1, Targets2, Targets4, Alone, Done };
+    bool advance(RunContext& context) override;
+
+    enum class Stage { Roofs, InPlace, Memory, Alone, Targets1, Targets2, Targets4, Done };
 
     void run(Stage stage, RunContext& context);
     void findRoofs();
@@ -37,14 +38,16 @@ private:
     void profileMemory(RunContext& context);
     void measureTarget(RunContext& context, int steps);
     void profileAlone(RunContext& context);
+    void showAlone(RunContext& context);
     void showTargets(RunContext& context) const;
     std::string markdown() const;
 
     Networks& m_networks;
-    RunContext* m_context = nullptr; ///< during a step
+    bool m_hasBegun = false;
     Stage m_stage = Stage::Done;
     BenchSubject m_subject;
-    std::shared_ptr<FrameNetwork> m_network;
+    std::shared_ptr<FrameNetwork> m_network; ///< until frames are measured, with ones of their own
+    FrameCost m_cost;
     std::vector<DevicePeaks> m_peaks; ///< the first counts; published before measured
     std::optional<LayerProfile> m_inPlace, m_alone;
     std::optional<MemoryProfile> m_memory;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/compute/device.h"
+#include "core/config/schema.h"
 
 namespace vergence::live {
 
@@ -136,6 +137,16 @@ std::vector<ClosedChoice> closedChoices(const Device& device)
         if (!choice.isAvailable)
             closed.push_back(
                 {choice.key, choice.value == "on" ? "true" : choice.value, choice.reason});
+    return closed;
+}
+
+std::vector<ClosedChoice> closedAfterStream()
+{
+    static const ConfigSchema schema = liveDiffusionSchema();
+    std::vector<ClosedChoice> closed;
+    for (const Field& field : schema.fields())
+        if (field.isLive)
+            closed.push_back({field.key, "", "The stream is over; this counts for a new run."});
     return closed;
 }
 

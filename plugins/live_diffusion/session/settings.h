@@ -22,6 +22,8 @@ Switches switchesOf(const LiveDiffusionConfig& config, const Device& device,
                     std::vector<std::string>* changes = nullptr);
 /// Values of settings that the device does not offer, each with its reason.
 std::vector<ClosedChoice> closedChoices(const Device& device);
+/// All live settings: they move a stream, which is over.
+std::vector<ClosedChoice> closedAfterStream();
 SceneSettings sceneSettings(const LiveDiffusionConfig& config);
 SourceSettings sourceSettings(const LiveDiffusionConfig& config);
 LiveSettings liveSettings(const LiveDiffusionConfig& config);

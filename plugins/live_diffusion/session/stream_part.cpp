@@ -56,6 +56,8 @@ bool StreamPart::isThreaded() const
 
 int StreamPart::stepsNow() const
 {
+    if (m_last)
+        return m_last->steps;
     if (m_live == nullptr)
         return stepsOf(m_loop->settings());
     return m_networks.config().deadlineKeeper ? m_live->level().steps : stepsOf(m_settings);
@@ -63,6 +65,8 @@ int StreamPart::stepsNow() const
 
 FrameCost StreamPart::cost() const
 {
+    if (m_last)
+        return m_last->cost;
     return m_live != nullptr ? m_live->cost() : m_loop->network().cost();
 }
 
@@ -281,12 +285,11 @@ std::optional<PresentedFrame> StreamPart::next(RunContext& context, bool& isLate
     return isLate ? std::nullopt : m_live->take(); // it may have come since with the end
 }
 
-bool StreamPart::step(RunContext& context)
+bool StreamPart::advance(RunContext& context)
 {
     const LiveDiffusionConfig now = readLiveDiffusionConfig(context.config());
     m_networks.follow(now);
     follow(context);
-    m_wasInterrupted = false;
     const auto isTimeUp = [&] {
         return now.streamSeconds > 0 && steadySeconds() - m_startedAt >= now.streamSeconds;
     };
@@ -434,10 +437,21 @@ void StreamPart::view(RunContext& context, const ViewInput& input)
         publishNumbers(context);
 }
 
+void StreamPart::letGo()
+{
+    m_last = Last{stepsNow(), cost()};
+    m_live = nullptr;
+    m_newLoop.drop();
+    m_loop = nullptr;
+    m_source = nullptr;
+    m_shelf = nullptr;
+}
+
 void StreamPart::finish(RunContext& context)
 {
     if (m_live != nullptr)
         m_live->stop();
+    context.closeChoices(closedAfterStream());
     if (m_frames == 0)
         return;
     ArtifactStore& artifacts = context.artifacts();
@@ -470,6 +484,7 @@ void StreamPart::finish(RunContext& context)
     artifacts.writeText("stream/stream.json", summary.dump(2), "report", "The stream in numbers");
     context.record("fps_mean", m_log.meanRate());
     context.note("frames_per_second", m_log.meanRate());
+    letGo();
     publishPicture(context);
     publishNumbers(context);
 }

@@ -26,12 +26,13 @@ public:
     ~StreamPart() override;
 
     void begin(RunContext& context) override;
-    bool step(RunContext& context) override;
     std::int64_t stepsLeft() const override;
     void finish(RunContext& context) override;
     void view(RunContext& context, const ViewInput& input) override;
 
 private:
+    bool advance(RunContext& context) override;
+
     struct Shown {
         Image input, output, target;
     };
@@ -60,6 +61,7 @@ private:
     void publishNumbers(RunContext& context);
     std::vector<Badge> badges() const;
     LatencyLook latencyLook() const;
+    void letGo(); ///< of all that only streaming needs
     bool isThreaded() const;
     int stepsNow() const; ///< of a frame, which the deadline keeper may have lowered
     FrameCost cost() const;
@@ -79,6 +81,12 @@ private:
     BackgroundLoop m_newLoop;               ///< in turn
     std::optional<DeadlineKeeper> m_keeper; ///< in turn
     std::unique_ptr<LiveStream> m_live;     ///< on threads
+    /// Of a stream that is over: what the networks said last.
+    struct Last {
+        int steps = 0;
+        FrameCost cost;
+    };
+    std::optional<Last> m_last;
     std::optional<StreamClip> m_clip;
     StreamLog m_log;
     Shown m_shown;

@@ -12,6 +12,7 @@
 #include "core/run/publish.h"
 #include "plugins/live_diffusion/engine/unet_network.h"
 #include "plugins/live_diffusion/model/pixel_blocks.h"
+#include "plugins/live_diffusion/model/stop_scope.h"
 #include "plugins/live_diffusion/quality/frame_quality.h"
 #include "plugins/live_diffusion/session/shown.h"
 #include "plugins/live_diffusion/stream/frame_grid.h"
@@ -57,13 +58,12 @@ bool TrainPart::isOver() const
     return m_trainer->isDone() || (limit > 0 && m_seconds >= limit);
 }
 
-bool TrainPart::step(RunContext& context)
+bool TrainPart::advance(RunContext& context)
 {
-    if (m_sampledAt < 0)
-        sample(context); // before anything is learnt
+    if (isSampleDue())
+        sample(context); // before anything is learnt, and what a stop has left out
     if (isOver())
         return false; // a run that was stopped at the very end
-    const LiveDiffusionConfig& config = m_networks.config();
     const double started = steadySeconds();
     const TrainRecord record = m_trainer->step(context.stream());
     m_seconds += steadySeconds() - started;
@@ -84,9 +84,25 @@ bool TrainPart::step(RunContext& context)
             context.record("loss_scale", record.lossScale);
         context.record("updates_per_s", static_cast<double>(m_trainer->updates()) / m_seconds);
     }
-    if (isOver() || m_trainer->updates() % config.sampleEvery == 0)
-        sample(context);
+    if (isSampleDue())
+        sampleUnlessStopped(context);
     return !isOver();
+}
+
+bool TrainPart::isSampleDue() const
+{
+    const Index updates = m_trainer->updates();
+    return m_sampledAt != updates &&
+           (isOver() || updates % m_networks.config().sampleEvery == 0);
+}
+
+/// The update before it counts, whatever becomes of the pictures.
+void TrainPart::sampleUnlessStopped(RunContext& context)
+{
+    try {
+        sample(context);
+    } catch (const Stopped&) { // the next step, after a resume, makes them
+    }
 }
 
 std::int64_t TrainPart::stepsLeft() const
@@ -105,9 +121,6 @@ std::shared_ptr<const HostWeights> TrainPart::averaged(RunContext& context)
 
 void TrainPart::sample(RunContext& context)
 {
-    if (m_sampledAt == m_trainer->updates())
-        return;
-    m_sampledAt = m_trainer->updates();
     const int side = static_cast<int>(m_unet.frameSize());
     const LoopSettings loop = m_networks.loop();
     UnetNetworkSettings settings{m_unet, m_networks.switches(), FrameLoop::rowsNeeded(loop)};
@@ -127,7 +140,7 @@ void TrainPart::sample(RunContext& context)
         return picture;
     };
     TrainingStrip::Moment moment{m_trainer->updates(), {}};
-    const bool isFirst = m_strip.inputs.empty();
+    TrainingStrip first; // its inputs and targets
     double sum = 0;
     const Index last = (kSampledFrames - 1) * kSampleGap;
     for (Index t = 0; t <= last; ++t) {
@@ -140,11 +153,12 @@ void TrainPart::sample(RunContext& context)
         if (t % kSampleGap != 0)
             continue;
         moment.outputs.push_back(frames.output());
-        if (isFirst) {
-            m_strip.inputs.push_back(picture);
-            m_strip.targets.push_back(pictureOf(target));
-        }
+        first.inputs.push_back(picture);
+        first.targets.push_back(pictureOf(target));
     }
+    m_sampledAt = moment.step;
+    m_strip.inputs = std::move(first.inputs); // the same each time
+    m_strip.targets = std::move(first.targets);
     m_strip.moments.push_back(std::move(moment));
     m_strip.note = fmt::format("loss {:.3g} to {:.3g}", m_firstLoss, m_meanLoss);
     context.record("held_out_psnr", sum / static_cast<double>(last + 1));
@@ -164,6 +178,7 @@ void TrainPart::save(RunContext& context, Checkpoint& checkpoint)
     checkpoint.state["trainer"] = m_trainer->state();
     checkpoint.state["train_seconds"] = m_seconds;
     checkpoint.state["train_losses"] = {m_firstLoss, m_meanLoss};
+    checkpoint.state["train_sampled"] = m_sampledAt;
 }
 
 void TrainPart::load(RunContext& context, const Checkpoint& checkpoint)
@@ -181,7 +196,7 @@ void TrainPart::load(RunContext& context, const Checkpoint& checkpoint)
         m_seconds = checkpoint.state.at("train_seconds").get<double>();
         m_firstLoss = checkpoint.state.at("train_losses").at(0).get<double>();
         m_meanLoss = checkpoint.state.at("train_losses").at(1).get<double>();
-        m_sampledAt = m_trainer->updates();
+        m_sampledAt = checkpoint.state.value("train_sampled", m_trainer->updates());
     } catch (const nlohmann::json::exception& failure) {
         throw InputError(std::string("The checkpoint is damaged: ") + failure.what());
     }
@@ -209,6 +224,8 @@ void TrainPart::finish(RunContext& context)
     context.note("loss", {{"first", m_firstLoss}, {"last", m_meanLoss}});
     if (m_networks.config().weights == "trained")
         m_networks.setWeights(averaged(context), m_unet, false);
+    m_trainer = nullptr; // moments and gradients are not needed any more
+    m_network = nullptr;
 }
 
 } // namespace vergence::live

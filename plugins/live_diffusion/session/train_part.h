@@ -16,7 +16,6 @@ public:
     ~TrainPart() override;
 
     void begin(RunContext& context) override;
-    bool step(RunContext& context) override;
     std::int64_t stepsLeft() const override;
     void finish(RunContext& context) override;
     void save(RunContext& context, Checkpoint& checkpoint) override;
@@ -24,7 +23,10 @@ public:
     void view(RunContext& context, const ViewInput& input) override;
 
 private:
+    bool advance(RunContext& context) override;
     bool isOver() const;
+    bool isSampleDue() const;
+    void sampleUnlessStopped(RunContext& context);
     /// Streams a film that is not learnt from with the average of the weights.
     void sample(RunContext& context);
     std::shared_ptr<const HostWeights> averaged(RunContext& context);

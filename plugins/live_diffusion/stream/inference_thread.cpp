@@ -5,6 +5,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "plugins/live_diffusion/model/stop_scope.h"
 
 namespace vergence::live {
 
@@ -181,8 +182,10 @@ void LiveStream::Impl::inferFrames(const std::stop_token& stop)
 
 void LiveStream::Impl::infer(const std::stop_token& stop)
 {
+    const StopScope scope([stop] { return stop.stop_requested(); });
     try {
         inferFrames(stop);
+    } catch (const Stopped&) { // within a frame, which nobody waits for
     } catch (const std::exception&) {
         const std::scoped_lock lock(mutex);
         failure = std::current_exception();
@@ -194,6 +197,7 @@ void LiveStream::Impl::infer(const std::stop_token& stop)
 
 void LiveStream::Impl::buildLoops(const std::stop_token& stop)
 {
+    const StopScope scope([stop] { return stop.stop_requested(); });
     for (;;) {
         BuiltLoop next;
         {
@@ -209,6 +213,8 @@ void LiveStream::Impl::buildLoops(const std::stop_token& stop)
             expects(next.loop != nullptr, "live stream: the new loop is missing");
             const std::scoped_lock lock(mutex);
             built = std::move(next);
+        } catch (const Stopped&) {
+            return;
         } catch (const std::exception& error) {
             {
                 const std::scoped_lock lock(mutex);

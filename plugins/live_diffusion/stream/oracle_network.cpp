@@ -43,7 +43,8 @@ FrameCost OracleNetwork::cost() const
 {
     FrameCost cost;
     cost.weightBytes = static_cast<std::size_t>(m_oracle.count() * m_oracle.size()) * sizeof(float);
-    cost.flopPerRow = 5 * m_oracle.count() * m_oracle.size(); // distance 3, mean 2
+    cost.flopPerRow = cost.workPerRow =
+        5 * m_oracle.count() * m_oracle.size(); // distance 3, mean 2
     cost.threads = 1;
     return cost;
 }

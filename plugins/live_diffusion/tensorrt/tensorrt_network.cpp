@@ -226,7 +226,7 @@ FrameCost TensorRtNetwork::cost() const
     cost.tuningPeakBytes = m_tuningPeakBytes;
     cost.kernelsPerEval = unet.layers();
     cost.launchSeconds = m_launchSeconds;
-    cost.flopPerRow = m_flop;
+    cost.flopPerRow = cost.workPerRow = m_flop;
     return cost;
 }
 

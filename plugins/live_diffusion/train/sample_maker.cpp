@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/base/error.h"
+#include "plugins/live_diffusion/model/stop_scope.h"
 
 namespace vergence::live {
 
@@ -202,6 +203,7 @@ void SampleMaker::fillConditions(std::span<const SampleRow> rows, Index update, 
         return std::span(all).subspan(r * size, size);
     };
     for (std::size_t r = 0; r < rows.size(); ++r) {
+        stopHere();
         const SampleRow& row = rows[r];
         const Index frame = row.frame - back, number = static_cast<Index>(r);
         const std::span<float> input = part(batch.input, r), history = part(batch.history, r);
@@ -268,6 +270,7 @@ void SampleMaker::fillMemory(std::span<const SampleRow> rows, Index update, Inde
     batch.memory.resize(index(batch.slots * batch.rowsSize()));
     const std::size_t size = index(batch.pictureSize());
     for (std::size_t r = 0; r < rows.size(); ++r) {
+        stopHere();
         const SampleRow& row = rows[r];
         for (Index slot = 0; slot < slots[r].used(); ++slot) {
             const Index at = static_cast<Index>(r) * batch.slots + slot;

@@ -19,7 +19,7 @@ public:
             op.name = name;
             op.block = "block";
             op.kind = "convolution";
-            op.flop = 1'000'000;
+            op.flop = op.work = 1'000'000;
             op.bytes = 10'000;
             m_ops.push_back(op);
         }
@@ -57,7 +57,7 @@ public:
         cost.tuningPeakBytes = 100'000;
         cost.kernelsPerEval = 3;
         cost.launchSeconds = 1e-5;
-        cost.flopPerRow = 3'000'000;
+        cost.flopPerRow = cost.workPerRow = 3'000'000;
         return cost;
     }
     std::span<const live::OpRecord> operations() const override { return m_ops; }

@@ -55,7 +55,11 @@ public:
     ArtifactStore& artifacts() override { return m_artifacts; }
     FramePublisher& frames() override { return m_frames; }
     std::int64_t step() const override { return steps; }
-    bool stopRequested() const override { return isStopped; }
+    bool stopRequested() const override
+    {
+        ++questions;
+        return isStopped || (stopsAt >= 0 && questions > stopsAt);
+    }
     bool metricsDue() const override { return true; }
     bool framesDue() const override { return true; }
     void record(const std::string& name, double value) override { recordAt(name, value, steps); }
@@ -63,7 +67,7 @@ public:
     {
         records[name].emplace_back(x, value);
     }
-    void phase(int, int, const std::string&) override {}
+    void phase(int, int, const std::string& name) override { phases.push_back(name); }
     void table(const nlohmann::json& table) override
     {
         tables[table.at("id").get<std::string>()] = table;
@@ -83,6 +87,9 @@ public:
     }
 
     bool isStopped = false;
+    mutable int questions = 0; ///< whether to stop, so far
+    int stopsAt = -1;          ///< the answer is yes after so many; −1: never
+    std::vector<std::string> phases;
     const Config* values = nullptr;
     std::map<std::string, nlohmann::json> tables;
     std::int64_t steps = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,9 +64,14 @@ public:
     std::vector<ProductPolicy> policies; ///< of every product so far
 
 private:
-    void note() { policies.push_back(ProductPolicyScope::inForce(chosen)); }
+    void note()
+    {
+        const std::lock_guard lock(m_mutex);
+        policies.push_back(ProductPolicyScope::inForce(chosen));
+    }
 
     DenseMath& m_inner;
+    std::mutex m_mutex;
 };
 
 /// The CPU in the clothes of a card: memory of its own, and recordings. What is recorded runs once,
@@ -84,12 +90,16 @@ public:
     {
         expects(!isRecording, "RecordingDevice: nothing is allocated in a recording");
         void* memory = m_cpu->allocate(bytes);
+        const std::lock_guard lock(m_mutex);
         m_blocks[static_cast<std::byte*>(memory)] = bytes;
         return memory;
     }
     void deallocate(void* pointer, std::size_t bytes) noexcept override
     {
-        m_blocks.erase(static_cast<std::byte*>(pointer));
+        {
+            const std::lock_guard lock(m_mutex);
+            m_blocks.erase(static_cast<std::byte*>(pointer));
+        }
         m_cpu->deallocate(pointer, bytes);
     }
     DeviceMemory memory() const override { return m_cpu->memory(); }
@@ -100,11 +110,21 @@ public:
     bool owns(const void* pointer, std::size_t bytes) const
     {
         const auto* first = static_cast<const std::byte*>(pointer);
+        const std::lock_guard lock(m_mutex);
         auto block = m_blocks.upper_bound(const_cast<std::byte*>(first));
         if (block == m_blocks.begin())
             return false;
         --block;
         return first + bytes <= block->first + block->second;
+    }
+    /// Handed out and not returned; the CPU's own products have memory besides.
+    std::size_t bytesInUse() const
+    {
+        const std::lock_guard lock(m_mutex);
+        std::size_t sum = 0;
+        for (const auto& [first, bytes] : m_blocks)
+            sum += bytes;
+        return sum;
     }
     Device& cpu() { return *m_cpu; }
 
@@ -122,6 +142,7 @@ private:
     }
 
     std::shared_ptr<Device> m_cpu;
+    mutable std::mutex m_mutex; ///< of the blocks: plans are built on threads of their own
     std::map<std::byte*, std::size_t> m_blocks;
 
 public:

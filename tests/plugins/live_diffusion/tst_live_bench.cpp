@@ -346,7 +346,8 @@ void TestLiveBench::repeatsAreJoined()
 void TestLiveBench::utilisationIsWorkOverTimeAndPeak()
 {
     BenchResult result = resultOfTimes({1000, 1000, 1000}); // 1 ms
-    result.flopPerEvaluation = 1'000'000'000;
+    result.flopPerEvaluation = 4'000'000'000; // of which its algorithms save three quarters
+    result.workPerEvaluation = 1'000'000'000;
     result.evaluationsPerFrame = 2;
     QVERIFY(!result.modelFlopUtilisation());
     result.peakFlops = 10e12;

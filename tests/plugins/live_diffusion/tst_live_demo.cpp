@@ -153,7 +153,7 @@ private Q_SLOTS:
     {
         const test::Outcome outcome = vergence({"validate", "live_diffusion"});
         QVERIFY2(outcome.code == 0, qPrintable(outcome.err));
-        QVERIFY2(outcome.out.contains("Orbits"), qPrintable(outcome.out));
+        QVERIFY2(outcome.out.contains("orbits, 64×64 px"), qPrintable(outcome.out));
     }
 };
 

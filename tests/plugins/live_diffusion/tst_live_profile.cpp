@@ -95,6 +95,8 @@ private Q_SLOTS:
     void budgetsAskForPublishedShares();
     void impossibleBudgetsAreMarked();
 
+    void savedMultiplicationsAreNoWork();
+    void measuredRoofsAreAboveWhatWasReached();
     void layersSumUpWithARestOfTheirOwn();
     void limitsAreComputeMemoryAndLatency();
     void csvEndsWithTheUnaccounted();
@@ -339,7 +341,7 @@ OpRecord record(const char* name, std::int64_t flop, std::int64_t bytes, bool te
     op.block = "b";
     op.kind = "convolution";
     op.shape = "1, 2";
-    op.flop = flop;
+    op.flop = op.work = flop;
     op.bytes = bytes;
     op.usesTensorCores = tensorCores;
     return op;
@@ -357,6 +359,42 @@ LayerProfile toyProfile()
 }
 
 } // namespace
+
+/// Winograd's convolutions are faster than all multiplications at the peak of products: no program
+/// could beat a bound that counts those alone.
+void TestLiveProfile::savedMultiplicationsAreNoWork()
+{
+    const Program program = smallProgram();
+    const std::int64_t all = std::int64_t{2} * 256 * 128 * 128 * 9;
+    QCOMPARE(leastFlopOf(program, program.op(program.findOp("b.c"))), all / 4);
+    DevicePeaks peaks{"toy", 1e9, 0, 0, 1e9, 1e15}; // bytes take no time
+    const auto costs = opCosts(program, half());
+    QCOMPARE(findCost(costs, "b.c")->leastFlop, all / 4);
+    const double published = lowerBound(costs, peaks, Precision::Fp16);
+    peaks.isMeasured = true;
+    QVERIFY(std::abs(lowerBound(costs, peaks, Precision::Fp16) / published - 0.25) < 1e-3);
+}
+
+void TestLiveProfile::measuredRoofsAreAboveWhatWasReached()
+{
+    OpRecord fast, saving;
+    fast.work = fast.flop = 4'000'000; // 4 GFLOP/s, 8 GB/s
+    fast.bytes = 8'000'000;
+    saving.flop = 16'000'000; // of which a quarter is done
+    saving.work = 4'000'000;
+    const std::vector<OpRecord> ops{fast, saving};
+    const std::vector<double> seconds{1e-3, 2e-3};
+    DevicePeaks peaks{"toy", 0, 0, 0, 3e9, 1e9};
+    peaks.isMeasured = true;
+    const LayerProfile low = layerProfile(ops, seconds, 3e-3, peaks, Precision::Fp32);
+    const DevicePeaks raised = reached(peaks, low, Precision::Fp32);
+    QCOMPARE(raised.fp32, 4e9);
+    QCOMPARE(raised.bandwidth, 8e9);
+    for (const LayerRow& row : judged(low, raised, Precision::Fp32).rows)
+        QVERIFY2(row.shareOfRoof <= 1, qPrintable(QString::number(row.shareOfRoof)));
+    peaks.isMeasured = false; // a data sheet is no guess
+    QCOMPARE(reached(peaks, low, Precision::Fp32).fp32, 3e9);
+}
 
 void TestLiveProfile::layersSumUpWithARestOfTheirOwn()
 {
