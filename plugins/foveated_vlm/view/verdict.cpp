@@ -86,15 +86,16 @@ void decide(Verdict& verdict, bool hasMatched)
             ratio.high < 1 ? "above" : "the same as", against, ratio.value, ratio.low, ratio.high);
         return;
     }
-    if (ratio.low <= 1) {
-        verdict.sentence = fmt::format("Cannot tell: the interval of the ratio, {:.3f} to {:.3f}, "
-                                       "includes 1.",
-                                       ratio.low, ratio.high);
+    if (ratio.low <= 1 + kEven) {
+        verdict.sentence = fmt::format(
+            "Cannot tell: the interval of the ratio, {:.4f} to {:.4f}, {}.", ratio.low, ratio.high,
+            ratio.low <= 1 ? "includes 1" : "reaches into 1 ± 0.005, which makes no difference");
         return;
     }
     for (const auto& [control, name] :
          {std::pair{&verdict.random, "random"}, std::pair{&verdict.shuffled, "shuffled"}})
-        if (isKnown(*control) && (hasBounds(*control) ? control->low : control->value) <= 1) {
+        if (isKnown(*control) &&
+            (hasBounds(*control) ? control->low : control->value) <= 1 + kEven) {
             verdict.sentence = fmt::format("Cannot tell: the loss is lower than that {}, but {} "
                                            "queries do no worse than the learned ones.",
                                            against, name);

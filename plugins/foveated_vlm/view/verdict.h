@@ -30,9 +30,9 @@ struct Verdict {
 
 /// Judges a record. `matched`: that of the run trained without looks; the clips of both are paired
 /// by their ids. Where it is given it decides, because a coarse pass that was not trained flatters
-/// the fine one. Looking helps where the 95 % interval lies above 1 and random and shuffled
-/// queries, where measured, do worse; it does not where the interval lies below 1 or within 1 ±
-/// 0.005; with fewer than 8 clips nothing is said.
+/// the fine one. Looking helps where the 95 % interval lies above 1.005 and random and shuffled
+/// queries, where measured, do worse by as much; it does not where the interval lies below 1 or
+/// within 1 ± 0.005; with fewer than 8 clips nothing is said.
 Verdict judge(const EvaluationRecord& record, const HealthFigures& health,
               const EvaluationRecord* matched = nullptr);
 

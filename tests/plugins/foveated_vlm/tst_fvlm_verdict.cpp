@@ -122,6 +122,22 @@ private Q_SLOTS:
         QVERIFY(says(judge(record(7, 1.5), healthy()), "7 held-out clips are too few"));
     }
 
+    /// What makes no difference on one side of 1 makes none on the other.
+    void anIntervalThatReachesIntoTheBandIsNoYes()
+    {
+        const Verdict close = judge(record(64, 1.005, 0.002), healthy());
+        QVERIFY(close.ratio.low > 1 && close.ratio.low <= 1.005 && close.ratio.high > 1.005);
+        QVERIFY2(close.outcome == Outcome::CannotTell, close.sentence.c_str());
+        QVERIFY2(says(close, "reaches into 1 ± 0.005"), close.sentence.c_str());
+        QVERIFY(judge(record(64, 1.006, 0.002), healthy()).outcome == Outcome::Helps);
+        EvaluationRecord queries = record(64, 1.2);
+        for (ClipScore& score : queries.scores)
+            score.shuffled = 1.003 * score.fine;
+        const Verdict shuffled = judge(queries, healthy());
+        QVERIFY2(shuffled.outcome == Outcome::CannotTell, shuffled.sentence.c_str());
+        QVERIFY(says(shuffled, "shuffled queries do no worse"));
+    }
+
     void controlsThatDoAsWellForbidAYes()
     {
         EvaluationRecord even = record(64, 1.2);
