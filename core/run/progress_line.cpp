@@ -34,6 +34,8 @@ void ProgressLine::hear(const std::vector<nlohmann::json>& messages)
             m_phase = message.at("name").get<std::string>();
         } else if (type == "state") {
             m_state = message.at("state").get<std::string>();
+            if (m_state != "Starting")
+                m_phase.clear(); // that of the state before
         } else if (type == "progress") {
             m_step = message.at("step").get<std::int64_t>();
             m_total = message.at("total").get<std::int64_t>();
@@ -60,9 +62,12 @@ std::string ProgressLine::text(double now, int columns)
                            m_total);
         if (m_state != "Running")
             line += fmt::format(", {}", m_state);
-        if (steps > 0 && stepping > 0)
+        if (!m_phase.empty())
+            line += ", " + m_phase;
+        else if (steps > 0 && stepping > 0)
             line += fmt::format(", {:.3g}/s", static_cast<double>(steps) / stepping);
-        if (steps > 0 && m_state == "Running" && (stepping >= 10 || share >= 0.02))
+        if (m_phase.empty() && steps > 0 && m_state == "Running" &&
+            (stepping >= 10 || share >= 0.02))
             line += ", " +
                     duration(stepping / static_cast<double>(steps) *
                              static_cast<double>(m_total - m_step)) +

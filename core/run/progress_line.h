@@ -9,8 +9,8 @@
 namespace vergence {
 
 /// One line on a terminal that says how far a run is. Known total: bar, percent, rate and, once
-/// there is something to judge by (10 s or 2 %), the remaining time; unknown total: phase, steps
-/// and elapsed time.
+/// there is something to judge by (10 s or 2 %), the remaining time, or what goes on between steps;
+/// unknown total: phase, steps and elapsed time.
 class ProgressLine {
 public:
     /// Reads phase, state and progress messages.

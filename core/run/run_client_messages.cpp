@@ -26,10 +26,12 @@ void RunClient::Impl::hear(const json& message)
         hearState(message);
     } else if (type == "phase") {
         status.phase = textOf(message, "name");
-        phase = QStringLiteral("%1 of %2: %3")
-                    .arg(message.at("number").get<int>())
-                    .arg(message.at("count").get<int>())
-                    .arg(QString::fromStdString(status.phase));
+        phase = status.phase.empty()
+                    ? QString()
+                    : QStringLiteral("%1 of %2: %3")
+                          .arg(message.at("number").get<int>())
+                          .arg(message.at("count").get<int>())
+                          .arg(QString::fromStdString(status.phase));
         Q_EMIT q.progressChanged();
     } else if (type == "progress") {
         status.step = message.at("step").get<std::int64_t>();
@@ -92,6 +94,10 @@ void RunClient::Impl::hearState(const json& message)
     if (const auto heard = runStateFromName(textOf(message, "state"))) {
         if (*heard == RunState::Running)
             lastProblem.clear();
+        if (*heard != RunState::Starting && *heard != state) { // that of the state before
+            status.phase.clear();
+            phase.clear();
+        }
         setState(*heard);
     }
 }

@@ -85,6 +85,21 @@ private Q_SLOTS:
         const std::string text = line.text(10, kWide);
         QVERIFY2(text.find(", 2/s, 40 s left") != std::string::npos, text.c_str());
     }
+    /// What takes longer than a step says what it is, in place of a rest that it is no part of.
+    void aPhaseBetweenStepsIsNamedWhileItLasts()
+    {
+        ProgressLine line;
+        line.hear({phase("loading data"), state("Running"), progress(0, 100)});
+        line.text(0, kWide);
+        line.hear({progress(50, 100)});
+        QCOMPARE(line.text(20, kWide),
+                 std::string("[############............]  50 % 50 of 100 steps, 2.5/s, 20 s left"));
+        line.hear({phase("testing, 8 of 64 clips, 7 s left")});
+        QCOMPARE(line.text(20, kWide), std::string("[############............]  50 % 50 of 100 "
+                                                   "steps, testing, 8 of 64 clips, 7 s left"));
+        line.hear({phase("")});
+        QVERIFY(line.text(21, kWide).ends_with("s left"));
+    }
     void otherStatesAreNamedAndPromiseNothing()
     {
         ProgressLine line;
