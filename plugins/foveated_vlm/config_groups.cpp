@@ -95,8 +95,8 @@ void addTraining(Builder& b)
     b.add("precision", &C::precision)
         .choices({"auto", "fp64", "fp32", "bf16"})
         .advanced()
-        .help("Type of products; masters are fp32 beside bf16. auto: bf16 on a GPU, fp32 "
-              "without.");
+        .help("Type of products; masters are fp32 beside bf16. auto: bf16 on a GPU that has it "
+              "(compute capability 8.0), fp32 on others and without.");
     b.add("recompute", &C::recompute)
         .choices({"none", "vit", "llm", "both"})
         .advanced()
@@ -126,7 +126,8 @@ void addEvaluation(Builder& b)
         .range(1, 10'000)
         .unit("micro-steps")
         .live()
-        .help("Losses stay on the device and are fetched this often.");
+        .help("Losses are means over an update, one point each; they stay on the device and are "
+              "fetched after so many micro-steps, those of all updates since.");
     b.add("caption_clips", &C::captionClips)
         .title("Shown clips")
         .range(1, 64)

@@ -1,5 +1,7 @@
 #include "plugins/foveated_vlm/foveated_vlm_run.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -72,8 +74,7 @@ public:
     {
         follow(context);
         Trainer& trainer = m_session.trainer();
-        const auto isStopped = [&] { return context.stopRequested(); };
-        if (trainer.needsReference() && !trainer.makeReference(context.stream(), isStopped))
+        if (trainer.needsReference() && !askReference(context))
             return StepOutcome::Interrupted;
         if (isTestDue() && !test(context))
             return StepOutcome::Interrupted;
@@ -90,7 +91,9 @@ public:
             publish(context);
         if (!trainer.isDone())
             return StepOutcome::Continue;
-        return isTestDue() && !test(context) ? StepOutcome::Continue : StepOutcome::Done;
+        // Stopped in the last test, the step is not done: what it learnt is saved, and a run that
+        // goes on tests it.
+        return isTestDue() && !test(context) ? StepOutcome::Interrupted : StepOutcome::Done;
     }
 
     std::int64_t totalSteps() const
@@ -129,7 +132,8 @@ public:
             context.stream().synchronize();
             m_testedAt = checkpoint.state.at("tested_at").get<Index>();
             m_results.restore(checkpoint.state.at("results"));
-            m_metrics.recall(context);
+            m_metrics.recall(context, std::max<std::int64_t>(
+                                          context.step(), m_session.trainer().counts().microSteps));
         } catch (const nlohmann::json::exception& failure) {
             throw InputError(std::string("The checkpoint is damaged: ") + failure.what());
         }
@@ -139,9 +143,11 @@ public:
     void finish(RunContext& context)
     {
         record(context, true);
+        context.phase(1, 1, "writing results");
         m_results.write(context, m_session, m_viewer->looker(), m_metrics.store());
-        if (context.frames().isWatched())
+        if (context.frames().isWatched() && !context.stopRequested())
             publish(context);
+        context.phase(1, 1, {});
     }
 
     void view(RunContext& context, const ViewInput& input)
@@ -187,18 +193,34 @@ private:
         return trainer.isDone() || (every > 0 && updates > 0 && updates % every == 0);
     }
 
+    bool askReference(RunContext& context)
+    {
+        context.phase(1, 1, "asking the reference");
+        const bool isDone = m_session.trainer().makeReference(
+            context.stream(), [&] { return context.stopRequested(); });
+        context.phase(1, 1, {});
+        return isDone;
+    }
+
     /// False where it was stopped on the way; then it is done again.
     bool test(RunContext& context)
     {
+        PhaseTeller teller(context);
         Trainer& trainer = m_session.trainer();
         const Trainer::AverageScope average(trainer, context.stream());
         const auto isStopped = [&] { return context.stopRequested(); };
-        const EvaluationReport report = m_session.evaluator().run(context.stream(), isStopped);
+        const auto all = static_cast<Index>(m_session.evaluator().members().size());
+        const EvaluationReport report = m_session.evaluator().run(
+            context.stream(), isStopped, [&](Index done) { teller.tell("testing", done, all); });
         if (report.wasStopped)
             return false;
+        auto answers = Results::answers(context, m_session, m_viewer->looker(), teller);
+        if (!answers)
+            return false;
+        teller.end();
         m_metrics.record(context, report);
         const bool isBest = trainer.judge(report.judged());
-        m_results.add(context, m_session, report, isBest, m_viewer->looker());
+        m_results.add(context, m_session, report, isBest, std::move(*answers));
         m_testedAt = trainer.counts().updates;
         return true;
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,6 +25,8 @@ struct FeedSettings {
                                 ///< device's free memory
     int readers = 2;            ///< threads that read clips; 1 to 64
     int slots = 4;              ///< batches that wait on the host; 2 to 64
+    std::function<bool()> isStopped; ///< asked while Resident reads, which it ends; the feed is
+                                     ///< then of no use
 };
 
 /// What a feed has done.

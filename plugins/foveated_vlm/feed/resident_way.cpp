@@ -66,7 +66,10 @@ private:
         const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
         std::vector<std::uint8_t> pixels;
         std::vector<float> latents;
+        const std::function<bool()>& isStopped = m_facts.settings.isStopped;
         for (Index first = 0; first < m_facts.clips.count(); first += kAtOnce) {
+            if (isStopped && isStopped())
+                return;
             std::vector<Index> clips(
                 static_cast<std::size_t>(std::min(kAtOnce, m_facts.clips.count() - first)));
             std::iota(clips.begin(), clips.end(), first);

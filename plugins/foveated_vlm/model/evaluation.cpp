@@ -1,5 +1,6 @@
 #include "plugins/foveated_vlm/model/evaluation.h"
 
+#include "core/compute/ops/host_numbers.h"
 #include "plugins/foveated_vlm/model/losses.h"
 #include "plugins/foveated_vlm/model/sequential.h"
 #include "plugins/foveated_vlm/model/token_likelihood.h"
@@ -7,14 +8,6 @@
 namespace vergence::fvlm {
 
 namespace {
-std::vector<double> hostNumbers(Stream& stream, const Tensor& tensor)
-{
-    if (tensor.dtype() == DType::F64)
-        return tensor.toHost<double>(stream);
-    const auto single = tensor.toHost<float>(stream);
-    return {single.begin(), single.end()};
-}
-
 class Evaluator {
 public:
     Evaluator(const ForwardPass& pass, const FoveatedModel& model, const MicroBatch& batch,
@@ -66,7 +59,7 @@ private:
         const Value each =
             tokenLikelihood(m_graph, hidden, m_forward.pass()[m_model.language().head()],
                             m_forward.tables().labels);
-        const auto values = hostNumbers(m_graph.stream(), m_graph.tensor(each));
+        const auto values = toDoubles(m_graph.stream(), m_graph.tensor(each));
         nll.assign(sequences(), 0);
         for (std::size_t i = 0; i < values.size(); ++i) {
             if (m_host.sequenceOf[i] >= 0)
@@ -80,7 +73,7 @@ private:
             return;
         const Value prediction = m_forward.predictLatents(statesBefore);
         const Value each = latentErrors(m_graph, prediction, m_forward.latentTargets());
-        errors = hostNumbers(m_graph.stream(), m_graph.tensor(each));
+        errors = toDoubles(m_graph.stream(), m_graph.tensor(each));
         errors.resize(static_cast<std::size_t>(m_host.real().slots));
         m_result.predictions = kept(m_graph.dense(prediction));
     }

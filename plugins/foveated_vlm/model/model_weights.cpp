@@ -154,34 +154,38 @@ void saveFolder(const std::filesystem::path& folder, const nlohmann::json& confi
 }
 } // namespace
 
-WeightReport loadVit(Stream& stream, FoveatedModel& model, const std::filesystem::path& path)
+WeightReport loadVit(Stream& stream, FoveatedModel& model, const std::filesystem::path& path,
+                     const std::function<bool()>& isStopped)
 {
     const WeightFile file = WeightFile::open(path);
     NameMap names = withoutWrappers();
     names.dropPrefix("dinov2.").dropPrefix("dinov2_with_registers.").under(kVit);
     if (hasOriginalNames(file))
         translateOriginal(names);
-    return loadWeights(stream, model.parameters(), file, names, {kMaskToken});
+    return loadWeights(stream, model.parameters(), file, names, {kMaskToken}, isStopped);
 }
 
-WeightReport loadLanguage(Stream& stream, FoveatedModel& model, const std::filesystem::path& path)
+WeightReport loadLanguage(Stream& stream, FoveatedModel& model, const std::filesystem::path& path,
+                          const std::function<bool()>& isStopped)
 {
     NameMap names = withoutWrappers();
     names.under(kLanguage);
     passOverExtras(names, model);
-    return loadWeights(stream, model.parameters(), WeightFile::open(path), names);
+    return loadWeights(stream, model.parameters(), WeightFile::open(path), names, {}, isStopped);
 }
 
 WeightReport loadCheckpointWeights(Stream& stream, FoveatedModel& model,
                                    const std::filesystem::path& path,
-                                   const std::vector<std::string>& initialised)
+                                   const std::vector<std::string>& initialised,
+                                   const std::function<bool()>& isStopped)
 {
     NameMap names = withoutWrappers();
     names.replace("query_output_proj.", "output_proj.");
     passOverExtras(names, model);
     std::vector<std::string> mayMiss = initialised;
     mayMiss.push_back(kMaskToken);
-    return loadWeights(stream, model.parameters(), WeightFile::open(path), names, mayMiss);
+    return loadWeights(stream, model.parameters(), WeightFile::open(path), names, mayMiss,
+                       isStopped);
 }
 
 void saveCheckpointWeights(Stream& stream, const FoveatedModel& model,

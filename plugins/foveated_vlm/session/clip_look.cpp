@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/compute/ops/host_numbers.h"
 #include "plugins/foveated_vlm/model/evaluation.h"
 #include "plugins/foveated_vlm/model/generation.h"
 
@@ -10,16 +11,6 @@ namespace vergence::fvlm {
 namespace {
 
 constexpr int kShapes = 4;
-
-std::vector<float> floatsOf(Stream& stream, const Tensor& tensor)
-{
-    if (tensor.isEmpty())
-        return {};
-    if (tensor.dtype() == DType::F32)
-        return tensor.toHost<float>(stream);
-    const std::vector<double> wide = tensor.toHost<double>(stream);
-    return {wide.begin(), wide.end()};
-}
 
 GazeWeights weightsOf(Stream& stream, const AttentionReadout& readout)
 {
@@ -30,7 +21,7 @@ GazeWeights weightsOf(Stream& stream, const AttentionReadout& readout)
     weights.blocks = readout.weights.extent(1);
     weights.heads = readout.weights.extent(2);
     weights.tokens = readout.weights.extent(3);
-    weights.values = floatsOf(stream, readout.weights);
+    weights.values = toFloats(stream, readout.weights);
     return weights;
 }
 
@@ -122,26 +113,26 @@ void ClipLooker::see(Stream& stream, const Wish& wish, ClipLook& look)
         evaluate(pass, model, loaded.batch, isControl ? Mode::CoarseOnly : Mode::CoarseFine, asked);
     look.coarse = weightsOf(stream, seen.coarseAttention);
     look.fine = weightsOf(stream, seen.fineAttention);
-    look.queries = floatsOf(stream, seen.queries);
+    look.queries = toFloats(stream, seen.queries);
     if (!isControl)
         look.fineAnswer.nats = sumOf(seen.nll);
     if (model.settings().hasLatents()) {
         const HeadSettings& head = model.settings().head;
-        look.predicted = planesOf(floatsOf(stream, seen.predictions), head.widths.front(),
+        look.predicted = planesOf(toFloats(stream, seen.predictions), head.widths.front(),
                                   head.height * head.width);
         const LatentSource& source = *m_session.sets().heldOutLatents();
         const auto [channels, height, width] = source.shape();
         look.latents.resize(static_cast<std::size_t>(look.info.frames * channels * height * width));
         source.read(look.clip, look.latents);
-        look.firstLatent = floatsOf(stream, model.parameters()[model.firstLatent()].value);
+        look.firstLatent = toFloats(stream, model.parameters()[model.firstLatent()].value);
     }
 }
 
 void ClipLooker::readQueries(Stream& stream, ClipLook& look) const
 {
     const FoveatedModel& model = m_session.model();
-    look.staticQuery = floatsOf(stream, model.parameters()[model.staticQuery()].value);
-    look.firstQuery = floatsOf(stream, model.parameters()[model.firstQuery()].value);
+    look.staticQuery = toFloats(stream, model.parameters()[model.staticQuery()].value);
+    look.firstQuery = toFloats(stream, model.parameters()[model.firstQuery()].value);
 }
 
 ClipLook ClipLooker::look(Stream& stream, Index heldOutClip, const Wish& wish,
@@ -156,15 +147,21 @@ ClipLook ClipLooker::look(Stream& stream, Index heldOutClip, const Wish& wish,
     readQueries(stream, look);
     if (!wish.writes || m_session.text() == nullptr)
         return look;
+    const auto hasTime = [&] { return !isStopped || !isStopped(); };
+    const auto answer = [&](WrittenAnswer& to, Mode mode, int refinements) {
+        if (hasTime())
+            to.text = write(stream, heldOutClip, mode, refinements, isStopped).text;
+    };
     const bool isControl = m_session.config().control == "coarse_only";
-    look.coarseAnswer = write(stream, heldOutClip, Mode::CoarseOnly, 1, isStopped);
-    look.coarseAnswer.nats = cost(stream, heldOutClip, Mode::CoarseOnly);
+    answer(look.coarseAnswer, Mode::CoarseOnly, 1);
+    if (hasTime())
+        look.coarseAnswer.nats = cost(stream, heldOutClip, Mode::CoarseOnly);
     if (isControl)
         return look;
-    look.fineAnswer.text =
-        write(stream, heldOutClip, Mode::CoarseFine, wish.refinements, isStopped).text;
-    look.sequentialAnswer = write(stream, heldOutClip, Mode::Sequential, 1, isStopped);
-    look.sequentialAnswer.nats = cost(stream, heldOutClip, Mode::Sequential);
+    answer(look.fineAnswer, Mode::CoarseFine, wish.refinements);
+    answer(look.sequentialAnswer, Mode::Sequential, 1);
+    if (hasTime())
+        look.sequentialAnswer.nats = cost(stream, heldOutClip, Mode::Sequential);
     return look;
 }
 

@@ -40,6 +40,7 @@ public:
         int refinements = 1;
         bool writes = false; ///< answers too
     };
+    /// `isStopped` is asked between its parts and ends it early; what it says is then cut short.
     ClipLook look(Stream& stream, Index heldOutClip, const Wish& wish,
                   const std::function<bool()>& isStopped = {});
 

@@ -137,7 +137,8 @@ std::unique_ptr<LatentSource> encodedLatents(const FoveatedVlmConfig& config,
                                              const std::shared_ptr<Device>& device,
                                              const OpeningHooks& hooks)
 {
-    VaeProvider provider(device, config.latentsPath, device->isCpu() ? DType::F32 : DType::BF16);
+    const bool isBf16 = precisionOf(config, device->info()).compute == DType::BF16;
+    VaeProvider provider(device, config.latentsPath, isBf16 ? DType::BF16 : DType::F32);
     const std::filesystem::path target =
         (config.shards.empty() ? folder : config.shards) /
         fmt::format("latents-{}.fvshard",

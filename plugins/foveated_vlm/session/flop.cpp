@@ -1,5 +1,7 @@
 #include "plugins/foveated_vlm/session/flop.h"
 
+#include <cmath>
+
 namespace vergence::fvlm {
 
 namespace {
@@ -42,24 +44,34 @@ double headFlop(const HeadSettings& head, Index state)
     return 3 * area * encoder + 2 * (product(state, film) + product(film, 2 * head.widths.back()));
 }
 
-double microStepFlop(const FoveatedVlmConfig& config, const ModelSettings& model)
+double trainFlop(const WorkCounts& work, Index patches, const ModelSettings& model,
+                 const TrainSettings& train)
 {
-    const Index grid = config.size / model.vit.patch;
-    const double frames = static_cast<double>(config.batch) * config.frames;
-    const Index visual = config.frames + 2, text = model.hasText() ? 24 : 0;
-    const double encoder = frames * encoderFlop(model.vit, grid * grid);
-    const double looks = 2 * frames * model.vit.layers *
-                         (product(model.vit.width, 2 * model.vit.width) +
-                          2 * product(model.vit.width, model.vit.hidden) +
-                          2 * product(grid * grid + 1, model.vit.width));
-    const double language = static_cast<double>(config.batch) *
-                            static_cast<double>(2 * visual + text) *
-                            languageFlop(model.llm, visual + text);
-    const double head = model.hasLatents() ? frames * headFlop(model.head, model.llm.width) : 0;
-    const double logits = static_cast<double>(config.batch) * (text > 0 ? text / 2 : 0) *
-                          product(model.llm.width, model.llm.vocabulary);
-    return (config.freezeVit ? 1 : 3) * encoder + 3 * looks +
-           (config.freezeLlm ? 2 : 3) * (language + logits) + 3 * head;
+    if (work.sequences == 0)
+        return 0;
+    const bool isControl = train.trainsCoarseOnly;
+    const bool learnsCoarse = train.objective == Objective::Losses && train.live.coarse > 0;
+    const DinoConfig& vit = model.vit;
+    const double look =
+        vit.layers * (product(vit.width, 2 * vit.width) + 2 * product(vit.width, vit.hidden) +
+                      2 * product(patches + 1, vit.width));
+    const double looks = (isControl ? 1 : 1 + train.refinements) * work.frames * look;
+    const double encoder = work.encoded * encoderFlop(vit, patches);
+
+    const auto read = [&](double tokens) {
+        return tokens * languageFlop(model.llm, std::llround(tokens / work.sequences));
+    };
+    const double visual = work.visual + (model.hasLatents() ? 2 * work.sequences : 0);
+    const double whole = visual + work.text;
+    const double before =
+        (learnsCoarse ? read(whole) : read(visual)) + (train.refinements - 1) * read(visual);
+    const double judged = (learnsCoarse && !isControl ? 2 : 1) * work.counted;
+    const double language = read(whole) + (isControl ? 0 : before) +
+                            judged * product(model.llm.width, model.llm.vocabulary);
+    const double head =
+        model.hasLatents() ? work.frames * headFlop(model.head, model.llm.width) : 0;
+    return (model.freezesVit ? 1 : 3) * encoder + (model.freezesVit ? 2 : 3) * looks +
+           (model.freezesLlm ? 2 : 3) * language + 3 * head;
 }
 
 } // namespace vergence::fvlm

@@ -1,13 +1,15 @@
 #pragma once
 
-#include "plugins/foveated_vlm/foveated_vlm_config.h"
 #include "plugins/foveated_vlm/model/model_settings.h"
+#include "plugins/foveated_vlm/train/trainer.h"
 
 namespace vergence::fvlm {
 
-/// Floating point operations of a micro-step of full batches, 2 for a multiply-add: three times
-/// those of its forward pass, or less where parts are frozen. Specification, section 11.1.
-double microStepFlop(const FoveatedVlmConfig& config, const ModelSettings& model);
+/// Floating point operations of learning from so much, 2 for a multiply-add: three times those of
+/// the forward passes that the settings ask for, or less where parts are frozen. What is computed
+/// again to save memory does not count. `patches`: of a frame. Specification, section 11.1.
+double trainFlop(const WorkCounts& work, Index patches, const ModelSettings& model,
+                 const TrainSettings& train);
 
 /// Forward pass of one frame through the encoder without its dead tail.
 double encoderFlop(const DinoConfig& vit, Index patches);

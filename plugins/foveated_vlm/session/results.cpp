@@ -107,35 +107,41 @@ Results::Results(const std::filesystem::path& control)
         m_control = readControl(control);
 }
 
+std::optional<CaptionPage> Results::answers(RunContext& context, Session& session,
+                                            ClipLooker& looker, PhaseTeller& teller)
+{
+    CaptionPage page;
+    page.update = session.trainer().counts().updates;
+    if (session.text() == nullptr)
+        return page;
+    const ClipLooker::Wish wish{session.config().refinements, true};
+    const std::vector<Index> clips = shownClips(session, session.config().captionClips);
+    for (std::size_t i = 0; i < clips.size(); ++i) {
+        teller.tell("writing answers", static_cast<Index>(i), static_cast<Index>(clips.size()));
+        page.rows.push_back(rowOf(looker.look(context.stream(), clips[i], wish,
+                                              [&] { return context.stopRequested(); })));
+        if (context.stopRequested()) // texts may be cut short
+            return std::nullopt;
+    }
+    return page;
+}
+
 void Results::add(RunContext& context, Session& session, const EvaluationReport& report,
-                  bool isBest, ClipLooker& looker)
+                  bool isBest, CaptionPage answers)
 {
     m_record = recordOf(session, report);
     m_health = healthOf(session, report);
     log("foveated_vlm").info("{}", verdict().sentence);
-    if (session.text() != nullptr)
-        addCaptions(context, session, looker);
+    if (session.text() != nullptr) {
+        context.table(captionTable(answers));
+        m_captions.add(std::move(answers));
+    }
     publish(context, session);
     if (!isBest)
         return;
     const auto file = context.artifacts().pathFor("weights/best.safetensors");
     saveCheckpointWeights(context.stream(), session.model(), file, {}, {});
     context.artifacts().add("weights/best.safetensors", "model", "Weights of the best test");
-}
-
-void Results::addCaptions(RunContext& context, Session& session, ClipLooker& looker)
-{
-    CaptionPage page;
-    page.update = session.trainer().counts().updates;
-    const ClipLooker::Wish wish{session.config().refinements, true};
-    for (const Index clip : shownClips(session, session.config().captionClips)) {
-        page.rows.push_back(rowOf(
-            looker.look(context.stream(), clip, wish, [&] { return context.stopRequested(); })));
-    }
-    if (context.stopRequested()) // texts may be cut short
-        return;
-    context.table(captionTable(page));
-    m_captions.add(std::move(page));
 }
 
 void Results::publish(RunContext& context, const Session& session) const
@@ -160,16 +166,17 @@ void Results::write(RunContext& context, Session& session, ClipLooker& looker,
     const Trainer::AverageScope average(session.trainer(), context.stream());
     writeWeights(context, session);
     exportCharts(artifacts, metrics);
-    exportMetrics(artifacts, metrics,
-                  {{"lab", "foveated_vlm"},
-                   {"device", session.model().parameters().device()->info().name},
-                   {"seed", session.config().seed},
-                   {"micro_steps", session.trainer().counts().microSteps},
-                   {"updates", session.trainer().counts().updates},
-                   {"samples", session.trainer().counts().samples},
-                   {"epochs", session.trainer().epochs()},
-                   {"flop_per_micro_step", session.flopPerMicroStep()},
-                   {"parameters", session.model().counts().all()}});
+    exportMetrics(
+        artifacts, metrics,
+        {{"lab", "foveated_vlm"},
+         {"device", session.model().parameters().device()->info().name},
+         {"seed", session.config().seed},
+         {"micro_steps", session.trainer().counts().microSteps},
+         {"updates", session.trainer().counts().updates},
+         {"samples", session.trainer().counts().samples},
+         {"epochs", session.trainer().epochs()},
+         {"flop_per_micro_step", number(session.flop() / session.trainer().work().microSteps)},
+         {"parameters", session.model().counts().all()}});
     if (!m_captions.isEmpty())
         exportCaptions(artifacts, m_captions);
     if (m_record)
@@ -208,6 +215,8 @@ void Results::writeGazes(RunContext& context, Session& session, ClipLooker& look
     GazeLook style;
     style.cell = session.config().gazeSize;
     for (const Index clip : shownClips(session, session.config().gazeClips)) {
+        if (context.stopRequested())
+            return;
         const ClipLook look =
             looker.look(context.stream(), clip, {session.config().refinements, false});
         clips.push_back({gazeScene(session, look, {}, "last four blocks, all heads"), look.info.id,

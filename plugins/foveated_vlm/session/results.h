@@ -8,6 +8,7 @@
 #include "core/metrics/metric_store.h"
 #include "core/run/run_context.h"
 #include "plugins/foveated_vlm/session/clip_look.h"
+#include "plugins/foveated_vlm/session/phase_teller.h"
 #include "plugins/foveated_vlm/view/captions_view.h"
 #include "plugins/foveated_vlm/view/verdict.h"
 
@@ -20,11 +21,16 @@ public:
     /// cannot be compared with.
     explicit Results(const std::filesystem::path& control);
 
+    /// What the model answers about the shown clips, without any where nothing is written; nothing
+    /// where it was stopped.
+    static std::optional<CaptionPage> answers(RunContext& context, Session& session,
+                                              ClipLooker& looker, PhaseTeller& teller);
     /// After a test: answers of the shown clips, the verdict, and where it is the best so far its
     /// weights.
     void add(RunContext& context, Session& session, const EvaluationReport& report, bool isBest,
-             ClipLooker& looker);
-    /// At the end, also after a stop: weights, captions, evaluation, attention, pictures.
+             CaptionPage answers);
+    /// At the end, also after a stop: weights, captions, evaluation, attention, pictures. Where a
+    /// stop is asked for meanwhile, looks at clips are left out.
     void write(RunContext& context, Session& session, ClipLooker& looker,
                const MetricStore& metrics);
 
@@ -35,7 +41,6 @@ public:
     void restore(const nlohmann::json& state); ///< throws InputError
 
 private:
-    void addCaptions(RunContext& context, Session& session, ClipLooker& looker);
     Verdict verdict() const;
     void writeWeights(RunContext& context, const Session& session) const;
     void writeGazes(RunContext& context, Session& session, ClipLooker& looker) const;

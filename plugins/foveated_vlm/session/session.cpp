@@ -61,9 +61,15 @@ Session::Session(Stream& stream, std::shared_ptr<Device> device, FoveatedVlmConf
     tellClips(hooks);
     if (m_config.hasText())
         makeText(folder, hooks);
+    if (hooks.opening.isStopped())
+        return;
     hooks.opening.doing("preparing the model");
     makeModel(stream, hooks);
-    makeFeeds();
+    if (hooks.opening.isStopped())
+        return;
+    makeFeeds(hooks);
+    if (hooks.opening.isStopped())
+        return;
     m_batches = std::make_unique<BatchMaker>(*m_sets.training, m_sets.members, m_text.get(),
                                              &m_texts, batchSettings(m_config));
     if (!m_sets.heldOutMembers.empty())
@@ -131,7 +137,7 @@ void Session::makeModel(Stream& stream, const Hooks& hooks)
     const auto shape = m_sets.latents ? m_sets.latents->shape() : std::array<Index, 3>{0, 0, 0};
     const ModelSettings settings = modelSettings(
         m_config, m_tokenizer ? m_tokenizer->vocabularySize() : 0, shape[1], shape[2]);
-    const Precision precision = precisionOf(m_config, m_device->isCpu());
+    const Precision precision = precisionOf(m_config, m_device->info());
     m_model =
         std::make_unique<FoveatedModel>(m_device, settings, precision.master, precision.compute);
     m_model->allocate(stream);
@@ -154,16 +160,18 @@ void Session::loadWeightFiles(Stream& stream, const Hooks& hooks)
                   report.unexpected.size(),
                   report.unexpected.empty() ? "" : " (" + namesOf(report.unexpected) + ")");
     };
+    const std::function<bool()>& isStopped = hooks.opening.isStopped;
     if (m_config.weights == "hf_dir") {
         hooks.opening.doing("reading weights");
-        tell("Vision encoder", loadVit(stream, *m_model, m_config.vit));
-        tell("Language model", loadLanguage(stream, *m_model, m_config.llm));
+        tell("Vision encoder", loadVit(stream, *m_model, m_config.vit, isStopped));
+        if (!isStopped())
+            tell("Language model", loadLanguage(stream, *m_model, m_config.llm, isStopped));
     } else if (m_config.weights == "checkpoint") {
         hooks.opening.doing("reading weights");
-        tell("Checkpoint",
-             loadCheckpointWeights(stream, *m_model, m_config.checkpoint,
-                                   {"pred_head.", "z_vae_init", "coarse_token", "fine_token",
-                                    "no_text_token", "video_end_token"}));
+        tell("Checkpoint", loadCheckpointWeights(stream, *m_model, m_config.checkpoint,
+                                                 {"pred_head.", "z_vae_init", "coarse_token",
+                                                  "fine_token", "no_text_token", "video_end_token"},
+                                                 isStopped));
     } else if (m_config.vit != "tiny" || m_config.llm != "tiny") {
         hooks.warn("W-RANDOM", "The model starts with random weights; speed and memory are those "
                                "of the real one, what it says is not. Name folders in vit and llm "
@@ -172,11 +180,12 @@ void Session::loadWeightFiles(Stream& stream, const Hooks& hooks)
     m_model->parameters().refreshShadows(stream);
 }
 
-void Session::makeFeeds()
+void Session::makeFeeds(const Hooks& hooks)
 {
     FeedSettings settings;
     settings.mode = feedModeFromName(m_config.dataMode);
     settings.patch = m_model->settings().vit.patch;
+    settings.isStopped = hooks.opening.isStopped;
     // Drawn clips never repeat: there is nothing to keep.
     if (m_sets.drawnHeldOut && m_config.clipCount == 0 && settings.mode == FeedMode::Auto)
         settings.mode = FeedMode::Stream;
@@ -193,9 +202,10 @@ Evaluator::Parts Session::heldOutParts()
     return {*m_model, &heldOutFeed(), m_sets.heldOut(), m_sets.heldOutLatents(), m_text.get()};
 }
 
-double Session::flopPerMicroStep() const
+double Session::flop() const
 {
-    return microStepFlop(m_config, m_model->settings());
+    const Index grid = m_config.size / m_model->settings().vit.patch;
+    return trainFlop(m_trainer->work(), grid * grid, m_model->settings(), m_trainer->settings());
 }
 
 void Session::change(Stream& stream, const FoveatedVlmConfig& config)

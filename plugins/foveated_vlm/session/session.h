@@ -18,7 +18,7 @@ class Session {
 public:
     /// What is told while it is put together.
     struct Hooks {
-        OpeningHooks opening;
+        OpeningHooks opening; ///< both are needed
         std::function<void(const std::string& id, const std::string& sentence)> warn;
     };
     /// `folder`: of the run, for decoded clips and the tokenizer. Throws InputError for files that
@@ -47,8 +47,9 @@ public:
     FrameFeed& heldOutFeed() { return m_heldOutFeed ? *m_heldOutFeed : *m_feed; }
     /// That training waited for frames, s.
     double waitedSeconds() const { return m_feed->counts().waitedSeconds; }
-    /// Floating point operations of a micro-step of full batches. Specification, section 11.1.
-    double flopPerMicroStep() const;
+    /// Floating point operations of the training since the session exists. Specification, section
+    /// 11.1.
+    double flop() const;
 
     /// Takes over what may change while the run goes on.
     void change(Stream& stream, const FoveatedVlmConfig& config);
@@ -57,7 +58,7 @@ private:
     void makeText(const std::filesystem::path& folder, const Hooks& hooks);
     void makeModel(Stream& stream, const Hooks& hooks);
     void loadWeightFiles(Stream& stream, const Hooks& hooks);
-    void makeFeeds();
+    void makeFeeds(const Hooks& hooks);
     void tellClips(const Hooks& hooks) const;
 
     Stream& m_stream;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/base/error.h"
+#include "core/compute/capability.h"
 
 namespace vergence::fvlm {
 
@@ -187,11 +188,18 @@ EvaluationSettings evaluationSettings(const FoveatedVlmConfig& config)
     return settings;
 }
 
-Precision precisionOf(const FoveatedVlmConfig& config, bool isCpu)
+Precision precisionOf(const FoveatedVlmConfig& config, const DeviceInfo& device)
 {
     if (config.precision == "fp64")
         return {DType::F64, DType::F64};
-    if (config.precision == "bf16" || (config.precision == "auto" && !isCpu))
+    const bool offersBf16 = multiplies(device, DType::BF16);
+    if (config.precision == "bf16" && !offersBf16)
+        throw InputError(fmt::format("precision = \"bf16\" needs compute capability {:.1f}; {} has "
+                                     "{}. Choose fp32, or auto.",
+                                     leastCapability(DType::BF16), device.name,
+                                     device.computeCapability));
+    const bool isChosen = config.precision == "auto" && device.kind != DeviceKind::Cpu;
+    if (config.precision == "bf16" || (isChosen && offersBf16))
         return {DType::F32, DType::BF16};
     return {DType::F32, DType::F32};
 }

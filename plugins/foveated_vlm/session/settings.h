@@ -1,5 +1,7 @@
 #pragma once
 
+#include "core/compute/device.h"
+#include "core/compute/dtype.h"
 #include "plugins/foveated_vlm/clips/synthetic_clips.h"
 #include "plugins/foveated_vlm/foveated_vlm_config.h"
 #include "plugins/foveated_vlm/model/model_settings.h"
@@ -31,6 +33,8 @@ EvaluationSettings evaluationSettings(const FoveatedVlmConfig& config);
 struct Precision {
     DType master = DType::F32, compute = DType::F32;
 };
-Precision precisionOf(const FoveatedVlmConfig& config, bool isCpu);
+/// auto: BF16 on cards that multiply it, F32 on others and on the CPU. Throws InputError where the
+/// configuration asks for a type that the card does not multiply.
+Precision precisionOf(const FoveatedVlmConfig& config, const DeviceInfo& device);
 
 } // namespace vergence::fvlm

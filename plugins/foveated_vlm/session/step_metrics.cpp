@@ -25,7 +25,7 @@ void StepMetrics::put(RunContext& context, const std::string& name, double value
     m_store.append({{at, 0, name, value}});
 }
 
-void StepMetrics::recall(RunContext& context)
+void StepMetrics::recall(RunContext& context, std::int64_t last)
 {
     const auto path = context.artifacts().folder().metrics();
     if (!std::filesystem::exists(path))
@@ -34,7 +34,7 @@ void StepMetrics::recall(RunContext& context)
     for (const std::string& name : all.names()) {
         const Series& series = *all.find(name);
         std::vector<MetricPoint> points;
-        for (std::size_t i = 0; i < series.size() && series.steps()[i] <= context.step(); ++i)
+        for (std::size_t i = 0; i < series.size() && series.steps()[i] <= last; ++i)
             points.push_back({series.steps()[i], series.walls()[i], name, series.values()[i]});
         m_store.append(points);
     }
@@ -76,19 +76,20 @@ void StepMetrics::record(RunContext& context, const Session& session,
     put("samples_seen", static_cast<double>(counts.samples), at);
     put("epoch", trainer.epochs(), at);
     put("skipped_updates", static_cast<double>(counts.skipped), at);
-    const double now = steadySeconds(), waited = session.waitedSeconds();
+    const double now = steadySeconds(), waited = session.waitedSeconds(), flop = session.flop();
     const double passed = now - m_since;
     const auto steps = static_cast<double>(counts.microSteps - m_microSteps);
     if (m_since > 0 && passed > 0 && steps > 0) {
         put("it_per_s", steps / passed, at);
         put("clips_per_s", static_cast<double>(counts.samples - m_samples) / passed, at);
         put("data_wait_ms", 1e3 * (waited - m_waited) / steps, at);
-        put("gflop_per_s", 1e-9 * session.flopPerMicroStep() * steps / passed, at);
+        put("gflop_per_s", 1e-9 * (flop - m_flop) / passed, at);
     }
     m_since = now;
     m_microSteps = counts.microSteps;
     m_samples = counts.samples;
     m_waited = waited;
+    m_flop = flop;
 }
 
 void StepMetrics::record(RunContext& context, const EvaluationReport& report)

@@ -14,8 +14,8 @@ public:
                 const std::vector<UpdateRecord>& records);
     /// What held-out clips say, at the present step.
     void record(RunContext& context, const EvaluationReport& report);
-    /// Of a run that goes on: what was recorded up to now.
-    void recall(RunContext& context);
+    /// Of a run that goes on: what was recorded up to step `last`.
+    void recall(RunContext& context, std::int64_t last);
     const MetricStore& store() const { return m_store; }
 
 private:
@@ -24,7 +24,7 @@ private:
     MetricStore m_store; ///< the same numbers, for the drawings at the end
     double m_since = 0;  ///< s; 0: not yet started
     Index m_microSteps = 0, m_samples = 0;
-    double m_waited = 0;
+    double m_waited = 0, m_flop = 0;
 };
 
 } // namespace vergence::fvlm

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/base/log.h"
-#include "plugins/foveated_vlm/train/host_numbers.h"
+#include "core/compute/ops/host_numbers.h"
 #include "plugins/foveated_vlm/train/query_controls.h"
 
 namespace vergence::fvlm {
@@ -135,22 +135,26 @@ MicroBatchPlan Evaluator::planOf(std::span<const Index> clips) const
     return plan;
 }
 
-EvaluationReport Evaluator::run(Stream& stream, const std::function<bool()>& isStopped)
+EvaluationReport Evaluator::run(Stream& stream, std::function<bool()> isStopped,
+                                const std::function<void(Index done)>& tell)
 {
+    m_isStopped = std::move(isStopped);
     m_loader.drop();
     Sums sums;
     EvaluationReport report;
     auto batch = static_cast<std::size_t>(m_settings.batch);
     for (std::size_t first = 0; first < m_members.size();) {
-        if (isStopped && isStopped()) {
-            report.wasStopped = true;
-            break;
-        }
+        if (tell)
+            tell(static_cast<Index>(first));
         const auto clips =
             std::span(m_members).subspan(first, std::min(batch, m_members.size() - first));
         Sums before = sums;
         try {
-            runBatch(stream, clips, sums);
+            if (this->isStopped() || !runBatch(stream, clips, sums)) {
+                sums = std::move(before);
+                report.wasStopped = true;
+                break;
+            }
             first += clips.size();
         } catch (const DeviceError& error) {
             if (error.exitCode() != ExitCode::OutOfMemory || batch == 1)
@@ -169,6 +173,8 @@ EvaluationReport Evaluator::run(Stream& stream, const std::function<bool()>& isS
     m_graph.reset();
     m_loader.drop();
     finish(sums, report);
+    report.wasStopped |= this->isStopped(); // on the way through what is copied
+    m_isStopped = nullptr;
     return report;
 }
 
@@ -195,12 +201,13 @@ void Evaluator::finish(const Sums& sums, EvaluationReport& report)
     report.coarseAttention = sums.coarseAttention.measures();
     report.fineAttention = sums.fineAttention.measures();
     report.likeness = sums.likeness.measures();
-    if (m_parts.latents && !m_copyError)
+    if (m_parts.latents && !m_copyError && !isStopped())
         m_copyError = copyError();
     report.copyError = m_copyError;
 }
 
-/// Mean squared error of taking the latent of the frame before, over frames 2, 3, …
+/// Mean squared error of taking the latent of the frame before, over frames 2, 3, …; nothing where
+/// it was stopped.
 std::optional<double> Evaluator::copyError() const
 {
     const auto [channels, height, width] = m_parts.latents->shape();
@@ -208,6 +215,8 @@ std::optional<double> Evaluator::copyError() const
     double sum = 0;
     Index count = 0;
     for (const Index clip : m_members) {
+        if (isStopped())
+            return std::nullopt;
         const ClipInfo info = m_parts.clips.info(clip);
         std::vector<float> latents(static_cast<std::size_t>(info.frames) * size);
         m_parts.latents->read(clip, latents);
@@ -240,13 +249,28 @@ ForwardPass Evaluator::newPass(Stream& stream)
     return {*m_graph, parameters, nullptr, false, {}};
 }
 
-void Evaluator::runBatch(Stream& stream, std::span<const Index> clips, Sums& sums)
+bool Evaluator::runBatch(Stream& stream, std::span<const Index> clips, Sums& sums)
 {
     const MicroBatchPlan plan = planOf(clips);
     std::vector<SampleTokens> samples;
     for (const PlannedSample& sample : plan.samples)
         samples.push_back(sampleTokens(sample));
     const LoadedBatch& loaded = m_loader.load(stream, plan, samples);
+    if (!runLooks(stream, loaded, sums))
+        return false;
+    if (m_settings.sequential) {
+        const Evaluation seen = look(stream, loaded, Mode::Sequential, {});
+        add(sums.sequential, loaded, seen.nll, seen.counted, seen.latentErrors);
+    }
+    if (sums.clips < m_settings.exactClips && m_parts.model.settings().hasText() &&
+        !answerQuestions(stream, plan, sums))
+        return false;
+    sums.clips += static_cast<Index>(clips.size());
+    return true;
+}
+
+bool Evaluator::runLooks(Stream& stream, const LoadedBatch& loaded, Sums& sums)
+{
     EvaluationWish wish;
     wish.refinements = m_settings.refinements;
     wish.readsAttention = sums.clips < m_settings.attentionClips;
@@ -257,6 +281,8 @@ void Evaluator::runBatch(Stream& stream, std::span<const Index> clips, Sums& sum
         if (m_settings.coarse)
             add(sums.coarse, loaded, seen.coarseNll, seen.counted, seen.coarseLatents);
         measure(stream, *loaded.sequences, seen, sums);
+        if (isStopped())
+            return false;
         if (m_settings.controls)
             runControls(stream, loaded, seen.queries, sums);
     } else if (m_settings.coarse) {
@@ -265,13 +291,7 @@ void Evaluator::runBatch(Stream& stream, std::span<const Index> clips, Sums& sum
         add(sums.coarse, loaded, seen.nll, seen.counted, seen.latentErrors);
         measure(stream, *loaded.sequences, seen, sums);
     }
-    if (m_settings.sequential) {
-        const Evaluation seen = look(stream, loaded, Mode::Sequential, {});
-        add(sums.sequential, loaded, seen.nll, seen.counted, seen.latentErrors);
-    }
-    if (sums.clips < m_settings.exactClips && m_parts.model.settings().hasText())
-        answerQuestions(stream, plan, sums);
-    sums.clips += static_cast<Index>(clips.size());
+    return !isStopped();
 }
 
 void Evaluator::add(WaySums& way, const LoadedBatch& loaded, std::span<const double> nlls,
@@ -284,8 +304,8 @@ void Evaluator::add(WaySums& way, const LoadedBatch& loaded, std::span<const dou
         way.addLatents(*loaded.sequences, latents, !hasText);
 }
 
-/// Greedy answers against the ones that are right.
-void Evaluator::answerQuestions(Stream& stream, const MicroBatchPlan& plan, Sums& sums)
+/// Greedy answers against the ones that are right. False where it was stopped.
+bool Evaluator::answerQuestions(Stream& stream, const MicroBatchPlan& plan, Sums& sums)
 {
     std::vector<SampleTokens> questions;
     std::vector<std::vector<int>> answers;
@@ -306,10 +326,11 @@ void Evaluator::answerQuestions(Stream& stream, const MicroBatchPlan& plan, Sums
     }
     const LoadedBatch& loaded = m_loader.load(stream, plan, questions);
     const auto count = [&](bool isWanted, Mode mode, WaySums& way) {
-        if (!isWanted)
+        if (!isWanted || isStopped())
             return;
         settings.mode = mode;
-        const auto said = generate(newPass(stream), m_parts.model, loaded.batch, settings);
+        const auto said =
+            generate(newPass(stream), m_parts.model, loaded.batch, settings, m_isStopped);
         for (std::size_t i = 0; i < said.size(); ++i)
             way.exact += said[i] == answers[i] ? 1 : 0;
         way.generated += static_cast<Index>(said.size());
@@ -317,6 +338,7 @@ void Evaluator::answerQuestions(Stream& stream, const MicroBatchPlan& plan, Sums
     count(m_settings.coarse, Mode::CoarseOnly, sums.coarse);
     count(m_settings.fine, Mode::CoarseFine, sums.fine);
     count(m_settings.sequential, Mode::Sequential, sums.sequential);
+    return !isStopped();
 }
 
 void Evaluator::measure(Stream& stream, const Sequences& sequences, const Evaluation& seen,

@@ -68,24 +68,29 @@ public:
     Evaluator(const Parts& parts, std::vector<Index> members, EvaluationSettings settings);
     ~Evaluator();
 
-    /// `isStopped` is asked between batches; what was seen until then is reported.
-    EvaluationReport run(Stream& stream, const std::function<bool()>& isStopped = {});
+    /// `isStopped` is asked between batches and several times within; what was seen in whole ones
+    /// until then is reported. `tell` hears before each batch how many clips are done.
+    EvaluationReport run(Stream& stream, std::function<bool()> isStopped = {},
+                         const std::function<void(Index done)>& tell = {});
     const std::vector<Index>& members() const { return m_members; }
 
 private:
     struct WaySums;
     struct Sums;
     MicroBatchPlan planOf(std::span<const Index> clips) const;
-    void runBatch(Stream& stream, std::span<const Index> clips, Sums& sums);
+    bool isStopped() const { return m_isStopped && m_isStopped(); }
+    /// False where it was stopped; the sums are then of no use.
+    bool runBatch(Stream& stream, std::span<const Index> clips, Sums& sums);
     ForwardPass newPass(Stream& stream);
     Evaluation look(Stream& stream, const LoadedBatch& loaded, Mode mode,
                     const EvaluationWish& wish);
     void add(WaySums& way, const LoadedBatch& loaded, std::span<const double> nlls,
              std::span<const int> counts, std::span<const double> latents) const;
-    void answerQuestions(Stream& stream, const MicroBatchPlan& plan, Sums& sums);
+    bool answerQuestions(Stream& stream, const MicroBatchPlan& plan, Sums& sums);
     void measure(Stream& stream, const Sequences& sequences, const Evaluation& seen,
                  Sums& sums) const;
     void runControls(Stream& stream, const LoadedBatch& loaded, const Tensor& queries, Sums& sums);
+    bool runLooks(Stream& stream, const LoadedBatch& loaded, Sums& sums);
     void finish(const Sums& sums, EvaluationReport& report);
     std::optional<double> copyError() const;
 
@@ -95,6 +100,7 @@ private:
     BatchLoader m_loader;
     std::unique_ptr<Graph> m_graph;
     std::optional<double> m_copyError;
+    std::function<bool()> m_isStopped; ///< while it runs
 };
 
 } // namespace vergence::fvlm

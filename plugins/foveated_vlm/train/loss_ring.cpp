@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
+#include "core/compute/ops/host_numbers.h"
 #include "core/compute/ops/pointwise.h"
 #include "core/compute/ops/scalar.h"
-#include "plugins/foveated_vlm/train/host_numbers.h"
 
 namespace vergence::fvlm {
 
@@ -73,6 +73,7 @@ void LossRing::put(Graph& graph, Value value, Index column, Present& present)
     if (!value)
         return;
     const Tensor& numbers = graph.dense(value);
+    expects(numbers.dtype() == m_row.dtype(), "LossRing: losses have the type of the masters");
     const Index room = column < FirstFrame ? 1 : m_frames;
     const Tensor target = m_row.narrow(0, column, std::min(numbers.size(), room));
     graph.stream().copy(target.data(), numbers.data(), target.bytes());
@@ -106,6 +107,7 @@ LossRing::Present LossRing::note(Graph& graph, const PreferenceValues& values)
     put(graph, values.loss, Loss, present);
     const Tensor& logs = graph.dense(values.logProbabilities);
     expects(logs.size() <= m_logs.size(), "LossRing: more pairs than were announced");
+    expects(logs.dtype() == m_logs.dtype(), "LossRing: log-probabilities have the masters' type");
     graph.stream().copy(m_logs.data(), logs.data(), logs.bytes());
     return present;
 }

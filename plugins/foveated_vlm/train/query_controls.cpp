@@ -3,9 +3,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/compute/ops/host_numbers.h"
 #include "core/compute/ops/random.h"
 #include "plugins/foveated_vlm/text/sample_order.h"
-#include "plugins/foveated_vlm/train/host_numbers.h"
 
 namespace vergence::fvlm {
 

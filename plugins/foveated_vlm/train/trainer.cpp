@@ -214,11 +214,29 @@ MicroStepReport Trainer::microStep(Stream& stream)
     report.pieces = m_pieces;
     report.microStep = ++m_counts.microSteps;
     m_counts.samples += report.samples;
+    countWork(done);
     report.endsUpdate = m_update->next == m_update->plan.microBatches.size();
     if (report.endsUpdate)
         endUpdate(stream);
     report.updates = m_counts.updates;
     return report;
+}
+
+void Trainer::countWork(const MicroBatchPlan& done)
+{
+    ++m_work.microSteps;
+    for (const SampleTokens& sample : samplesOf(done)) {
+        const std::size_t endings = 1 + sample.others.size();
+        std::size_t text = endings * sample.before.size() + sample.after.size();
+        for (const Continuation& other : sample.others)
+            text += other.tokens.size();
+        m_work.frames += sample.frames;
+        m_work.encoded += sample.encodedFrames();
+        m_work.sequences += static_cast<double>(endings);
+        m_work.visual += static_cast<double>(endings) * sample.frames;
+        m_work.text += static_cast<double>(text);
+        m_work.counted += static_cast<double>(countedTokens(sample, m_parts.model.settings()));
+    }
 }
 
 void Trainer::runMicroBatch(Stream& stream, std::size_t index)

@@ -35,6 +35,15 @@ struct TrainCounts {
     Index splits = 0;  ///< times the memory was not enough
 };
 
+/// What was learnt from since the trainer exists, for those who ask how much work that was.
+struct WorkCounts {
+    double microSteps = 0;
+    double frames = 0, encoded = 0; ///< of all samples; an image is encoded once
+    double sequences = 0;           ///< samples and their other endings
+    double visual = 0, text = 0;    ///< tokens of all sequences
+    double counted = 0;             ///< text tokens that a loss counts
+};
+
 /// Trains a foveated model. A micro-step is one forward and backward pass; after the micro-steps of
 /// an update their summed gradients are clipped and applied. All losses of an update share one
 /// denominator, the tokens it counts (frames for latents), so that accumulation equals a large
@@ -77,6 +86,7 @@ public:
     std::vector<UpdateRecord> takeRecords(Stream& stream, bool now = false);
 
     const TrainCounts& counts() const { return m_counts; }
+    const WorkCounts& work() const { return m_work; }
     const TrainSettings& settings() const { return m_settings; }
     double epochs() const;                  ///< passes over the clips so far
     int pieces() const { return m_pieces; } ///< that micro-batches are run in
@@ -134,6 +144,7 @@ private:
     std::vector<Index> clipsOf(const MicroBatchPlan& plan) const;
     void referBatch(Stream& stream, std::span<const Index> clips);
     bool splitFurther(Stream& stream);
+    void countWork(const MicroBatchPlan& done);
     void endUpdate(Stream& stream);
     void makeGraph(Stream& stream);
     void makeAdam(Stream& stream);
@@ -143,6 +154,7 @@ private:
     Parts m_parts;
     TrainSettings m_settings;
     TrainCounts m_counts;
+    WorkCounts m_work;
     BatchLoader m_loader;
     std::unique_ptr<Graph> m_graph;
     std::uint64_t m_allocations = 0; ///< of the graph, when steps were recorded

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "plugins/foveated_vlm/train/host_numbers.h"
+#include "core/compute/ops/host_numbers.h"
 #include "plugins/foveated_vlm/train/trainer.h"
 
 namespace vergence::fvlm {

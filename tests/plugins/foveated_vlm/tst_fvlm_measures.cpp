@@ -5,10 +5,10 @@
 
 #include "core/base/error.h"
 #include "core/compute/backend.h"
+#include "core/compute/ops/host_numbers.h"
 #include "core/compute/ops/random.h"
 #include "plugins/foveated_vlm/train/bootstrap.h"
 #include "plugins/foveated_vlm/train/gaze_measures.h"
-#include "plugins/foveated_vlm/train/host_numbers.h"
 #include "plugins/foveated_vlm/train/query_controls.h"
 #include "tests/support/thrown.h"
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <QTemporaryDir>
 #include <QTest>
 
@@ -6,6 +8,7 @@
 #include "core/artifact/image.h"
 #include "core/artifact/safetensors.h"
 #include "plugins/foveated_vlm/foveated_vlm_run.h"
+#include "tests/plugins/foveated_vlm/stopping_run.h"
 #include "tests/support/run_bench.h"
 
 using namespace vergence;
@@ -22,11 +25,25 @@ const std::vector<std::string> kTiny{
     "lr_connector=1e-3", "lr_vit=1e-3",   "lr_llm=1e-3",      "order=prompt_frames_answer",
     "lambda_coarse=0.2", "precision=fp32"};
 
+constexpr const char* kTimed[] = {"it_per_s", "clips_per_s", "data_wait_ms", "gflop_per_s"};
+
 /// Numbers of a run that do not depend on time.
 std::map<std::string, std::vector<double>> numbersOf(const RunFolder& folder)
 {
     auto numbers = test::timelessNumbers(folder);
-    for (const char* timed : {"it_per_s", "clips_per_s", "data_wait_ms", "gflop_per_s"})
+    for (const char* timed : kTimed)
+        numbers.erase(timed);
+    return numbers;
+}
+
+/// The same of what the run left for other programs.
+std::map<std::string, std::string> exportedNumbers(const RunFolder& folder)
+{
+    const auto json = nlohmann::json::parse(readFile(folder.artifacts() / "metrics.json"));
+    std::map<std::string, std::string> numbers;
+    for (const auto& series : json.at("series"))
+        numbers[series.at("name")] = series.at("steps").dump() + series.at("values").dump();
+    for (const char* timed : kTimed)
         numbers.erase(timed);
     return numbers;
 }
@@ -38,10 +55,14 @@ class TestFvlmRun : public QObject {
     Q_OBJECT
 
     QTemporaryDir m_temporary;
+    std::shared_ptr<test::StopMoment> m_stop; ///< of the next run; null: it goes to its end
     test::RunBench m_bench{m_temporary.path().toStdString(), foveatedVlmSchema(),
-                           [](const Config& config) {
-                               return std::make_unique<FoveatedVlmRun>(
-                                   readFoveatedVlmConfig(config));
+                           [this](const Config& config) -> std::unique_ptr<Run> {
+                               auto run =
+                                   std::make_unique<FoveatedVlmRun>(readFoveatedVlmConfig(config));
+                               if (!m_stop)
+                                   return run;
+                               return std::make_unique<test::StoppingRun>(std::move(run), m_stop);
                            },
                            kTiny};
 
@@ -50,15 +71,41 @@ class TestFvlmRun : public QObject {
         return std::filesystem::path(m_temporary.path().toStdString()) / name;
     }
 
-    RunOutcome stoppedAt(const RunFolder& folder, const Config& config, std::int64_t step)
+    RunOutcome stoppedAt(const RunFolder& folder, const Config& config, std::int64_t step) const
     {
-        bool isAsked = false;
         return m_bench.run(folder, config, false, [&](RunController& controller) {
-            if (!isAsked && controller.step() >= step) {
+            if (controller.step() >= step)
                 controller.requestStop();
-                isAsked = true;
-            }
         });
+    }
+
+    /// Within step `step`, at the `poll`-th question whether to stop. `asked`: how often that was
+    /// asked in the step.
+    RunOutcome stoppedWithin(const RunFolder& folder, const Config& config, std::int64_t step,
+                             int poll, int* asked = nullptr)
+    {
+        m_stop = std::make_shared<test::StopMoment>();
+        m_stop->step = step;
+        m_stop->poll = poll;
+        RunOutcome outcome = m_bench.run(
+            folder, config, false, [&](RunController& controller) { m_stop->serve(controller); });
+        if (asked)
+            *asked = m_stop->polls;
+        m_stop.reset();
+        return outcome;
+    }
+
+    /// A straight run, and one that was stopped and went on, have the same results.
+    void verifySame(const RunFolder& parts, const RunFolder& whole) const
+    {
+        QCOMPARE(numbersOf(parts), numbersOf(whole));
+        QVERIFY(exportedNumbers(parts) == exportedNumbers(whole));
+        for (const char* file :
+             {"weights/model.safetensors", "weights/best.safetensors", "evaluation.json",
+              "gaze.gif", "attention_fine.npy", "captions.json"})
+            QVERIFY2(!std::filesystem::exists(whole.artifacts() / file) ||
+                         readFile(parts.artifacts() / file) == readFile(whole.artifacts() / file),
+                     file);
     }
 
     /// Four folders of three frames, a square that moves, with a caption each.
@@ -117,6 +164,11 @@ private Q_SLOTS:
             << QStringList{"variant=joint", "refinements=2", "head_widths=[4]"} << 4;
         QTest::newRow("the matched control") << QStringList{"control=coarse_only"} << 10;
         QTest::newRow("moving average") << QStringList{"ema=0.9"} << 11;
+        QTest::newRow("16 bits") << QStringList{"precision=bf16"} << 7;
+        QTest::newRow("16 bits, latents") << QStringList{"precision=bf16", "variant=A", "task=next",
+                                                         "lambda_coarse=1", "head_widths=[4]"}
+                                          << 8;
+        QTest::newRow("double") << QStringList{"precision=fp64"} << 7;
     }
     void resumedRunIsTheSame()
     {
@@ -132,11 +184,95 @@ private Q_SLOTS:
         QCOMPARE(stoppedAt(parts, config, stopAt).state, RunState::Stopped);
         const RunOutcome second = m_bench.run(parts, config, true);
         QVERIFY2(second.code == ExitCode::Success, second.problems().c_str());
-        QCOMPARE(numbersOf(parts), numbersOf(whole));
-        const char* weights = "weights/model.safetensors";
-        QVERIFY(readFile(parts.artifacts() / weights) == readFile(whole.artifacts() / weights));
-        QVERIFY(readFile(parts.artifacts() / "evaluation.json") ==
-                readFile(whole.artifacts() / "evaluation.json"));
+        verifySame(parts, whole);
+    }
+
+    /// Stopped in the last test, a run is not complete: it says so, and goes on in the test.
+    void aStopInTheLastTestGoesOnInIt_data()
+    {
+        QTest::addColumn<int>("poll");
+        QTest::newRow("before it") << 1;
+        QTest::newRow("within a batch") << 3;
+        QTest::newRow("later") << 9;
+        QTest::newRow("at its end") << 0;
+    }
+    void aStopInTheLastTestGoesOnInIt()
+    {
+        QFETCH(int, poll);
+        const Config config = m_bench.configOf();
+        const RunFolder whole = m_bench.newFolder(), parts = m_bench.newFolder();
+        constexpr int kNever = 1'000'000;
+        int asked = 0;
+        QCOMPARE(stoppedWithin(whole, config, 17, kNever, &asked).code, ExitCode::Success);
+        QVERIFY2(asked >= 16, qPrintable(QString::number(asked))); // many times in a batch
+        const RunOutcome first = stoppedWithin(parts, config, 17, poll > 0 ? poll : asked);
+        QCOMPARE(first.state, RunState::Stopped);
+        QCOMPARE(first.code, ExitCode::Interrupted);
+        QVERIFY(std::filesystem::exists(parts.artifacts() / "weights/model.safetensors"));
+        const RunOutcome second = m_bench.run(parts, config, true);
+        QVERIFY2(second.code == ExitCode::Success, second.problems().c_str());
+        verifySame(parts, whole);
+    }
+
+    /// Every type of products ends with all results.
+    void everyPrecisionHasItsResults_data()
+    {
+        QTest::addColumn<QStringList>("more");
+        const QStringList latents{"variant=A", "task=next", "lambda_coarse=1", "head_widths=[4]"};
+        for (const char* precision : {"bf16", "fp64"}) {
+            const QString key = QString("precision=%1").arg(precision);
+            QTest::addRow("%s, text", precision) << QStringList{key};
+            QTest::addRow("%s, latents", precision) << (QStringList{key} + latents);
+            QTest::addRow("%s, joint", precision)
+                << QStringList{key, "variant=joint", "head_widths=[4]", "refinements=2"};
+            QTest::addRow("%s, shallow", precision) << QStringList{key, "query_mode=shallow_avg"};
+            QTest::addRow("%s, control", precision) << QStringList{key, "control=coarse_only"};
+            QTest::addRow("%s, preferences", precision) << QStringList{key, "variant=dpo"};
+            QTest::addRow("%s, sharpened", precision)
+                << QStringList{key, "lambda_contrast=0.1", "entropy_margin=0.5"};
+        }
+    }
+    void everyPrecisionHasItsResults()
+    {
+        QFETCH(QStringList, more);
+        std::vector<std::string> assignments{"micro_steps=6"};
+        for (const QString& assignment : more)
+            assignments.push_back(assignment.toStdString());
+        const RunFolder folder = m_bench.newFolder();
+        const RunOutcome outcome =
+            m_bench.run(folder, m_bench.configOf(assignments), false,
+                        [](RunController& controller) { controller.setWatched(true); });
+        QVERIFY2(outcome.code == ExitCode::Success, outcome.problems().c_str());
+        QVERIFY2(outcome.problems().find("could not be drawn") == std::string::npos,
+                 outcome.problems().c_str());
+        for (const char* file : {"weights/model.safetensors", "verdict.json", "evaluation.json",
+                                 "loss.png", "gaze.gif"})
+            QVERIFY2(std::filesystem::exists(folder.artifacts() / file), file);
+        for (const char* stream : {"gaze", "strip", "losses"})
+            QVERIFY2(std::ranges::any_of(outcome.messages,
+                                         [&](const auto& message) {
+                                             return message.at("type") == "frame" &&
+                                                    message.at("stream") == stream;
+                                         }),
+                     stream);
+    }
+
+    /// The last test is told as a phase of its own, with how far it is.
+    void testsAreToldAsPhases()
+    {
+        const RunOutcome outcome = m_bench.run(m_bench.newFolder(), m_bench.configOf());
+        std::vector<std::string> phases;
+        for (const auto& message : outcome.messages) {
+            if (message.at("type") == "phase")
+                phases.push_back(message.at("name"));
+        }
+        const auto isTold = [&](const std::string& name) {
+            return std::ranges::find(phases, name) != phases.end();
+        };
+        QVERIFY(isTold("testing, 0 of 6 clips"));
+        QVERIFY(isTold("writing answers, 0 of 2 clips"));
+        QVERIFY(isTold("writing results"));
+        QVERIFY(phases.back().empty()); // it is over
     }
 
     /// A saved moment belongs to the settings that decide which samples come when and what the
