@@ -199,7 +199,7 @@ void expectUniform(const std::vector<Image>& frames)
 
 } // namespace
 
-void writeGif(const std::filesystem::path& path, const std::vector<Image>& frames,
+bool writeGif(const std::filesystem::path& path, const std::vector<Image>& frames,
               const GifOptions& options)
 {
     expectUniform(frames);
@@ -211,6 +211,8 @@ void writeGif(const std::filesystem::path& path, const std::vector<Image>& frame
     GifWriter writer;
     bool good = writer.begin(frames[0].width, frames[0].height, palette, options.loops);
     for (std::size_t i = 0; good && i < frames.size(); ++i) {
+        if (options.isStopped && options.isStopped())
+            return false;
         auto indices = options.dithers      ? palette.dither(frames[i])
                        : options.ordersDots ? palette.order(frames[i])
                                             : palette.nearest(frames[i]);
@@ -222,6 +224,7 @@ void writeGif(const std::filesystem::path& path, const std::vector<Image>& frame
         throw OutputError(
             fmt::format("Cannot write the GIF {}: {}.", path.string(), writer.reason()));
     writeFileAtomic(path, writer.bytes());
+    return true;
 }
 
 GifContent readGif(const std::filesystem::path& path)

@@ -22,10 +22,14 @@ void SugarRun::prepare(RunContext& context)
 {
     giveBackFreedMemory();
     context.phase(1, kPhases, "reading the scene");
-    Workspace workspace = ingested(context, m_config);
+    std::optional<Workspace> workspace = ingested(context, m_config);
+    if (!workspace)
+        return;
     context.phase(2, kPhases, "preparing the first stage");
-    m_pipeline = std::make_unique<Pipeline>(context, std::move(workspace));
+    m_pipeline = std::make_unique<Pipeline>(context, std::move(*workspace));
     m_pipeline->begin(context);
+    if (context.stopRequested())
+        return;
     m_viewer.declare(context, viewSource(context));
 }
 
@@ -74,6 +78,8 @@ void SugarRun::load(RunContext& context, const Checkpoint& checkpoint)
     } catch (const nlohmann::json::exception& failure) {
         throw InputError(std::string("The checkpoint is damaged: ") + failure.what());
     }
+    if (context.stopRequested())
+        return;
     m_viewer.declare(context, viewSource(context));
     offerExplorer(context);
 }

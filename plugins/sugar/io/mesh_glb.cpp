@@ -215,7 +215,8 @@ std::vector<float> linearColours(const std::vector<std::uint8_t>& srgb)
 
 } // namespace
 
-void writeGlb(const std::filesystem::path& path, const TexturedMesh& textured, const MeshAxes& axes)
+void writeGlb(const std::filesystem::path& path, const TexturedMesh& textured, const MeshAxes& axes,
+              const std::function<bool()>& isStopped)
 {
     expectSound(textured.mesh);
     expects(textured.uv.size() == 2 * textured.mesh.triangle.size(),
@@ -225,6 +226,8 @@ void writeGlb(const std::filesystem::path& path, const TexturedMesh& textured, c
     GlbBuffer buffer;
     Json primitives = Json::array(), images = Json::array(), textures = Json::array();
     for (std::size_t page = 0; page < textured.pages.size(); ++page) {
+        if (isStopped && isStopped())
+            return;
         const Corners corners(textured, page);
         if (corners.index.empty())
             continue;

@@ -60,17 +60,21 @@ std::string pageSuffix(std::size_t page)
     return page == 0 ? std::string() : fmt::format("-{}", page + 1);
 }
 
-/// Pictures and the materials that name them.
-void writeMaterials(const std::filesystem::path& path, const TexturedMesh& textured)
+/// Pictures and the materials that name them. False where it was stopped.
+bool writeMaterials(const std::filesystem::path& path, const TexturedMesh& textured,
+                    const std::function<bool()>& isStopped)
 {
     ObjText text(companion(path, ".mtl"));
     for (std::size_t page = 0; page < textured.pages.size(); ++page) {
+        if (isStopped && isStopped())
+            return false;
         const std::filesystem::path picture = companion(path, pageSuffix(page) + ".png");
         writePng(picture, textured.pages[page]);
         text.add("newmtl surface{}\nKa 0 0 0\nKd 1 1 1\nKs 0 0 0\nillum 1\nmap_Kd {}\n",
                  pageSuffix(page), picture.filename().string());
     }
     text.commit();
+    return true;
 }
 
 void writeFaces(ObjText& text, const TexturedMesh& textured, std::size_t page)
@@ -120,14 +124,15 @@ void takeCorner(const tinyobj::attrib_t& attributes, const tinyobj::index_t& ind
 } // namespace
 
 void writeObj(const std::filesystem::path& path, const TexturedMesh& textured,
-              const std::optional<MeshAxes>& axes)
+              const std::optional<MeshAxes>& axes, const std::function<bool()>& isStopped)
 {
     const TriangleMesh& mesh = textured.mesh;
     expectSound(mesh);
     expects(textured.uv.size() == 2 * mesh.triangle.size(),
             "writeObj: every corner needs a place in the picture");
     expectPages(textured);
-    writeMaterials(path, textured);
+    if (!writeMaterials(path, textured, isStopped))
+        return;
     ObjText text(path);
     if (axes)
         text.add("{}", axesComment(*axes, "#"));

@@ -255,6 +255,8 @@ Photographs::Photographs(Scene scene, PhotographSettings settings)
     d.findings = d.scene.findings;
     Planner planner(d.scene, d.settings);
     for (std::size_t i = 0; i < d.scene.views.size(); ++i) {
+        if (d.settings.isStopped && d.settings.isStopped())
+            return;
         const SourceView& view = d.scene.views[i];
         try {
             PicturePlan plan = planner.plan(view);

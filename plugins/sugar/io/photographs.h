@@ -21,6 +21,8 @@ struct PhotographSettings {
     /// Folder of grey pictures, bright where a photograph counts: NAME.png for the photograph NAME,
     /// or of its name with the ending png, or of the very name. Empty: none.
     std::filesystem::path masks{};
+    /// Asked before every file that is measured; where it holds, the pictures are of no use.
+    std::function<bool()> isStopped{};
 };
 
 /// A photograph ready for training.

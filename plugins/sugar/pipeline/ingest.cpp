@@ -84,12 +84,17 @@ void reportScene(RunContext& context, const Workspace& workspace)
         {{"id", "data"}, {"title", "Data"}, {"columns", {"figure", "value"}}, {"rows", rows}});
 }
 
-Workspace ingested(RunContext& context, const SugarConfig& config)
+std::optional<Workspace> ingested(RunContext& context, const SugarConfig& config)
 {
+    const auto isStopped = [&] { return context.stopRequested(); };
     Workspace workspace;
     const std::optional<Scene> scene = sceneOf(config);
+    if (isStopped())
+        return std::nullopt;
     workspace.config = planned(context, config, scene);
-    std::shared_ptr<PictureSource> pictures = picturesOf(workspace.config, scene);
+    std::shared_ptr<PictureSource> pictures = picturesOf(workspace.config, scene, isStopped);
+    if (isStopped())
+        return std::nullopt;
     workspace.origin = originOf(*pictures);
     workspace.isTest = heldOut(workspace.config, *pictures);
     workspace.pictures = std::make_shared<TrainingPictures>(pictures, context.device());

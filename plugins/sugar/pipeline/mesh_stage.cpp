@@ -173,9 +173,11 @@ void MeshStage::finish(RunContext&, Workspace& workspace)
 
 void MeshStage::writeResults(RunContext& context, const Workspace& workspace) const
 {
-    if (workspace.mesh.faces() == 0)
+    if (workspace.mesh.faces() == 0 || context.stopRequested())
         return;
     reportMesh(context, workspace.mesh, workspace, "mesh/coarse");
+    if (context.stopRequested())
+        return;
     writeMesh(context, workspace.mesh, workspace, "mesh/coarse");
 }
 

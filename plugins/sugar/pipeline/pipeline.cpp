@@ -97,6 +97,8 @@ void Pipeline::begin(RunContext& context)
         entry.stage->unpack(m_workspace, m_store.read(entry.stage->id()));
         if (isFresh)
             entry.stage->writeResults(context, m_workspace);
+        if (context.stopRequested())
+            return;
         entry.state = State::Reused;
         entry.seconds = done->seconds;
         entry.note = "from " + done->takenFrom;
@@ -150,6 +152,8 @@ bool Pipeline::test(RunContext& context, std::int64_t step, bool isStageEnd)
 StepOutcome Pipeline::step(RunContext& context)
 {
     const std::int64_t done = context.step();
+    if (!completeResults(context))
+        return StepOutcome::Interrupted;
     // What a stop cut short is made up for before anything changes.
     if (!isOver() && m_isStarted && stage().isDone() && !conclude(context, done, true))
         return StepOutcome::Interrupted;
@@ -186,9 +190,20 @@ bool Pipeline::conclude(RunContext& context, std::int64_t step, bool tests)
         return false;
     stage().finish(context, m_workspace);
     stage().writeResults(context, m_workspace);
+    m_owesResults = context.stopRequested();
     keepResult(context);
     goOn(context);
     return true;
+}
+
+/// False where a stop cuts them short again.
+bool Pipeline::completeResults(RunContext& context)
+{
+    if (!m_owesResults)
+        return true;
+    m_entries[m_current - 1].stage->writeResults(context, m_workspace);
+    m_owesResults = context.stopRequested();
+    return !m_owesResults;
 }
 
 void Pipeline::keepResult(RunContext&)
@@ -243,6 +258,7 @@ void Pipeline::save(RunContext& context, Checkpoint& checkpoint) const
         seconds.push_back(entry.seconds);
     checkpoint.state["stage"] = m_current;
     checkpoint.state["started"] = m_isStarted;
+    checkpoint.state["owes_results"] = m_owesResults;
     checkpoint.state["seconds"] = seconds;
     checkpoint.state["evaluations"] = evaluations;
     nlohmann::json leftOut = nlohmann::json::object();
@@ -285,9 +301,10 @@ void Pipeline::load(RunContext& context, const Checkpoint& checkpoint)
     }
     for (std::size_t i = 0; i < m_entries.size() && i < state.at("seconds").size(); ++i)
         m_entries[i].seconds = state.at("seconds")[i].get<double>();
+    m_owesResults = state.value("owes_results", false); // checkpoints of earlier versions lack it
     if (state.at("started").get<bool>()) {
         if (!startCurrent(context))
-            throw InputError("The run was stopped while it was read.");
+            return;
         stage().load(context, m_workspace, checkpoint);
     }
     reportStages(context);
@@ -295,6 +312,7 @@ void Pipeline::load(RunContext& context, const Checkpoint& checkpoint)
 
 void Pipeline::finish(RunContext& context)
 {
+    completeResults(context);
     if (isOver())
         return;
     if (m_isStarted && stage().isDone())

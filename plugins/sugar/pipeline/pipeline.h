@@ -29,7 +29,7 @@ public:
     /// Steps of all stages that this run makes itself.
     std::int64_t totalSteps() const;
     void save(RunContext& context, Checkpoint& checkpoint) const;
-    /// After begin(), which may have started another stage.
+    /// After begin(), which may have started another stage. Of no use where a stop came meanwhile.
     void load(RunContext& context, const Checkpoint& checkpoint);
     /// Results of the stage at work, finished or not.
     void finish(RunContext& context);
@@ -58,6 +58,7 @@ private:
     bool startCurrent(RunContext& context);
     bool test(RunContext& context, std::int64_t step, bool isStageEnd);
     bool conclude(RunContext& context, std::int64_t step, bool tests);
+    bool completeResults(RunContext& context);
     void keepResult(RunContext& context);
     void goOn(RunContext& context);
     void reportStages(RunContext& context);
@@ -69,6 +70,7 @@ private:
     std::vector<Entry> m_entries;
     std::size_t m_current = 0;
     bool m_isStarted = false;      ///< the stage at work
+    bool m_owesResults = false;    ///< a stop has cut those of the newest finished stage short
     double m_stagesReportedAt = 0; ///< clock, s
     Gaussians m_shown;             ///< of the newest finished stage
     std::int64_t m_shownOf = -1;

@@ -85,7 +85,9 @@ SugarConfig planned(RunContext& context, const SugarConfig& config,
     nlohmann::json rows = nlohmann::json::array();
     for (const Plan& plan : plans) {
         const SugarConfig wanted = withPlan(config, plan);
-        const auto pictures = picturesOf(wanted, scene);
+        const auto pictures = picturesOf(wanted, scene, [&] { return context.stopRequested(); });
+        if (context.stopRequested())
+            return config;
         const Index bands =
             bandRowsFor(wanted, *pictures, kStart, isCpu, static_cast<std::size_t>(free));
         const double bytes = memoryForecast({wanted, *pictures, kStart, isCpu, bands}).total();

@@ -77,21 +77,25 @@ void RefineStage::writeResults(RunContext& context, const Workspace& workspace) 
     if (!m_refiner) {
         writeGaussians(context, workspace.gaussians, workspace, "refined/");
         reportMesh(context, workspace.mesh, workspace, "mesh/refined");
+        if (context.stopRequested())
+            return;
         writeMesh(context, workspace.mesh, workspace, "mesh/refined");
+        const auto own = context.artifacts().folder().artifacts() / kBinding;
         const auto earlier = RunFolder{workspace.config.reuseFrom}.artifacts() / kBinding;
-        if (!std::filesystem::is_regular_file(earlier))
+        if (std::filesystem::is_regular_file(own) || !std::filesystem::is_regular_file(earlier))
             return;
         std::filesystem::copy_file(earlier, context.artifacts().pathFor(kBinding),
                                    std::filesystem::copy_options::overwrite_existing);
         context.artifacts().add(kBinding, "binding", kAbout);
         return;
     }
+    // First: whatever a stop cuts short can be written without the refiner, but not this.
     Stream& stream = context.stream();
-    writeGaussians(context, download(stream, m_refiner->gaussians()), workspace, "refined/");
-    writeMesh(context, m_refiner->mesh(stream), workspace, "mesh/refined");
     writeBinding(context.artifacts().pathFor(kBinding),
                  bindingRecord(stream, m_refiner->binding(), m_refiner->parameters()));
     context.artifacts().add(kBinding, "binding", kAbout);
+    writeGaussians(context, download(stream, m_refiner->gaussians()), workspace, "refined/");
+    writeMesh(context, m_refiner->mesh(stream), workspace, "mesh/refined");
 }
 
 void RefineStage::release()

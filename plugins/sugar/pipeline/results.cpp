@@ -97,6 +97,8 @@ void writeGaussians(RunContext& context, GaussianCloud cloud, const Workspace& w
         else
             writeSplat(path, cloud);
         context.artifacts().add(name, "gaussians", fmt::format("{} Gaussians", cloud.count()));
+        if (context.stopRequested()) // one format is quick
+            return;
     }
 }
 
@@ -260,9 +262,12 @@ std::vector<Camera> turntableCameras(const Workspace& workspace)
 void writeAnimation(RunContext& context, const std::string& name, const std::vector<Image>& frames,
                     const std::string& title)
 {
-    writeGif(context.artifacts().pathFor(name), frames,
-             {.delayCentiseconds = kFrameCentiseconds, .dithers = true});
-    context.artifacts().add(name, "animation", title);
+    const bool isWritten = writeGif(context.artifacts().pathFor(name), frames,
+                                    {.delayCentiseconds = kFrameCentiseconds,
+                                     .dithers = true,
+                                     .isStopped = [&] { return context.stopRequested(); }});
+    if (isWritten)
+        context.artifacts().add(name, "animation", title);
 }
 
 } // namespace

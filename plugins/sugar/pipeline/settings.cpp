@@ -110,7 +110,8 @@ std::optional<Scene> sceneOf(const SugarConfig& config)
 }
 
 std::unique_ptr<PictureSource> picturesOf(const SugarConfig& config,
-                                          const std::optional<Scene>& scene)
+                                          const std::optional<Scene>& scene,
+                                          const std::function<bool()>& isStopped)
 {
     if (config.hasNoPictures())
         return noPictures();
@@ -125,6 +126,7 @@ std::unique_ptr<PictureSource> picturesOf(const SugarConfig& config,
     settings.background = backgroundOf(config);
     settings.alphaMasks = config.masks == "alpha";
     settings.masks = maskFolder(config);
+    settings.isStopped = isStopped;
     return recentred(photographedPictures(scene.value(), settings));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -14,9 +15,11 @@ namespace vergence::sugar {
 
 /// The scene of a folder; nothing where it is built in or there is none.
 std::optional<Scene> sceneOf(const SugarConfig& config);
-/// `scene` is that of sceneOf(), so that several sizes of its pictures take one reading.
+/// `scene` is that of sceneOf(), so that several sizes of its pictures take one reading. Of no use
+/// where `isStopped` said so meanwhile.
 std::unique_ptr<PictureSource> picturesOf(const SugarConfig& config,
-                                          const std::optional<Scene>& scene);
+                                          const std::optional<Scene>& scene,
+                                          const std::function<bool()>& isStopped = {});
 /// Which pictures are held out: those named, those of the scene's own split, or every n-th.
 std::vector<bool> heldOut(const SugarConfig& config, const PictureSource& pictures);
 /// World units; what `near` says, or what follows from the extent.

@@ -114,13 +114,7 @@ bool TextureStage::step(RunContext& context, Workspace& workspace)
     m_replay = std::max(m_replay, m_done) + 1;
     // A resumed run paints again: what was gathered is not part of checkpoints.
     while (m_done < m_replay) {
-        if (context.stopRequested()) {
-            --m_replay;
-            return false;
-        }
-        if (m_done > 0) {
-            paint(workspace, m_done);
-        } else if (!pack(context, workspace)) {
+        if (!(m_done > 0 ? paint(context, workspace, m_done) : pack(context, workspace))) {
             --m_replay;
             return false;
         }
@@ -171,13 +165,18 @@ void TextureStage::beginPage(const Workspace& workspace)
         [this, &workspace](std::size_t number) { return view(workspace, number); });
 }
 
-/// As much as belongs to the unit: a texture may need several passes over the pictures.
-void TextureStage::paint(const Workspace& workspace, std::int64_t unit)
+/// As much as belongs to the unit: a texture may need several passes over the pictures. False where
+/// a stop came first; nothing more can be painted then.
+bool TextureStage::paint(RunContext& context, const Workspace& workspace, std::int64_t unit)
 {
+    m_rasteriser->setStop([&] { return context.stopRequested(); });
+
     const auto units = static_cast<std::size_t>(m_total - 1);
     const std::size_t onPage = m_baker->steps(), pages = static_cast<std::size_t>(m_atlas.pages);
     const std::size_t until = onPage * pages * static_cast<std::size_t>(unit) / units;
     while (m_pages.size() * onPage + m_baker->stepsDone() < until) {
+        if (context.stopRequested())
+            break;
         m_baker->step();
         if (!m_baker->isDone())
             continue;
@@ -187,6 +186,8 @@ void TextureStage::paint(const Workspace& workspace, std::int64_t unit)
             break;
         beginPage(workspace);
     }
+    m_rasteriser->setStop({});
+    return !context.stopRequested();
 }
 
 BakeView TextureStage::view(const Workspace& workspace, std::size_t number)
@@ -234,7 +235,8 @@ void TextureStage::finish(RunContext&, Workspace& workspace)
 
 void TextureStage::writeResults(RunContext& context, const Workspace& workspace) const
 {
-    if (workspace.textured.mesh.faces() == 0)
+    const auto isStopped = [&] { return context.stopRequested(); };
+    if (workspace.textured.mesh.faces() == 0 || isStopped())
         return;
     TexturedMesh textured = workspace.textured;
     moveBack(textured.mesh, workspace.origin);
@@ -246,13 +248,17 @@ void TextureStage::writeResults(RunContext& context, const Workspace& workspace)
         pages == 1 ? "texture of " + size : fmt::format("{} textures of {}", pages, size));
     ArtifactStore& artifacts = context.artifacts();
     const MeshAxes axes = meshAxes(workspace);
-    writeObj(artifacts.pathFor("mesh/textured.obj"), textured, axes);
+    writeObj(artifacts.pathFor("mesh/textured.obj"), textured, axes, isStopped);
+    if (isStopped())
+        return;
     artifacts.add("mesh/textured.obj", "mesh", title);
     artifacts.add("mesh/textured.mtl", "material");
     for (std::size_t i = 0; i < pages; ++i)
         artifacts.add(i == 0 ? "mesh/textured.png" : fmt::format("mesh/textured-{}.png", i + 1),
                       "texture", "Texture");
-    writeGlb(artifacts.pathFor("mesh/textured.glb"), textured, axes);
+    writeGlb(artifacts.pathFor("mesh/textured.glb"), textured, axes, isStopped);
+    if (isStopped())
+        return;
     artifacts.add("mesh/textured.glb", "mesh", title);
 }
 

@@ -30,7 +30,7 @@ private:
     void repair(const Workspace& workspace);
     bool pack(RunContext& context, const Workspace& workspace);
     void beginPage(const Workspace& workspace);
-    void paint(const Workspace& workspace, std::int64_t unit);
+    bool paint(RunContext& context, const Workspace& workspace, std::int64_t unit);
     BakeView view(const Workspace& workspace, std::size_t number);
 
     TriangleMesh m_mesh;

@@ -20,6 +20,7 @@
 #include "plugins/sugar/pipeline/train_stage.h"
 #include "plugins/sugar/sugar_run.h"
 #include "tests/support/run_bench.h"
+#include "tests/support/stop_at_poll.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -138,6 +139,15 @@ class TestSugarPipeline : public QObject {
         return readFile(folder.artifacts() / artifact);
     }
 
+    /// All of the first and last looks, and a spread of those between; that the step is odd keeps it
+    /// from meeting the same place of every step.
+    static int strideFrom(int wanted, int looks)
+    {
+        constexpr int kEdge = 24, kStride = 397;
+        const bool isInside = wanted >= 4 && wanted + kStride < looks - kEdge;
+        return isInside ? kStride : 1;
+    }
+
     /// Rows of the last table of stages: stage → state.
     static std::map<std::string, std::string> stagesOf(const RunOutcome& outcome)
     {
@@ -229,6 +239,45 @@ private Q_SLOTS:
         QCOMPARE(timelessNumbers(parts), timelessNumbers(*m_whole));
         for (const char* file : kResults)
             QVERIFY2(bytesOf(parts, file) == bytesOf(*m_whole, file), file);
+    }
+
+    /// Wherever the run looks for a stop. Every look of the results and of the start is tried, and
+    /// of the many of the steps those about which another stage begins.
+    void stopIsHeardAnywhereAndChangesNothing()
+    {
+        const auto runStopped = [&](test::StopAtPoll& stop, const RunFolder& folder) {
+            test::RunBench bench(m_bench.folder(), sugarSchema(), [&](const Config& config) {
+                return stop.around(std::make_unique<SugarRun>(readSugarConfig(config)));
+            });
+            return bench.run(folder, configOf(), false,
+                             [&](RunController& controller) { stop.serve(controller); });
+        };
+        std::map<std::string, int> tried;
+        int looks = -1;
+        for (int wanted = 0; looks < 0 || wanted < looks; wanted += strideFrom(wanted, looks)) {
+            test::StopAtPoll stop(wanted);
+            const RunFolder parts = RunFolder::createAt(
+                m_bench.folder() / ("look" + std::to_string(wanted)));
+            const RunOutcome first = runStopped(stop, parts);
+            if (looks < 0) { // the first one also tells how many there are
+                test::StopAtPoll none(-1);
+                runStopped(none, RunFolder::createAt(m_bench.folder() / "looks"));
+                looks = none.looks();
+            }
+            if (!stop.wasReached()) // pools of threads look now more, now less often
+                break;
+            QCOMPARE(first.state, RunState::Stopped);
+            QCOMPARE(first.code, ExitCode::Interrupted);
+            ++tried[stop.call()];
+            const RunOutcome second = m_bench.run(parts, configOf(), true);
+            QVERIFY2(second.code == ExitCode::Success, second.problems().c_str());
+            QCOMPARE(timelessNumbers(parts), timelessNumbers(*m_whole));
+            for (const char* file : kResults)
+                QVERIFY2(bytesOf(parts, file) == bytesOf(*m_whole, file),
+                         qPrintable(QString("%1, look %2 of %3").arg(file).arg(wanted).arg(looks)));
+        }
+        for (const char* call : {"prepare", "step", "finish"})
+            QVERIFY2(tried[call] > 0, call);
     }
 
     /// Change one setting, and what does not depend on it is taken over.
