@@ -88,7 +88,7 @@ std::vector<ItemTargets> makeTargets(Stream& stream, const std::shared_ptr<Devic
         const Targets together =
             c.isSeedProfile()
                 ? renderSeedTargets(stream, device, geometry.optics, c.eyeFocal, rays, scenes)
-                : renderTargets(stream, device, geometry.optics, states, rays, scenes);
+                : renderTargets(stream, device, geometry.optics, states, rays, scenes, isStopped);
         return items.size() == 1 ? std::vector<Targets>{together} : separateLanes(stream, together);
     };
     const auto mustStop = [&] {

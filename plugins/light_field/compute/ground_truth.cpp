@@ -35,14 +35,15 @@ Targets emptyTargets(Stream& stream, const std::shared_ptr<Device>& device, Inde
     return targets;
 }
 
-GroundTruthOutput outputOf(const Targets& targets, int firstLane, int channels)
+GroundTruthOutput outputOf(const Targets& targets, Index state, int firstLane, int channels)
 {
+    const Index pixels = state * targets.resolution() * targets.resolution();
     GroundTruthOutput out;
-    out.radiance = static_cast<float*>(targets.radiance.data());
+    out.radiance = static_cast<float*>(targets.radiance.data()) + pixels * targets.lanes();
     if (firstLane == 0) {
-        out.depth = static_cast<float*>(targets.depth.data());
-        out.coverage = static_cast<float*>(targets.coverage.data());
-        out.roi = static_cast<float*>(targets.roi.data());
+        out.depth = static_cast<float*>(targets.depth.data()) + pixels;
+        out.coverage = static_cast<float*>(targets.coverage.data()) + pixels;
+        out.roi = static_cast<float*>(targets.roi.data()) + pixels;
     }
     out.lanes = targets.lanes();
     out.firstLane = firstLane;
@@ -116,7 +117,7 @@ bool sharesHits(const LaneScene& a, const LaneScene& b)
 
 Targets renderTargets(Stream& stream, const std::shared_ptr<Device>& device, const Optics& optics,
                       std::span<const EyeState> states, int raysPerPixel,
-                      std::span<const LaneScene> scenes)
+                      std::span<const LaneScene> scenes, const std::function<bool()>& isStopped)
 {
     checkOptics(optics);
     expects(!states.empty() && !scenes.empty(),
@@ -129,16 +130,20 @@ Targets renderTargets(Stream& stream, const std::shared_ptr<Device>& device, con
     forEachGroup(stream, device, scenes, [&](const SceneGroup& group) {
         GroundTruthArguments arguments;
         arguments.scene = group.scene.view();
-        arguments.states = static_cast<const EyeState*>(stateData.data());
         arguments.samples = static_cast<const RaySample*>(sampleData.data());
-        arguments.stateCount = static_cast<int>(states.size());
+        arguments.stateCount = 1;
         arguments.sampleCount = raysPerPixel;
         arguments.resolution = optics.renderResolution;
         arguments.slopeExtent = optics.slopeExtent();
         arguments.variants = group.variants();
-        arguments.output = outputOf(targets, group.lane, group.channels);
-        groundTruthKernel(stream, arguments);
-        stream.synchronize();
+        for (Index state = 0; state < static_cast<Index>(states.size()); ++state) {
+            if (isStopped && isStopped())
+                return;
+            arguments.states = static_cast<const EyeState*>(stateData.data()) + state;
+            arguments.output = outputOf(targets, state, group.lane, group.channels);
+            groundTruthKernel(stream, arguments);
+            stream.synchronize();
+        }
     });
     return targets;
 }
@@ -163,7 +168,7 @@ Targets renderSeedTargets(Stream& stream, const std::shared_ptr<Device>& device,
         arguments.samples = static_cast<const RaySample*>(sampleData.data());
         arguments.sampleCount = raysPerPixel;
         arguments.variants = group.variants();
-        arguments.output = outputOf(targets, group.lane, group.channels);
+        arguments.output = outputOf(targets, 0, group.lane, group.channels);
         seedGroundTruthKernel(stream, arguments);
         stream.synchronize();
     });

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -40,10 +41,12 @@ struct LaneScene {
 bool sharesHits(const LaneScene& a, const LaneScene& b);
 
 /// Renders every scene for every eye state (profile P), scene after scene into consecutive lanes.
-/// Depth, coverage and ROI come from the first scene. At most 16 lanes.
+/// Depth, coverage and ROI come from the first scene. At most 16 lanes. Incomplete where `isStopped`,
+/// which is asked before every state, said so.
 Targets renderTargets(Stream& stream, const std::shared_ptr<Device>& device, const Optics& optics,
                       std::span<const EyeState> states, int raysPerPixel,
-                      std::span<const LaneScene> scenes);
+                      std::span<const LaneScene> scenes,
+                      const std::function<bool()>& isStopped = {});
 
 /// The same with the seed's retina, pupil and eye lens (profile S, one state). Images are mirrored
 /// as stored by the seed.
