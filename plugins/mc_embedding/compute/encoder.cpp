@@ -87,13 +87,13 @@ struct Encoder::Impl {
         plan = next;
         pass.use(plan);
     }
-    void pack(Stream& stream)
+    void pack(Stream& stream, const std::function<bool()>& isStopped)
     {
-        weights.pack(stream, pass.rows(), pass.tailRows());
-        isPacked = true;
+        isPacked = weights.pack(stream, pass.rows(), pass.tailRows(), isStopped);
     }
     void checkPixels(const Tensor& given, std::span<const std::uint32_t> ids) const;
-    /// Calls run(tile, row of the features) for `count` sequences, tile after tile.
+    /// Calls run(tile, row of the features) for `count` sequences, tile after tile, until it says
+    /// no.
     template <class Run>
     void forTiles(Index count, const Run& run)
     {
@@ -102,7 +102,8 @@ struct Encoder::Impl {
             tile.first = first;
             tile.count = std::min(pass.sequences(), count - first);
             tile.images = images();
-            run(tile, first * tower.feature);
+            if (!run(tile, first * tower.feature))
+                return;
         }
     }
     /// From the result of the product of step `first` on; −1: of everything.
@@ -157,10 +158,10 @@ ParameterSet& Encoder::parameters()
     return m_impl->weights.parameters();
 }
 
-void Encoder::refreshWeights(Stream& stream)
+void Encoder::refreshWeights(Stream& stream, const std::function<bool()>& isStopped)
 {
     parameters().refreshShadows(stream);
-    m_impl->pack(stream);
+    m_impl->pack(stream, isStopped);
 }
 
 void Encoder::setPerturbation(std::vector<Site> sites, const Perturbation& perturbation)
@@ -183,12 +184,13 @@ Index Encoder::sequencesPerTile() const
     return m_impl->pass.sequences();
 }
 
-void Encoder::begin(Stream& stream, const Tensor& pixels, std::span<const std::uint32_t> maskIds)
+void Encoder::begin(Stream& stream, const Tensor& pixels, std::span<const std::uint32_t> maskIds,
+                    const std::function<bool()>& isStopped)
 {
     Impl& own = *m_impl;
     own.checkPixels(pixels, maskIds);
     if (!own.isPacked)
-        own.pack(stream);
+        own.pack(stream, isStopped);
     own.pixels = pixels;
     own.maskIds.assign(maskIds.begin(), maskIds.end());
     own.use(own.wanted);
@@ -200,7 +202,7 @@ void Encoder::begin(Stream& stream, const Tensor& pixels, std::span<const std::u
         own.deterministic = Tensor::empty(own.device, {own.images(), own.tower.feature});
     auto* features = static_cast<float*>(own.deterministic.data());
     own.forTiles(own.images(), [&](const SequenceTile& tile, Index at) {
-        own.pass.runImages(stream, tile, own.pixels, own.prefix, features + at);
+        return own.pass.runImages(stream, tile, own.pixels, own.prefix, features + at, isStopped);
     });
 }
 
@@ -209,7 +211,8 @@ const Tensor& Encoder::deterministic() const
     return m_impl->deterministic;
 }
 
-const Tensor& Encoder::run(Stream& stream, std::span<const PassId> passes)
+const Tensor& Encoder::run(Stream& stream, std::span<const PassId> passes,
+                           const std::function<bool()>& isStopped)
 {
     Impl& own = *m_impl;
     expects(own.images() > 0, "Encoder: run() before begin()");
@@ -229,7 +232,8 @@ const Tensor& Encoder::run(Stream& stream, std::span<const PassId> passes)
     auto* features = static_cast<float*>(own.features.data());
     own.forTiles(sequences, [&](SequenceTile tile, Index at) {
         tile.keys = static_cast<const SequenceKey*>(own.keys.data()) + tile.first;
-        own.pass.runSequences(stream, tile, own.pixels, own.prefix, features + at);
+        return own.pass.runSequences(stream, tile, own.pixels, own.prefix, features + at,
+                                     isStopped);
     });
     return own.features;
 }
@@ -258,28 +262,122 @@ double Encoder::passFlop() const
     return m_impl->flopAfter(m_impl->options.sharesPrefix ? m_impl->wanted.firstStep() : -1);
 }
 
-std::vector<Site> deadSites(Stream& stream, Encoder& encoder, const Tensor& pixels)
+namespace {
+
+/// The same tower on four patches; toy_linear has but one.
+TowerShape probeTower(TowerShape tower)
 {
-    const std::vector<Site> sites = encoder.sites();
-    const Perturbation before = encoder.perturbation();
-    const std::uint32_t maskIds[] = {0};
-    const PassId passes[] = {{0, 0}, {0, 1}};
-    std::vector<Site> dead;
-    for (const Site& site : sites) {
-        Perturbation probe;
-        probe.p = 0.5;
-        probe.seed = before.seed;
-        encoder.setPerturbation({site}, probe);
-        encoder.begin(stream, pixels, maskIds);
-        const auto reference = encoder.deterministic().toHost<float>(stream);
-        const auto features = encoder.run(stream, passes).toHost<float>(stream);
-        const auto half = features.begin() + static_cast<std::ptrdiff_t>(reference.size());
-        if (std::equal(features.begin(), half, reference.begin()) &&
-            std::equal(half, features.end(), reference.begin()))
-            dead.push_back(site);
+    tower.imageSize = std::min(2, tower.grid()) * tower.patch;
+    return tower;
+}
+
+/// A square from the middle of one picture, [1, ..] of any type of pixels.
+Tensor middle(Stream& stream, const Tensor& pixels, Index side)
+{
+    const bool isBytes = pixels.dtype() == DType::U8; // channels innermost
+    const Index whole = pixels.extent(2), planes = isBytes ? 1 : 3, first = (whole - side) / 2;
+    const auto each = static_cast<std::size_t>(isBytes ? 3 : 1) * sizeOf(pixels.dtype());
+    const Tensor part =
+        Tensor::empty(pixels.device(), isBytes ? Shape{1, side, side, 3} : Shape{1, 3, side, side},
+                      pixels.dtype());
+    for (Index plane = 0; plane < planes; ++plane) {
+        for (Index y = 0; y < side; ++y) {
+            const auto from = static_cast<std::size_t>((plane * whole + first + y) * whole + first),
+                       to = static_cast<std::size_t>((plane * side + y) * side);
+            stream.copy(static_cast<std::byte*>(part.data()) + to * each,
+                        static_cast<const std::byte*>(pixels.data()) + from * each,
+                        static_cast<std::size_t>(side) * each);
+        }
     }
-    encoder.setPerturbation(sites, before);
-    return dead;
+    return part;
+}
+
+/// One branch for every one of `tried`, masked there alone with p = 0.5. All sites are in every
+/// plan, so that all sequences go through the same kernels.
+std::vector<TowerPass::Branch> probeBranches(const TowerShape& tower, const std::vector<Site>& all,
+                                             const std::vector<Site>& tried, std::uint64_t seed)
+{
+    std::vector<TowerPass::Branch> branches;
+    for (const Site& site : tried) {
+        Perturbation probe;
+        probe.p = 0;
+        probe.rates = {{site.number, 0.5}};
+        probe.seed = seed;
+        branches.push_back({steps::ofSite(tower, site.number), SitePlan(tower, all, probe)});
+    }
+    return branches;
+}
+
+/// Those of `sites` whose numbers are among `wanted`.
+std::vector<Site> chosenSites(std::vector<Site> sites, const std::vector<Site>& wanted)
+{
+    std::erase_if(sites, [&](const Site& site) {
+        return std::ranges::find(wanted, site.number, &Site::number) == wanted.end();
+    });
+    return sites;
+}
+
+/// The live sites of an encoder on the tower of a probe, in the order of their steps.
+std::vector<Site> probeSites(const TowerShape& tower, const std::vector<Site>& live)
+{
+    std::vector<Site> sites = chosenSites(allSites(tower), live);
+    std::ranges::stable_sort(sites, {},
+                             [&](const Site& site) { return steps::ofSite(tower, site.number); });
+    return sites;
+}
+
+/// The tried sites whose features, one row each, are those of the row before all.
+std::vector<Site> unchanged(const std::vector<Site>& tried, const std::vector<float>& features,
+                            std::size_t size)
+{
+    std::vector<Site> same;
+    for (std::size_t i = 0; i < tried.size(); ++i) {
+        const auto row = features.begin() + static_cast<std::ptrdiff_t>((i + 1) * size);
+        if (std::equal(row, row + static_cast<std::ptrdiff_t>(size), features.begin()))
+            same.push_back(tried[i]);
+    }
+    return same;
+}
+
+} // namespace
+
+std::vector<Site> deadSites(Stream& stream, Encoder& encoder, const Tensor& pixels,
+                            const ProbeProgress& progress)
+{
+    Encoder::Impl& own = *encoder.m_impl;
+    const std::uint32_t firstImage[] = {0};
+    own.checkPixels(pixels, firstImage);
+    if (!own.isPacked)
+        own.pack(stream, {});
+    const TowerShape tower = probeTower(own.tower);
+    const std::uint64_t seed = encoder.perturbation().seed;
+    const std::vector<Site> all = probeSites(tower, encoder.sites());
+    const auto count = static_cast<Index>(all.size());
+    EncoderOptions options = own.options;
+    options.fixedRows = false; // branches come one after another
+    TowerPass pass(stream, own.device, tower, own.weights, options,
+                   TowerPass::paddedBranches(tower, count + 1));
+    const SitePlan unmasked(tower, all, Perturbation{.p = 0, .rates = {}, .seed = seed});
+    pass.use(unmasked);
+    const Tensor part = middle(stream, pixels, tower.imageSize),
+                 features = Tensor::empty(own.device, {count + 1, tower.feature}),
+                 keys = Tensor::empty(own.device, {1, kKeyBytes}, DType::U8);
+    std::vector<Site> dead = all;
+    for (std::uint16_t t = 0; t < 2 && !dead.empty(); ++t) { // the second for what seems dead
+        const SequenceKey key = sequenceKey(firstImage[0], {0, t});
+        stream.copy(keys.data(), &key, keys.bytes());
+        const auto branches = probeBranches(tower, all, dead, seed);
+        const bool isWhole = pass.runBranches(
+            stream, part, branches, static_cast<const SequenceKey*>(keys.data()),
+            static_cast<float*>(features.data()), [&](std::size_t reached) {
+                return !progress || progress(reached + all.size() - dead.size(), all.size());
+            });
+        if (!isWhole)
+            return {};
+        dead = unchanged(dead, features.toHost<float>(stream),
+                         static_cast<std::size_t>(tower.feature));
+    }
+    return chosenSites(encoder.sites(), dead);
 }
 
 } // namespace vergence::mc_embedding

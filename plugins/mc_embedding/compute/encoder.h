@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -21,6 +22,9 @@ struct EncoderOptions {
     std::array<float, 3> mean{}, deviation{1, 1, 1}; ///< of normalised pixels, in units of 255
 };
 
+/// Told how many sites were reached, of how many; false ends the search.
+using ProbeProgress = std::function<bool(std::size_t, std::size_t)>;
+
 /// A frozen image encoder whose live sites are perturbed anew in every pass. Features of an image
 /// depend on weights, image, mask id, trial, pass and placement alone: neither on the batch, its
 /// order, nor on how passes are grouped (bit for bit on one kind of device; on the CPU also for one
@@ -35,8 +39,8 @@ public:
 
     const TowerShape& tower() const;
     ParameterSet& parameters();
-    /// After the weights changed.
-    void refreshWeights(Stream& stream);
+    /// After the weights changed. The weights are of no use where `isStopped` said yes meanwhile.
+    void refreshWeights(Stream& stream, const std::function<bool()>& isStopped = {});
 
     /// Sites and what happens there, from the next begin() on. Calling it again replaces, never
     /// adds (section 16.2).
@@ -46,13 +50,16 @@ public:
 
     /// A chunk of images: pixels U8 [B, side, side, 3] (RGB, rows from the top) on the device, or
     /// F32 or F16 [B, 3, side, side] normalised already, and one mask id each. Computes the
-    /// deterministic features and whatever no mask touches.
-    void begin(Stream& stream, const Tensor& pixels, std::span<const std::uint32_t> maskIds);
+    /// deterministic features and whatever no mask touches. `isStopped` is asked before every
+    /// product of begin() and of run(); once it said yes, their results are of no use.
+    void begin(Stream& stream, const Tensor& pixels, std::span<const std::uint32_t> maskIds,
+               const std::function<bool()>& isStopped = {});
     /// [B, D] F32, all masks off; valid until the next begin().
     const Tensor& deterministic() const;
     /// Features of all images of the chunk in these passes, [passes, B, D] F32; valid until the
     /// next call.
-    const Tensor& run(Stream& stream, std::span<const PassId> passes);
+    const Tensor& run(Stream& stream, std::span<const PassId> passes,
+                      const std::function<bool()>& isStopped = {});
 
     /// Products are done for that many sequences at once; B · P should be a multiple of it.
     Index sequencesPerTile() const;
@@ -65,12 +72,17 @@ public:
     double passFlop() const;
 
 private:
+    friend std::vector<Site> deadSites(Stream&, Encoder&, const Tensor&, const ProbeProgress&);
     struct Impl;
     std::unique_ptr<Impl> m_impl;
 };
 
-/// Sites whose masks change nothing (section 3.6): two passes with p = 0.5 on the first image of
-/// `pixels` ([1, ..]), one site at a time. Empty when all are alive.
-std::vector<Site> deadSites(Stream& stream, Encoder& encoder, const Tensor& pixels);
+/// Live sites whose masks change nothing (section 3.6): two passes with p = 0.5 on the first image
+/// of `pixels` ([1, ..]), one site at a time. All are tried in one batch, in which each leaves the
+/// unmasked sequence at its own step, and on four patches from the middle of the image, as every
+/// path from a site to the feature is there too. Empty when all are alive, and where `progress`
+/// said no.
+std::vector<Site> deadSites(Stream& stream, Encoder& encoder, const Tensor& pixels,
+                            const ProbeProgress& progress = {});
 
 } // namespace vergence::mc_embedding

@@ -31,15 +31,6 @@ steps::InBlock partOfCode(SiteCode code)
     }
 }
 
-int stepOf(const TowerShape& tower, int number)
-{
-    if (tower.family == Family::ToyLinear || number == kPositionAdd || number == kPatchEmbedding)
-        return steps::kEmbed;
-    if (number >= kPositionAdd)
-        return steps::last(tower);
-    return steps::inBlock(number / 16, partOfCode(static_cast<SiteCode>(number % 16)));
-}
-
 void checkSite(const TowerShape& tower, int number, Perturbation::Kind kind)
 {
     using Kind = Perturbation::Kind;
@@ -76,6 +67,15 @@ int steps::last(const TowerShape& tower)
     return tower.family == Family::Clip ? inBlock(tower.layers, kQkv) : inBlock(tower.layers, kFc2);
 }
 
+int steps::ofSite(const TowerShape& tower, int number)
+{
+    if (tower.family == Family::ToyLinear || number == kPositionAdd || number == kPatchEmbedding)
+        return kEmbed;
+    if (number >= kPositionAdd)
+        return last(tower);
+    return inBlock(number / 16, partOfCode(static_cast<SiteCode>(number % 16)));
+}
+
 SitePlan::SitePlan(const TowerShape& tower, std::vector<Site> sites,
                    const Perturbation& perturbation)
     : m_sites(std::move(sites)),
@@ -94,7 +94,7 @@ SitePlan::SitePlan(const TowerShape& tower, std::vector<Site> sites,
         checkSite(tower, site.number, perturbation.kind);
         expects(m_byNumber.emplace(site.number, site).second,
                 fmt::format("Encoder: the site {} is there twice", site.number));
-        m_firstStep = std::min(m_firstStep, stepOf(tower, site.number));
+        m_firstStep = std::min(m_firstStep, steps::ofSite(tower, site.number));
     }
     for (const auto& [number, rate] : m_rates)
         expects(m_byNumber.contains(number),

@@ -27,6 +27,8 @@ constexpr InBlock partOf(int step)
 }
 /// The step whose result is the feature.
 int last(const TowerShape& tower);
+/// The step in whose result a site is.
+int ofSite(const TowerShape& tower, int site);
 } // namespace steps
 
 /// What happens at which site.

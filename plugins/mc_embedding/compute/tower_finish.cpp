@@ -154,6 +154,12 @@ void TowerPass::finishEmbed(Stream& stream, Flow& flow)
 
 void TowerPass::finishQkv(Stream& stream, int block, Flow& flow)
 {
+    maskQkv(stream, block, flow);
+    attend(stream, block, flow);
+}
+
+void TowerPass::maskQkv(Stream& stream, int block, Flow& flow)
+{
     using enum SiteCode;
     const bool isPooling = isHead(block);
     const int query = siteNumber(block, Query), key = siteNumber(block, Key),
@@ -188,7 +194,6 @@ void TowerPass::finishQkv(Stream& stream, int block, Flow& flow)
     }
     if (isPooling)
         drawHeadQuery(stream, block, flow);
-    attend(stream, block, flow);
 }
 
 void TowerPass::drawHeadQuery(Stream& stream, int block, const Flow& flow)

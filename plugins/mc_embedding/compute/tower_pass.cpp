@@ -1,6 +1,7 @@
 #include "plugins/mc_embedding/compute/tower_pass.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace vergence::mc_embedding {
 
@@ -19,12 +20,12 @@ Tensor reshapedStart(const Tensor& matrix, Shape shape)
 } // namespace
 
 TowerPass::TowerPass(Stream& stream, std::shared_ptr<Device> device, const TowerShape& tower,
-                     const TowerWeights& weights, const EncoderOptions& options)
+                     const TowerWeights& weights, const EncoderOptions& options, Index sequences)
     : m_device(std::move(device)),
       m_tower(tower),
       m_weights(weights),
       m_options(options),
-      m_sequences(sequencesPerTile(tower, m_device->isCpu()))
+      m_sequences(sequences > 0 ? sequences : sequencesPerTile(tower, m_device->isCpu()))
 {
     allocate(stream);
 }
@@ -183,28 +184,118 @@ void TowerPass::keep(Stream& stream, const Flow& flow, const PrefixState& prefix
 
 // The steps.
 
-void TowerPass::runImages(Stream& stream, const SequenceTile& tile, const Tensor& pixels,
-                          PrefixState& prefix, float* features)
+bool TowerPass::runImages(Stream& stream, const SequenceTile& tile, const Tensor& pixels,
+                          PrefixState& prefix, float* features,
+                          const std::function<bool()>& isStopped)
 {
     Flow flow{tile, &pixels, {}, {}, features};
     for (int step = 0; step <= steps::last(m_tower); ++step) {
+        if (isStopped && isStopped())
+            return false;
         product(stream, step, flow);
         if (step == prefix.step)
             keep(stream, flow, prefix);
         finish(stream, step, flow);
     }
+    return true;
 }
 
-void TowerPass::runSequences(Stream& stream, const SequenceTile& tile, const Tensor& pixels,
-                             const PrefixState& prefix, float* features)
+bool TowerPass::runSequences(Stream& stream, const SequenceTile& tile, const Tensor& pixels,
+                             const PrefixState& prefix, float* features,
+                             const std::function<bool()>& isStopped)
 {
     Flow flow{tile, &pixels, prefix.pending, prefix.residual, features};
     flow.pending.first = flow.residual.first = tile.first;
     for (int step = std::max(prefix.step, 0); step <= steps::last(m_tower); ++step) {
+        if (isStopped && isStopped())
+            return false;
         if (step != prefix.step)
             product(stream, step, flow);
         finish(stream, step, flow);
     }
+    return true;
+}
+
+TowerPass TowerPass::after(Index sequences) const
+{
+    TowerPass rest = *this;
+    const auto skip = [](Tensor& tensor, Index rows) {
+        tensor = tensor.narrow(0, rows, tensor.extent(0) - rows);
+    };
+    for (Rows* rows : {&rest.m_main, &rest.m_tail}) {
+        for (Tensor* tensor :
+             {&rows->x, &rows->branch, &rows->normed, &rows->context, &rows->hidden})
+            skip(*tensor, sequences * rows->tokens);
+    }
+    for (Tensor* tensor : {&rest.m_qkv, &rest.m_headKv})
+        skip(*tensor, sequences * m_main.tokens);
+    for (Tensor* tensor : {&rest.m_query, &rest.m_last, &rest.m_feature})
+        skip(*tensor, sequences);
+    rest.m_sequences -= sequences;
+    return rest;
+}
+
+bool TowerPass::attendsTogether(int step) const
+{
+    return m_tower.family != Family::ToyLinear && step != steps::kEmbed &&
+           steps::partOf(step) == steps::kQkv &&
+           !(m_tower.family == Family::Clip && step == steps::last(m_tower)) &&
+           !m_plan->find(siteNumber(steps::blockOf(step), SiteCode::AttentionProbabilities));
+}
+
+Index TowerPass::paddedBranches(const TowerShape& tower, Index count)
+{
+    const Index least = sequencesPerTile(tower, true);
+    return static_cast<Index>(std::bit_ceil(static_cast<std::uint64_t>(std::max(count, least))));
+}
+
+void TowerPass::takeStream(Stream& stream, int step, const RowSource& residual,
+                           Index sequence) const
+{
+    const auto part = steps::partOf(step);
+    if (part != steps::kQkv && part != steps::kFc1) // the others have written theirs
+        return;
+    const auto bytes = static_cast<std::size_t>(residual.rowsEach * m_tower.width) * sizeof(float);
+    auto* first = static_cast<std::byte*>(const_cast<void*>(residual.data));
+    stream.copy(first + static_cast<std::size_t>(sequence) * bytes, first, bytes);
+}
+
+bool TowerPass::runBranches(Stream& stream, const Tensor& pixels, std::span<const Branch> branches,
+                            const SequenceKey* key, float* features,
+                            const std::function<bool(std::size_t)>& goesOn)
+{
+    Flow flow{{0, 1, 1, nullptr}, &pixels, {}, {}, features};
+    std::size_t next = 0;
+    for (int step = 0; step <= steps::last(m_tower); ++step) {
+        if (goesOn && !goesOn(next))
+            return false;
+        Flow padded = flow;
+        padded.tile.count = paddedBranches(m_tower, flow.tile.count);
+        product(stream, step, padded);
+        flow.pending = padded.pending;
+        const bool isJoint = attendsTogether(step);
+        const int block = isJoint ? steps::blockOf(step) : 0;
+        Index count = flow.tile.count;
+        // First, since the others may overwrite what branches read.
+        for (; next < branches.size() && branches[next].step == step; ++next, ++count) {
+            TowerPass own = after(count);
+            own.use(branches[next].plan);
+            Flow branch{{0, 1, 1, key},
+                        &pixels,
+                        flow.pending,
+                        flow.residual,
+                        features + count * m_tower.feature};
+            branch.pending.images = branch.residual.images = 1; // the first sequence's
+            isJoint ? own.maskQkv(stream, block, branch) : own.finish(stream, step, branch);
+            if (step != steps::kEmbed && flow.residual.data)
+                takeStream(stream, step, flow.residual, count);
+        }
+        isJoint ? maskQkv(stream, block, flow) : finish(stream, step, flow);
+        flow.tile.count = count;
+        if (isJoint)
+            attend(stream, block, flow);
+    }
+    return true;
 }
 
 /// The rows of a matrix that a product takes.

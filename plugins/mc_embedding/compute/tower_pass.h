@@ -35,8 +35,9 @@ struct PrefixState {
 /// after construction but prefixes.
 class TowerPass {
 public:
+    /// `sequences` of a tile; 0: as many as products take at once.
     TowerPass(Stream& stream, std::shared_ptr<Device> device, const TowerShape& tower,
-              const TowerWeights& weights, const EncoderOptions& options);
+              const TowerWeights& weights, const EncoderOptions& options, Index sequences = 0);
 
     Index sequences() const { return m_sequences; } ///< of a full tile
     Index rows() const { return m_main.rows; }      ///< of products over all tokens
@@ -50,13 +51,30 @@ public:
     PrefixState makePrefix(Index images) const;
     std::size_t prefixBytes(Index images) const;
     /// Deterministic features of a tile of images, [count, D] at `features`; keeps what `prefix`
-    /// is for.
-    void runImages(Stream& stream, const SequenceTile& tile, const Tensor& pixels,
-                   PrefixState& prefix, float* features);
+    /// is for. These and the next ask `isStopped` before every product; false where it said yes.
+    bool runImages(Stream& stream, const SequenceTile& tile, const Tensor& pixels,
+                   PrefixState& prefix, float* features, const std::function<bool()>& isStopped);
     /// Features of a tile of sequences under the masks of the plan, from `prefix` on where it holds
     /// something, else from the pixels.
-    void runSequences(Stream& stream, const SequenceTile& tile, const Tensor& pixels,
-                      const PrefixState& prefix, float* features);
+    bool runSequences(Stream& stream, const SequenceTile& tile, const Tensor& pixels,
+                      const PrefixState& prefix, float* features,
+                      const std::function<bool()>& isStopped);
+
+    /// A sequence that goes the way of the first one up to a step, and is masked in its result.
+    struct Branch {
+        int step = 0;
+        SitePlan plan; ///< that step's masks, among all sites of the tile's plan
+    };
+    /// How many sequences products have where a batch grows: a power of two, since rows of few or
+    /// odd ones may be computed another way, by their place.
+    static Index paddedBranches(const TowerShape& tower, Index count);
+    /// Features of one image without masks and, below, of its branches, [1 + branches, D] at
+    /// `features`; the tile has room for paddedBranches(1 + branches). Branches are in the order of
+    /// their steps. `key` as of SequenceTile. `goesOn` is told before every product how many
+    /// branches there are by then; false where it said no.
+    bool runBranches(Stream& stream, const Tensor& pixels, std::span<const Branch> branches,
+                     const SequenceKey* key, float* features,
+                     const std::function<bool(std::size_t)>& goesOn);
 
     /// Whether a step works on one token per sequence.
     bool isTail(int step) const;
@@ -84,6 +102,12 @@ private:
     };
 
     void allocate(Stream& stream);
+    /// The same buffers without those of the first sequences.
+    TowerPass after(Index sequences) const;
+    /// The stream of the first sequence for another one, where a step leaves it as it is.
+    void takeStream(Stream& stream, int step, const RowSource& residual, Index sequence) const;
+    /// Attention with masks on its probabilities is another kernel, which each branch calls itself.
+    bool attendsTogether(int step) const;
     Rows makeRows(Stream& stream, Index rows, Index tokens) const;
     const Rows& rowsOf(int step) const { return isTail(step) ? m_tail : m_main; }
     bool isHead(int block) const { return block == m_tower.layers; }
@@ -101,6 +125,7 @@ private:
     void finish(Stream& stream, int step, Flow& flow);
     void finishEmbed(Stream& stream, Flow& flow);
     void finishQkv(Stream& stream, int block, Flow& flow);
+    void maskQkv(Stream& stream, int block, Flow& flow);
     void drawHeadQuery(Stream& stream, int block, const Flow& flow);
     void finishOutput(Stream& stream, int block, Flow& flow);
     void finishFc1(Stream& stream, int block, Flow& flow);

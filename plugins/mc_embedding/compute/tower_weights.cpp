@@ -125,11 +125,14 @@ void TowerWeights::findSiglip(const SiglipVisionTower& parts)
     headQuery = Tensor::empty(m_probe.device(), {1, width}, m_probe.dtype());
 }
 
-void TowerWeights::pack(Stream& stream, Index rows, Index tailRows)
+bool TowerWeights::pack(Stream& stream, Index rows, Index tailRows,
+                        const std::function<bool()>& isStopped)
 {
     const bool hasHead = !m_probe.isEmpty();
     mc_embedding::pack(stream, patches, rows);
     for (BlockWeights& each : blocks) {
+        if (isStopped && isStopped())
+            return false;
         const Index left = hasHead && &each == &blocks.back() ? tailRows : rows;
         mc_embedding::pack(stream, each.qkv, rows);
         mc_embedding::pack(stream, each.output, left);
@@ -139,6 +142,7 @@ void TowerWeights::pack(Stream& stream, Index rows, Index tailRows)
     mc_embedding::pack(stream, projection, tailRows);
     if (hasHead)
         m_query(stream, m_probe, headQuery);
+    return true;
 }
 
 } // namespace vergence::mc_embedding

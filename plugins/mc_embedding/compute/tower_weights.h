@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -42,8 +43,10 @@ public:
     ParameterSet& parameters() { return m_parameters; }
     const ParameterSet& parameters() const { return m_parameters; }
     /// Puts the weights in order for products; after they changed. `rows`, `tailRows`: of products
-    /// over all tokens and over one token per sequence.
-    void pack(Stream& stream, Index rows, Index tailRows);
+    /// over all tokens and over one token per sequence. False where `isStopped`, asked before every
+    /// block, said yes; part of the weights is then in order.
+    bool pack(Stream& stream, Index rows, Index tailRows,
+              const std::function<bool()>& isStopped = {});
 
     LinearWeights patches;
     const float* classToken = nullptr;

@@ -20,6 +20,7 @@ struct Faults {
     bool overflowsF16 = false;              ///< products of F16 begin with an infinity
     bool overflowsBf16 = false;
     std::atomic<std::int64_t> rows{0}; ///< of all products so far
+    std::atomic<double> flop{0};       ///< of all products so far
     std::atomic<int> towers{0};        ///< allocations as large as the weights of a tiny tower
     ProductPolicy policy;              ///< as the run has set it
 };
@@ -35,6 +36,9 @@ public:
     {
         m_dense.matmul(stream, a, b, y, options);
         m_faults.rows += y.extent(0);
+        m_faults.flop +=
+            2.0 * static_cast<double>(y.size()) *
+            static_cast<double>(a.shape()[a.shape().size() - (options.transposeA ? 2 : 1)]);
         const bool overflows = (a.dtype() == DType::F16 && m_faults.overflowsF16) ||
                                (a.dtype() == DType::BF16 && m_faults.overflowsBf16);
         if (!overflows || y.size() == 0)

@@ -8,6 +8,7 @@
 #include "plugins/mc_embedding/compute/moments.h"
 #include "plugins/mc_embedding/models/weight_layout.h"
 #include "tests/plugins/mc_embedding/encoder_setup.h"
+#include "tests/plugins/mc_embedding/faulty_device.h"
 #include "tests/support/numbers.h"
 #include "tests/support/thrown.h"
 
@@ -26,6 +27,25 @@ Placement placementWithFlags(const std::string& preset, const TowerShape& tower)
     placement.attentionProbabilities = placement.afterActivation = placement.blockOutput = true;
     placement.finalProjection = tower.family == Family::Clip;
     return placement;
+}
+
+/// Section 3.6 to the letter: two passes with p = 0.5 on the whole image, one site at a time.
+std::vector<int> deadOneByOne(EncoderSetup& setup, const Tensor& pixels)
+{
+    const std::vector<std::uint32_t> ids = {0};
+    const std::vector<PassId> passes = {{0, 0}, {0, 1}};
+    const auto sites = setup.encoder.sites();
+    std::vector<int> dead;
+    for (const auto& site : sites) {
+        setup.perturb({site}, 0.5);
+        setup.encoder.begin(*setup.stream, pixels, ids);
+        auto twice = setup.host(setup.encoder.deterministic());
+        twice.insert(twice.end(), twice.begin(), twice.end());
+        if (setup.host(setup.encoder.run(*setup.stream, passes)) == twice)
+            dead.push_back(site.number);
+    }
+    setup.perturb(sites, 0.01);
+    return dead;
 }
 
 } // namespace
@@ -47,6 +67,9 @@ private Q_SLOTS:
     void declaredSitesAreAlive_data() { addPresetRows(); }
     void declaredSitesAreAlive();
     void deadSitesAreFound();
+    void probeFindsWhatSingleRunsFind_data() { addTowerRows(); }
+    void probeFindsWhatSingleRunsFind();
+    void probeTakesLittleOfAStudy();
     void probabilityZeroGivesNoVariance_data() { addPresetRows(); }
     void probabilityZeroGivesNoVariance();
     void configuringAgainReplaces();
@@ -376,6 +399,57 @@ void TestMcEncoder::deadSitesAreFound()
     QCOMPARE(dead.size(), 2u);
     QCOMPARE(dead[0].number, siteNumber(1, SiteCode::Fc1));
     QCOMPARE(dead[1].number, siteNumber(1, SiteCode::Fc2));
+}
+
+void TestMcEncoder::probeFindsWhatSingleRunsFind()
+{
+    VERGENCE_ROW_DEVICE(device);
+    QFETCH(QString, tower);
+    const std::string block = "vision_model.encoder.layers.1.";
+    const std::string parts[] = {"", block + "mlp.fc2", block + "mlp.fc1",
+                                 block + "self_attn.out_proj", block + "attention.qkv"};
+    for (const std::string& part : parts) {
+        EncoderSetup setup(device, tower.toStdString());
+        const auto clear = [&](const std::string& name) {
+            const Tensor values = setup.encoder.parameters().named(name);
+            setup.stream->fillBytes(values.data(), 0, values.bytes());
+        };
+        if (!part.empty()) {
+            clear(part + ".weight");
+            clear(part + ".bias");
+        }
+        setup.encoder.refreshWeights(*setup.stream);
+        for (const char* preset : {"all_linear", "stochastic_depth"}) {
+            setup.perturb(
+                liveSites(setup.encoder.tower(), placementWithFlags(preset, setup.encoder.tower())),
+                0.01);
+            const Tensor pixels = setup.pixels(1, 9);
+            std::vector<int> found;
+            for (const auto& site : deadSites(*setup.stream, setup.encoder, pixels))
+                found.push_back(site.number);
+            const std::vector<int> expected = deadOneByOne(setup, pixels);
+            QVERIFY2(found == expected, part.c_str());
+            QVERIFY(part.empty() == expected.empty());
+        }
+    }
+}
+
+/// Against the smallest study of real weights that has a preset, exp0_cpu. Weights of 0 are the
+/// dearest case: every site is tried twice.
+void TestMcEncoder::probeTakesLittleOfAStudy()
+{
+    Faults faults;
+    const auto device = std::make_shared<FaultyDevice>(faults);
+    const auto stream = device->createStream();
+    const TowerShape tower = testTower("clip_b32");
+    Encoder encoder(*stream, device, tower, EncoderSetup::normalising({}));
+    encoder.refreshWeights(*stream);
+    encoder.setPerturbation(liveSites(tower, {}), {});
+    const Tensor pixels = Tensor::zeros(*stream, device, {1, 224, 224, 3}, DType::U8);
+    const double before = faults.flop;
+    QCOMPARE(deadSites(*stream, encoder, pixels).size(), encoder.sites().size());
+    const double study = 50.0 * 3 * 16 * tower.flop(), share = (faults.flop - before) / study;
+    QVERIFY2(share <= 0.02, qPrintable(QStringLiteral("%1 % of the study").arg(100 * share)));
 }
 
 void TestMcEncoder::probabilityZeroGivesNoVariance()
