@@ -48,10 +48,10 @@ DemoValue demoValue(const Parameter& parameter)
 } // namespace
 
 void setDemoValues(Stream& stream, ParameterSet& parameters, std::uint64_t seed,
-                   std::uint32_t firstOwner)
+                   std::uint32_t firstOwner, const std::function<bool()>& isStopped)
 {
     std::vector<float> values;
-    for (int i = 0; i < parameters.count(); ++i) {
+    for (int i = 0; i < parameters.count() && !(isStopped && isStopped()); ++i) {
         const Parameter& parameter = parameters[i];
         const DemoValue how = demoValue(parameter);
         values.assign(static_cast<std::size_t>(parameter.value.size()),
@@ -67,10 +67,11 @@ void setDemoValues(Stream& stream, ParameterSet& parameters, std::uint64_t seed,
     }
 }
 
-void setDemoWeights(Stream& stream, Encoder& encoder, std::uint64_t seed)
+void setDemoWeights(Stream& stream, Encoder& encoder, std::uint64_t seed,
+                    const std::function<bool()>& isStopped)
 {
-    setDemoValues(stream, encoder.parameters(), seed);
-    encoder.refreshWeights(stream);
+    setDemoValues(stream, encoder.parameters(), seed, 0, isStopped);
+    encoder.refreshWeights(stream, isStopped);
 }
 
 } // namespace vergence::mc_embedding

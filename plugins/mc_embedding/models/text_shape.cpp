@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "core/artifact/digest.h"
-#include "core/artifact/hf_config.h"
 #include "core/base/error.h"
 #include "core/compute/half.h"
+#include "plugins/mc_embedding/models/tower_config.h"
 
 namespace vergence::mc_embedding {
 
@@ -180,19 +180,6 @@ void compare(const HfConfig& config, const char* key, Index held, TextSource& so
                         config.source(), key, said, held));
 }
 
-Activation activationOf(const HfConfig& config)
-{
-    const std::string name = config.text("hidden_act");
-    if (name == "quick_gelu")
-        return Activation::QuickGelu;
-    if (name == "gelu")
-        return Activation::GeluErf;
-    if (name == "gelu_pytorch_tanh" || name == "gelu_new")
-        return Activation::GeluTanh;
-    config.complain(
-        fmt::format("`hidden_act` is {}; quick_gelu, gelu or gelu_pytorch_tanh is needed", name));
-}
-
 void setActivation(Activation said, const HfConfig& config, TextSource& source)
 {
     if (said != source.shape.activation)
@@ -202,18 +189,11 @@ void setActivation(Activation said, const HfConfig& config, TextSource& source)
     source.shape.activation = said;
 }
 
-void readOpenClipActivation(const HfConfig& model, TextSource& source)
+void readOpenClipActivation(const HfConfig& model, const HfConfig& text, TextSource& source)
 {
-    const bool isSiglip = source.shape.family == Family::Siglip;
-    if (model.has("quick_gelu"))
-        setActivation(model.flag("quick_gelu") ? Activation::QuickGelu
-                      : isSiglip               ? Activation::GeluTanh
-                                               : Activation::GeluErf,
-                      model, source);
-    else if (!isSiglip)
-        source.notes.push_back(fmt::format("{} does not say `quick_gelu`; the published weights "
-                                           "need it, and it is taken.",
-                                           model.source()));
+    // SigLIP's towers that say nothing are those of the table.
+    if (source.shape.family == Family::Clip || model.has("quick_gelu") || text.has("act_kwargs"))
+        setActivation(openClipActivation(model, text), model, source);
 }
 
 void readConfig(const std::filesystem::path& folder, TextSource& source)
@@ -239,12 +219,12 @@ void readConfig(const std::filesystem::path& folder, TextSource& source)
     shape.heads = static_cast<int>(text.whole(keys.heads, Index{shape.heads}, 0));
     if (isOpenClip) {
         shape.epsilon = text.section("norm_kwargs", true).real("eps", shape.epsilon);
-        readOpenClipActivation(model, source);
+        readOpenClipActivation(model, text, source);
         return;
     }
     shape.epsilon = text.real("layer_norm_eps", shape.epsilon);
     if (text.has("hidden_act"))
-        setActivation(activationOf(text), text, source);
+        setActivation(hiddenActivation(text), text, source);
 }
 
 /// Refuses the tower of another model; fills in the heads that shapes do not tell.

@@ -95,7 +95,9 @@ struct SmallText {
                         {"heads", kHeads},
                         {"layers", kLayers},
                         {"norm_kwargs", {{"eps", 1e-5}}}};
-        const Json config{{"model_cfg", {{"embed_dim", kFeatures}, {"text_cfg", text}}}};
+        Json config{{"model_cfg", {{"embed_dim", kFeatures}, {"text_cfg", text}}}};
+        if (!isSiglip)
+            config["model_cfg"]["quick_gelu"] = true;
         writeFileAtomic(folder / "open_clip_config.json", config.dump());
         writeTokenizer(folder);
     }

@@ -2,7 +2,10 @@
 
 #include <QTest>
 
+#include <nlohmann/json.hpp>
+
 #include "core/artifact/safetensors.h"
+#include "core/base/file.h"
 #include "core/compute/rng.h"
 #include "plugins/mc_embedding/models/vision_model.h"
 #include "tests/support/device_table.h"
@@ -188,7 +191,13 @@ private Q_SLOTS:
     void swappedOrTransposedWeightsAreSeen();
     void otherModelsAreRefusedByName();
     void damagedFoldersAreRefused();
-    void conflictsWithTheConfigAreNoted();
+    void activationOfTheConfigIsComputed_data();
+    void activationOfTheConfigIsComputed();
+    void activationOfAnOpenClipConfigIsComputed_data();
+    void activationOfAnOpenClipConfigIsComputed();
+    void extentsOfTheConfigAreFollowedWhereTheyFit();
+    void contradictionsAreRefused_data();
+    void contradictionsAreRefused();
     void activationMayBeOverridden();
     void demoWeightsHaveTheirSpread();
     void demoWeightsAreEqualOnAllDevices();
@@ -201,6 +210,17 @@ private:
                      const VisionModelOptions& options = {})
     {
         return loadVisionModel(*m_stream, m_device, key, folder, options);
+    }
+    /// Of the pictures that the golden model was evaluated on, [4, D].
+    std::vector<float> goldenFeatures(const std::filesystem::path& golden, VisionModel& model)
+    {
+        const SafetensorsFile expected = readSafetensors(golden / "expected.safetensors");
+        const HostTensor* pixels = expected.find("pixel_values");
+        const std::vector<std::uint32_t> ids = {0, 1, 2, 3};
+        model.encoder->begin(
+            *m_stream,
+            Tensor::fromHost<float>(*m_stream, m_device, pixels->shape, pixels->as<float>()), ids);
+        return model.encoder->deterministic().toHost<float>(*m_stream);
     }
     std::vector<float> features(const std::string& key, const std::filesystem::path& folder)
     {
@@ -286,19 +306,177 @@ void TestMcVisionModel::damagedFoldersAreRefused()
     VERGENCE_THROWS(InputError, "pickled", load("tiny_clip", pickled.path()));
 }
 
-void TestMcVisionModel::conflictsWithTheConfigAreNoted()
+namespace {
+
+/// clip_tiny's weights in a folder with another config.json: that of the golden model, changed.
+void writeChanged(const std::filesystem::path& golden, const std::filesystem::path& folder,
+                  const std::function<void(nlohmann::json&)>& change)
 {
-    VERGENCE_GOLDEN_FOLDER(folder, "clip_tiny");
+    std::filesystem::copy_file(golden / "model.safetensors", folder / "model.safetensors");
+    auto config = nlohmann::json::parse(readFile(golden / "config.json"));
+    change(config);
+    std::ofstream(folder / "config.json") << config.dump(1);
+}
+
+/// Whether values are those of a reference in double to 2e-6 of its largest, 1.2.
+void compareFeatures(const std::vector<float>& features, std::size_t at,
+                     const std::vector<double>& expected)
+{
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        const double difference = std::abs(features[at + i] - expected[i]);
+        QVERIFY2(difference < 3e-6, qPrintable(QString::number(difference)));
+    }
+}
+
+constexpr std::size_t kFeatures = 48;
+
+} // namespace
+
+/// Features of golden/clip_tiny's four pictures, computed apart from all code of this project: the
+/// formulas of section 2.2 written out with PyTorch 2.15 in float64, no model class used. That
+/// program gives the golden features with quick_gelu (largest difference 1.7e-6, the golden ones
+/// are float32). First six of the first picture, last six of the last.
+void TestMcVisionModel::activationOfTheConfigIsComputed_data()
+{
+    QTest::addColumn<QString>("name");
+    QTest::addColumn<std::vector<double>>("first");
+    QTest::addColumn<std::vector<double>>("last");
+    using Values = std::vector<double>;
+    QTest::newRow("quick") << "quick_gelu" << Values{-0.171683113, -0.007694592, 0.836199996,
+                                                     -0.475051179, -1.156249308, 0.950273646}
+                           << Values{1.770130741,  -0.486774351, 0.486198402,
+                                     -0.347391729, -0.665829072, 0.714496117};
+    QTest::newRow("erf") << "gelu" << Values{-0.157583178, -0.015322269, 0.829139115,
+                                             -0.492892743, -1.169880131, 0.962331242}
+                         << Values{1.779427935,  -0.479842753, 0.477345502,
+                                   -0.338282155, -0.660976788, 0.721478996};
+    QTest::newRow("tanh") << "gelu_pytorch_tanh" << Values{-0.157273413, -0.015110775, 0.828979501,
+                                                           -0.492847203, -1.169702859, 0.963148907}
+                          << Values{1.779895978, -0.479486099, 0.477246086,
+                                    -0.33792946, -0.661033039, 0.721308092};
+}
+
+void TestMcVisionModel::activationOfTheConfigIsComputed()
+{
+    QFETCH(QString, name);
+    QFETCH(std::vector<double>, first);
+    QFETCH(std::vector<double>, last);
+    VERGENCE_GOLDEN_FOLDER(golden, "clip_tiny");
     const Scratch scratch;
-    std::filesystem::copy_file(folder / "model.safetensors", scratch / "model.safetensors");
-    std::ofstream(scratch / "config.json")
-        << R"({"model_type": "clip", "projection_dim": 48, "vision_config": {"hidden_size": 128,
-               "intermediate_size": 512, "num_hidden_layers": 3, "num_attention_heads": 4,
-               "image_size": 32, "patch_size": 8, "hidden_act": "gelu", "layer_norm_eps": 1e-05}})";
-    const VisionModel model = load("tiny_clip", scratch / "");
-    QCOMPARE(model.notes.size(), 2u);
-    QVERIFY(model.notes[0].find("num_attention_heads 4; 2 is used") != std::string::npos);
-    QVERIFY(model.notes[1].find("hidden_act gelu; quick_gelu is used") != std::string::npos);
+    writeChanged(golden, scratch.path(), [&](nlohmann::json& config) {
+        config["vision_config"]["hidden_act"] = name.toStdString();
+    });
+    VisionModel model = load("tiny_clip", scratch.path());
+    const auto features = goldenFeatures(golden, model);
+    compareFeatures(features, 0, first);
+    compareFeatures(features, 4 * kFeatures - last.size(), last);
+    // What differs from the published model is said.
+    QCOMPARE(model.notes.size(), name == "quick_gelu" ? 0u : 1u);
+    QVERIFY(model.notes.empty() || model.notes[0].find(name.toStdString()) != std::string::npos);
+    // A choice of the user comes before the file.
+    VisionModelOptions options;
+    options.activation = "quick";
+    VisionModel chosen = load("tiny_clip", scratch.path(), options);
+    compareFeatures(goldenFeatures(golden, chosen), 0,
+                    {-0.171683113, -0.007694592, 0.836199996, -0.475051179});
+}
+
+/// open_clip: `quick_gelu` is false where it is not there.
+void TestMcVisionModel::activationOfAnOpenClipConfigIsComputed_data()
+{
+    QTest::addColumn<QString>("config");
+    QTest::addColumn<int>("activation");
+    const auto row = [](const char* name, const char* config, Activation activation) {
+        QTest::newRow(name) << QString(config) << static_cast<int>(activation);
+    };
+    row("quick", R"({"embed_dim": 48, "quick_gelu": true, "vision_cfg": {"width": 128}})",
+        Activation::QuickGelu);
+    row("not quick", R"({"quick_gelu": false, "vision_cfg": {"layers": 3}})", Activation::GeluErf);
+    row("silent", R"({"vision_cfg": {"patch_size": 8, "image_size": 32, "head_width": 64}})",
+        Activation::GeluErf);
+    row("tanh", R"({"vision_cfg": {"act_kwargs": {"approximate": "tanh"}}})", Activation::GeluTanh);
+}
+
+void TestMcVisionModel::activationOfAnOpenClipConfigIsComputed()
+{
+    QFETCH(QString, config);
+    QFETCH(int, activation);
+    VERGENCE_GOLDEN_FOLDER(golden, "clip_tiny");
+    const Scratch scratch;
+    const auto file = readSafetensors(golden / "model.safetensors");
+    writeSafetensors(scratch / "open_clip_model.safetensors", openClipTwin(file).tensors());
+    std::ofstream(scratch / "open_clip_config.json")
+        << R"({"model_cfg": )" << config.toStdString() << "}";
+    const VisionModel model = load("tiny_clip", scratch.path());
+    QCOMPARE(static_cast<int>(model.encoder->tower().activation), activation);
+}
+
+void TestMcVisionModel::extentsOfTheConfigAreFollowedWhereTheyFit()
+{
+    VERGENCE_GOLDEN_FOLDER(golden, "clip_tiny");
+    const Scratch scratch;
+    writeChanged(golden, scratch.path(),
+                 [](nlohmann::json& config) { config["vision_config"]["layer_norm_eps"] = 1e-2; });
+    VisionModel model = load("tiny_clip", scratch.path());
+    // As above, with the larger epsilon.
+    compareFeatures(
+        goldenFeatures(golden, model), 0,
+        {-0.131944531, -0.031753314, 0.9630006, -0.727507909, -1.415690484, 0.772397139});
+    const Scratch larger;
+    writeChanged(golden, larger.path(), [](nlohmann::json& config) {
+        config["vision_config"]["image_size"] = 38; // as many patches
+    });
+    model = load("tiny_clip", larger.path());
+    QCOMPARE(model.encoder->tower().imageSize, 38);
+    QCOMPARE(model.preprocess.size, 38);
+    VisionModelOptions options;
+    options.imageSize = 33;
+    QCOMPARE(load("tiny_clip", larger.path(), options).preprocess.size, 33);
+}
+
+void TestMcVisionModel::contradictionsAreRefused_data()
+{
+    QTest::addColumn<QString>("pointer");
+    QTest::addColumn<QString>("value");
+    QTest::addColumn<QString>("sentence");
+    const auto row = [](const char* pointer, const char* value, const char* sentence) {
+        QTest::newRow(pointer) << QString(pointer) << QString(value) << QString(sentence);
+    };
+    const char* const vision = "config.json, vision_config: ";
+    const auto text = [&](const char* rest) { return std::string(vision) + rest; };
+    row("/vision_config/hidden_act", "\"relu\"",
+        text("`hidden_act` is relu; the lab computes quick_gelu, gelu and gelu_pytorch_tanh")
+            .c_str());
+    row("/vision_config/hidden_size", "256",
+        text("`hidden_size` is 256, and tiny_clip has 128").c_str());
+    row("/vision_config/num_attention_heads", "4",
+        text("`num_attention_heads` is 4, and tiny_clip has 2").c_str());
+    row("/vision_config/num_hidden_layers", "12",
+        text("`num_hidden_layers` is 12, and tiny_clip has 3").c_str());
+    row("/vision_config/intermediate_size", "256",
+        text("`intermediate_size` is 256, and tiny_clip has 512").c_str());
+    row("/vision_config/patch_size", "16", text("`patch_size` is 16, and tiny_clip has 8").c_str());
+    row("/vision_config/image_size", "64",
+        text("`image_size` is 64, and tiny_clip reads 4 × 4 patches of 8 px").c_str());
+    row("/vision_config/num_channels", "4",
+        text("`num_channels` is 4, and tiny_clip has 3").c_str());
+    row("/projection_dim", "64", "config.json: `projection_dim` is 64, and tiny_clip has 48");
+    row("/model_type", "\"siglip\"", "config.json: `model_type` is siglip, and tiny_clip is CLIP");
+    row("/vision_config/layer_norm_eps", "-1", "`layer_norm_eps` is -1");
+}
+
+void TestMcVisionModel::contradictionsAreRefused()
+{
+    QFETCH(QString, pointer);
+    QFETCH(QString, value);
+    QFETCH(QString, sentence);
+    VERGENCE_GOLDEN_FOLDER(golden, "clip_tiny");
+    const Scratch scratch;
+    writeChanged(golden, scratch.path(), [&](nlohmann::json& config) {
+        config[nlohmann::json::json_pointer(pointer.toStdString())] =
+            nlohmann::json::parse(value.toStdString());
+    });
+    VERGENCE_THROWS(InputError, sentence.toUtf8(), load("tiny_clip", scratch.path()));
 }
 
 void TestMcVisionModel::activationMayBeOverridden()
