@@ -62,6 +62,7 @@ void McEmbeddingRun::prepare(RunContext& context)
     removeLeftovers(context.artifacts().folder());
     m_isCpu = context.device()->isCpu();
     chooseProducts(context);
+    checkFolders();
     m_plan = makePlan(m_config);
     tellForecast(context);
     m_state.seed = m_config.seed;
@@ -76,6 +77,8 @@ void McEmbeddingRun::prepare(RunContext& context)
                                               context.artifacts().folder().root / "checkpoints" /
                                                   "painted_exp2");
     m_source->list(context, m_plan.images);
+    if (context.stopRequested())
+        return;
     checkClasses(context);
     if (m_config.runs("exp9") && !m_config.exp9Frames.empty())
         m_state.association =
@@ -90,6 +93,18 @@ void McEmbeddingRun::prepare(RunContext& context)
     }
     if (isOpen)
         m_session->open(context);
+}
+
+/// Refuses configurations that contradict their weights before anything is measured with others.
+void McEmbeddingRun::checkFolders() const
+{
+    for (const std::string& model : m_config.models) {
+        const std::filesystem::path folder = m_config.folderOf(model);
+        if (folder.empty())
+            continue;
+        if (const FolderReport report = inspectFolder(model, folder); !report.contradiction.empty())
+            throw InputError(report.contradiction);
+    }
 }
 
 /// What a killed run left half written. The cache may be in use by others.
@@ -424,9 +439,10 @@ StudyState McEmbeddingRun::completePart() const
     return part;
 }
 
-/// Tables alone: charts take a while, and a run that is stopped ends at once.
-void McEmbeddingRun::writePartialReport(ArtifactStore& artifacts) const
+/// Tables alone: charts and resamples take a while, and a run that is stopped ends at once.
+void McEmbeddingRun::writePartialResults(ArtifactStore& artifacts) const
 {
+    writeMeasured(artifacts, m_state);
     const StudyState part = completePart();
     if (part.models.empty())
         return;
@@ -437,17 +453,29 @@ void McEmbeddingRun::writePartialReport(ArtifactStore& artifacts) const
                         "Report as Markdown, partial");
 }
 
+/// Of a run whose measurements are all done. Where a stop is requested meanwhile, the rest is left
+/// to be written when the run goes on.
+bool McEmbeddingRun::writeResults(RunContext& context)
+{
+    const auto isStopped = [&context] { return context.stopRequested(); };
+    context.phase(1, 2, "writing results");
+    if (!writeStudy(context.artifacts(), m_state, isStopped))
+        return false;
+    context.phase(2, 2, "drawing the report");
+    return writeReport(
+        context.artifacts(), m_state,
+        [this](std::size_t image) { return m_source->thumbnail(image); }, isStopped);
+}
+
 void McEmbeddingRun::finish(RunContext& context)
 {
     m_state.skippedImages.clear(); // finish() is repeated after a full disk
     for (const SkippedImage& skipped : m_source->skipped())
         m_state.skippedImages.push_back(skipped.path + ": " + skipped.reason);
-    writeStudy(context.artifacts(), m_state);
-    if (isDone())
-        writeReport(context.artifacts(), m_state,
-                    [this](std::size_t image) { return m_source->thumbnail(image); });
-    else
-        writePartialReport(context.artifacts());
+    if (!isDone())
+        writePartialResults(context.artifacts());
+    else if (!writeResults(context))
+        return;
     reportTables(context, m_state);
     publish(context, true);
 }

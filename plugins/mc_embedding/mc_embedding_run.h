@@ -31,12 +31,14 @@ private:
     bool isDone() const { return m_model >= m_plan.models.size(); }
     bool openSession(RunContext& context);
     bool hasWeights(const std::string& model) const;
+    void checkFolders() const;
     void removeLeftovers(const RunFolder& folder) const;
     void chooseProducts(RunContext& context);
     void tellForecast(RunContext& context) const;
     void checkClasses(RunContext& context) const;
     StudyState completePart() const;
-    void writePartialReport(ArtifactStore& artifacts) const;
+    void writePartialResults(ArtifactStore& artifacts) const;
+    bool writeResults(RunContext& context);
     void leaveOut(RunContext& context, const ModelPlan& plan, const std::string& reason);
     void restartInBf16(RunContext& context, const std::string& reason);
     void closeSession();

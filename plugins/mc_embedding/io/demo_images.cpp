@@ -164,10 +164,11 @@ const DemoFamily& familyNamed(const std::string& name)
 
 } // namespace
 
-void writeDemoImages(const std::filesystem::path& folder, std::size_t count, std::uint64_t seed)
+void writeDemoImages(const std::filesystem::path& folder, std::size_t count, std::uint64_t seed,
+                     const std::function<bool()>& isStopped)
 {
     constexpr int kSide = 32;
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < count && !(isStopped && isStopped()); ++i) {
         const DemoFamily& family = kFamilies[i % kFamilies.size()];
         writeOnce(folder, family.name, i / kFamilies.size(),
                   [&] { return drawn(family, kSide, seed, i); });
@@ -175,7 +176,7 @@ void writeDemoImages(const std::filesystem::path& folder, std::size_t count, std
 }
 
 void writeSyntheticImages(const std::filesystem::path& folder, std::size_t count, int side,
-                          std::uint64_t seed)
+                          std::uint64_t seed, const std::function<bool()>& isStopped)
 {
     expects(side > 0, "writeSyntheticImages: a side of 1 px or more");
     const std::pair<std::string, std::vector<std::string>> groups[] = {
@@ -184,7 +185,7 @@ void writeSyntheticImages(const std::filesystem::path& folder, std::size_t count
         {"noise", {"full_noise"}}};
     std::size_t owner = 1u << 20; // beyond the numbers of demo images
     for (const auto& [group, families] : groups) {
-        for (std::size_t i = 0; i < count; ++i, ++owner)
+        for (std::size_t i = 0; i < count && !(isStopped && isStopped()); ++i, ++owner)
             writeOnce(folder, group, i, [&, &names = families] {
                 return drawn(familyNamed(names[i % names.size()]), side, seed, owner);
             });

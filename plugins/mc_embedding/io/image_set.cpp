@@ -38,7 +38,11 @@ std::string folderLabel(const std::string& path)
 /// from.
 class Lister {
 public:
-    explicit Lister(const fs::path& root) : m_root(root) {}
+    Lister(const fs::path& root, const std::function<bool()>& isStopped)
+        : m_root(root),
+          m_isStopped(isStopped)
+    {
+    }
 
     std::vector<std::string> list()
     {
@@ -62,6 +66,8 @@ private:
             return;
         m_above.push_back(real);
         for (const fs::directory_entry& entry : entries) {
+            if (m_isStopped && m_isStopped())
+                break;
             const fs::path name = relative / entry.path().filename();
             if (entry.is_directory(code))
                 descend(name);
@@ -72,6 +78,7 @@ private:
     }
 
     fs::path m_root;
+    const std::function<bool()>& m_isStopped;
     std::vector<fs::path> m_above;
     std::vector<std::string> m_paths;
 };
@@ -214,12 +221,14 @@ std::uint32_t maskIdOf(const std::string& sha256)
 ImageSet sampleFolder(const fs::path& folder, const SamplingOptions& options)
 {
     std::vector<StudyImage> images;
-    for (std::string& path : Lister(folder).list()) {
+    for (std::string& path : Lister(folder, options.isStopped).list()) {
         StudyImage image;
         image.label = folderLabel(path);
         image.path = std::move(path);
         images.push_back(std::move(image));
     }
+    if (options.isStopped && options.isStopped())
+        return {};
     if (images.empty())
         throwNoImages(folder);
     return drawnSet(folder, std::move(images), options);

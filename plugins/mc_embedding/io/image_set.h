@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,8 @@ struct SamplingOptions {
     std::size_t count = 500;
     std::uint64_t seed = 42;
     bool idsFromIndex = false; ///< mask_identity = index
+    std::function<bool()> isStopped{}; ///< asked while files are listed or made; the set is then of
+                                       ///< no use, and may be empty
 };
 
 /// First 4 bytes (little-endian) of a SHA-256 in hex.
@@ -44,11 +47,14 @@ ImageSet readImageManifest(const std::filesystem::path& manifest,
                            const std::filesystem::path& folder, const SamplingOptions& options);
 void writeImageManifest(const std::filesystem::path& path, const ImageSet& set);
 /// The generated families of section 14 as PNG files below `folder`, one subfolder a family, image
-/// i being of family i mod 12; those that exist are kept. Throws OutputError.
-void writeDemoImages(const std::filesystem::path& folder, std::size_t count, std::uint64_t seed);
+/// i being of family i mod 12; those that exist are kept, and the rest is left out once `isStopped`
+/// says yes. Throws OutputError.
+void writeDemoImages(const std::filesystem::path& folder, std::size_t count, std::uint64_t seed,
+                     const std::function<bool()>& isStopped = {});
 /// For Exp 2: `count` pictures each of solid, gradient and noise, in subfolders of these names;
-/// those that exist are kept. Throws OutputError.
+/// those that exist are kept, and the rest is left out once `isStopped` says yes. Throws
+/// OutputError.
 void writeSyntheticImages(const std::filesystem::path& folder, std::size_t count, int side,
-                          std::uint64_t seed);
+                          std::uint64_t seed, const std::function<bool()>& isStopped = {});
 
 } // namespace vergence::mc_embedding

@@ -162,8 +162,10 @@ public:
 private:
     bool isWhole() const;
     void becomeWriter();
-    /// Settles what needs no work; the others in the order of the set.
-    std::vector<std::size_t> unsettled(const ImageSet& set);
+    /// Settles what needs no work and tells how many were; the others in the order of the set. Ends
+    /// early where stopped.
+    std::vector<std::size_t> unsettled(const ImageSet& set, const std::stop_token& stop,
+                                       const std::function<void(std::size_t)>& tellReady);
     bool isUpToDate(const CacheEntry& entry, const fs::path& source) const;
     DecodedImage made(std::size_t index, const ImageSet& set, const OtherCaches& others);
     void makePixels(DecodedImage& image, const std::string& bytes, const fs::path& source);
@@ -225,10 +227,13 @@ bool FilePixelCache::isUpToDate(const CacheEntry& entry, const fs::path& source)
            stateOf(source) == std::pair(entry.sourceBytes, entry.sourceTime);
 }
 
-std::vector<std::size_t> FilePixelCache::unsettled(const ImageSet& set)
+std::vector<std::size_t>
+FilePixelCache::unsettled(const ImageSet& set, const std::stop_token& stop,
+                          const std::function<void(std::size_t)>& tellReady)
 {
     std::vector<std::size_t> left;
-    for (std::size_t i = 0; i < m_layout.count; ++i) {
+    for (std::size_t i = 0; i < m_layout.count && !stop.stop_requested(); ++i) {
+        tellReady(i - left.size());
         const CacheEntry entry = m_file->entry(i);
         const bool isGood = isUpToDate(entry, set.folder / set.images[i].path) &&
                             (m_ready[i] || m_file->isIntact(i, entry));
@@ -304,17 +309,19 @@ void FilePixelCache::fill(ImageSet& set, std::stop_token stop,
                           const std::function<void(std::size_t, std::size_t)>& progress)
 {
     expects(set.images.size() == m_layout.count, "PixelCache: the set that it was opened for");
-    std::vector<std::size_t> left = unsettled(set);
+    const auto tellReady = [&](std::size_t ready) {
+        if (progress)
+            progress(ready, m_layout.count);
+    };
+    std::vector<std::size_t> left = unsettled(set, stop, tellReady);
+    if (stop.stop_requested())
+        return;
     if (!left.empty() && !m_writer) {
         becomeWriter();
-        left = unsettled(set); // another writer may just have ended
+        left = unsettled(set, stop, tellReady); // another writer may just have ended
     }
     std::size_t done = m_layout.count - left.size();
-    const auto tellProgress = [&](std::size_t more) {
-        done += more;
-        if (progress)
-            progress(done, m_layout.count);
-    };
+    const auto tellProgress = [&](std::size_t more) { tellReady(done += more); };
     tellProgress(0);
     if (!left.empty())
         settle(std::move(left), set, stop, tellProgress);

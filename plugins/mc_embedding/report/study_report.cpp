@@ -33,11 +33,16 @@ std::string fileStem(const StudyState& state, std::size_t model)
 /// Writes what a report consists of and remembers the pictures.
 class ReportFiles {
 public:
-    ReportFiles(ArtifactStore& artifacts, const StudyState& state)
+    ReportFiles(ArtifactStore& artifacts, const StudyState& state,
+                const std::function<bool()>& isStopped)
         : m_artifacts(artifacts),
-          m_state(state)
+          m_state(state),
+          m_isStopped(isStopped)
     {
     }
+
+    /// Asked before everything that takes a moment; the report is then of no use.
+    bool isStopped() const { return m_isStopped && m_isStopped(); }
 
     void add(ReportSection& section, const std::optional<Chart>& chart, const std::string& stem)
     {
@@ -64,6 +69,7 @@ public:
 private:
     ArtifactStore& m_artifacts;
     const StudyState& m_state;
+    const std::function<bool()>& m_isStopped;
 };
 
 void ReportFiles::addGallery(ReportSection& section, std::size_t model, std::size_t order,
@@ -75,7 +81,7 @@ void ReportFiles::addGallery(ReportSection& section, std::size_t model, std::siz
     const Look look{model, study.passes.empty() ? 0 : study.passes.size() - 1, "trace_pre"};
     auto entries = galleryEntries(m_state, look, model, order);
     entries.resize(std::min(entries.size(), kPictures));
-    if (entries.empty() || !thumbnail)
+    if (entries.empty() || !thumbnail || isStopped())
         return;
     const auto rows = (entries.size() + kColumns - 1) / kColumns;
     Diagram sheet;
@@ -130,6 +136,8 @@ void ReportFiles::addCloud(ReportSection& section, ReportSection& more, std::siz
         fmt::format("{}: cloud of the image with the {} score", modelName(m_state, model), which);
     std::vector<Image> frames;
     for (int t = 1; t <= projection.passes; ++t) {
+        if (isStopped())
+            return;
         style.passes = t;
         frames.push_back(toImage(layOut(cloudPlot(m_state, look, projection, style)), 1));
         if (withFrames)
@@ -141,6 +149,8 @@ void ReportFiles::addCloud(ReportSection& section, ReportSection& more, std::siz
     writeGif(m_artifacts.pathFor(kFolder + gif), frames,
              {.delayCentiseconds = 8, .lastDelayCentiseconds = 100});
     m_artifacts.add(kFolder + gif, "cloud-animation", title);
+    if (isStopped())
+        return;
     style = {};
     section.pictures.push_back({gif, title,
                                 fmt::format("All passes of every trial with an outline of two "
@@ -185,17 +195,21 @@ std::array<ReportSection, 2> modelSections(ReportFiles& files, const StudyState&
     ReportSection section{name}, more{"More charts of " + name};
     more.isFolded = true;
     const Look look{model, study.passes.empty() ? 0 : study.passes.size() - 1, "trace_pre"};
+    const auto add = [&](ReportSection& to, const auto& draw) {
+        if (!files.isStopped())
+            files.add(to, draw(state, look), stem);
+    };
     for (const auto draw : {scalingChart, classBoxChart, pairedChart, ambiguityChart})
-        files.add(section, draw(state, look), stem);
-    files.add(section, rocChart(state, look), stem);
+        add(section, draw);
+    add(section, [](const StudyState& of, const Look& at) { return rocChart(of, at); });
     for (const auto draw : {accuracyChart, setSizeChart})
-        files.add(section, draw(state, look), stem);
+        add(section, draw);
     for (const std::size_t order : {std::size_t{0}, std::size_t{1}})
         files.addGallery(section, model, order, thumbnail);
     for (const auto draw : {spearmanChart, trialScatterChart, histogramChart, preAgainstPostChart,
                             spectrumChart, offdiagChart, dimensionChart})
-        files.add(more, draw(state, look), stem);
-    if (!study.clouds.empty()) {
+        add(more, draw);
+    if (!study.clouds.empty() && !files.isStopped()) {
         const auto [highest, lowest] = extremeClouds(state, model);
         files.addCloud(section, more, model, highest, "highest", true);
         if (lowest != highest)
@@ -209,14 +223,19 @@ std::array<ReportSection, 2> comparisonSections(ReportFiles& files, const StudyS
     ReportSection section{"Models beside each other"}, more{"More comparisons of models"};
     more.isFolded = true;
     const Look pre, post{.metric = "trace_post"};
-    files.add(section, gatesChart(state, pre), pre.metric);
-    files.add(section, crossModelChart(state, pre), "");
-    files.add(section, siteProfileChart(state, pre), "");
-    files.add(more, gatesChart(state, post), post.metric);
+    const auto add = [&](ReportSection& to, const auto& draw, const Look& look,
+                         const std::string& stem) {
+        if (!files.isStopped())
+            files.add(to, draw(state, look), stem);
+    };
+    add(section, gatesChart, pre, pre.metric);
+    add(section, crossModelChart, pre, "");
+    add(section, siteProfileChart, pre, "");
+    add(more, gatesChart, post, post.metric);
     for (std::size_t m = 0; m < state.models.size(); ++m) {
         const Look look{m, state.models[m].passes.empty() ? 0 : state.models[m].passes.size() - 1,
                         "trace_pre"};
-        for (std::size_t other = m + 1; other < state.models.size(); ++other)
+        for (std::size_t other = m + 1; other < state.models.size() && !files.isStopped(); ++other)
             files.add(more, rankRankChart(state, look, other),
                       fileStem(state, m) + "_" + fileStem(state, other));
     }
@@ -225,10 +244,12 @@ std::array<ReportSection, 2> comparisonSections(ReportFiles& files, const StudyS
 
 } // namespace
 
-void writeReport(ArtifactStore& artifacts, const StudyState& state,
-                 const StudyViews::Thumbnail& thumbnail)
+bool writeReport(ArtifactStore& artifacts, const StudyState& state,
+                 const StudyViews::Thumbnail& thumbnail, const std::function<bool()>& isStopped)
 {
-    ReportFiles files(artifacts, state);
+    ReportFiles files(artifacts, state, isStopped);
+    if (files.isStopped())
+        return false;
     ReportSection table; // the page has it as a table
     files.add(table, comparisonChart(state, {}), "");
     std::vector<ReportSection> figures;
@@ -236,12 +257,15 @@ void writeReport(ArtifactStore& artifacts, const StudyState& state,
         std::ranges::move(sections, std::back_inserter(figures));
     };
     take(comparisonSections(files, state));
-    for (std::size_t m = 0; m < state.models.size(); ++m)
+    for (std::size_t m = 0; m < state.models.size() && !files.isStopped(); ++m)
         take(modelSections(files, state, m, thumbnail));
+    if (files.isStopped())
+        return false;
     std::erase_if(figures, [](const ReportSection& section) { return section.pictures.empty(); });
     const Report report = reportOf(state, std::move(figures));
     artifacts.writeText(kFolder + "report.html", toHtml(report), "report", "Report");
     artifacts.writeText(kFolder + "report.md", toMarkdown(report), "report", "Report as Markdown");
+    return true;
 }
 
 } // namespace vergence::mc_embedding

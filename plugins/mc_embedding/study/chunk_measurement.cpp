@@ -34,21 +34,22 @@ void takeMoments(const double* source, std::size_t size, Moments::Snapshot& snap
 }
 
 const Tensor& begun(Stream& stream, Encoder& encoder, const Tensor& pixels,
-                    std::span<const std::uint32_t> maskIds)
+                    std::span<const std::uint32_t> maskIds, const std::function<bool()>& isStopped)
 {
-    encoder.begin(stream, pixels, maskIds);
+    encoder.begin(stream, pixels, maskIds, isStopped);
     return encoder.deterministic();
 }
 
 } // namespace
 
 ChunkMeasurement::ChunkMeasurement(Stream& stream, Encoder& encoder, const Tensor& pixels,
-                                   Images images, const MeasurementPlan& plan, bool biased)
+                                   Images images, const MeasurementPlan& plan, bool biased,
+                                   const std::function<bool()>& isStopped)
     : m_encoder(encoder),
       m_plan(plan),
       m_images(std::move(images)),
       m_biased(biased),
-      m_moments(stream, begun(stream, encoder, pixels, m_images.maskIds))
+      m_moments(stream, begun(stream, encoder, pixels, m_images.maskIds, isStopped))
 {
     m_result.first = m_images.first;
     m_result.images = m_images.maskIds.size();
@@ -198,11 +199,15 @@ void ChunkMeasurement::beginTrial(Stream& stream)
     m_isTrialBegun = true;
 }
 
-int ChunkMeasurement::runBlock(Stream& stream, int most)
+int ChunkMeasurement::runBlock(Stream& stream, int most, const std::function<bool()>& isStopped)
 {
     expects(!isDone() && most > 0, "runBlock: nothing to run");
     const std::vector<PassId> ids = nextPasses(most);
-    const Tensor& features = m_encoder.run(stream, ids);
+    bool wasStopped = false;
+    const Tensor& features = m_encoder.run(
+        stream, ids, [&] { return wasStopped = wasStopped || (isStopped && isStopped()); });
+    if (wasStopped)
+        return 0;
     const auto count = static_cast<Index>(ids.size());
     for (Index at = 0; at < count;)
         at += takePasses(stream, features.narrow(0, at, count - at));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 
 #include <nlohmann/json_fwd.hpp>
@@ -26,16 +27,19 @@ public:
         std::vector<std::uint32_t> maskIds;
         std::vector<std::size_t> clouds; ///< in the chunk, whose passes are kept
     };
-    /// Starts the encoder's chunk: pixels U8 [B, side, side, 3].
+    /// Starts the encoder's chunk: pixels U8 [B, side, side, 3]. Of no use where `isStopped` said
+    /// yes meanwhile.
     ChunkMeasurement(Stream& stream, Encoder& encoder, const Tensor& pixels, Images images,
-                     const MeasurementPlan& plan, bool biased);
+                     const MeasurementPlan& plan, bool biased,
+                     const std::function<bool()>& isStopped = {});
 
     /// Takes over what an earlier chunk of the same images measured: trials, and passes where sums
     /// are enough to go on. Before the first block. False where nothing of it is of use.
     bool adopt(const ChunkResult& earlier);
     bool isDone() const { return m_trial >= m_plan.trials; }
-    /// At most `most` passes, of several trials where one has fewer left; returns how many.
-    int runBlock(Stream& stream, int most);
+    /// At most `most` passes, of several trials where one has fewer left; returns how many. None,
+    /// as if it had not been called, where `isStopped` said yes meanwhile.
+    int runBlock(Stream& stream, int most, const std::function<bool()>& isStopped = {});
     std::int64_t passesLeft() const;
     ChunkResult result() const { return m_result; }
 

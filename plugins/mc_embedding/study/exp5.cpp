@@ -101,6 +101,8 @@ private:
     template <class Statistic>
     Interval interval(std::size_t n, const Statistic& statistic) const
     {
+        if (m_options.isStopped && m_options.isStopped())
+            return {Figure::none("stopped"), Figure::none("stopped")};
         return bootstrap(
             n, [&](std::span<const std::size_t> drawn) { return statistic(countsOf(drawn, n)); },
             m_options.resamples, m_options.alpha, m_options.seed);

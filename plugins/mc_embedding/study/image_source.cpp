@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <set>
 #include <stop_token>
 
@@ -39,24 +40,31 @@ ImageSource::ImageSource(const McEmbeddingConfig& config, std::filesystem::path 
 
 void ImageSource::list(RunContext& context, int count)
 {
-    const SamplingOptions options = samplingOf(m_config, count);
+    SamplingOptions options = samplingOf(m_config, count);
+    options.isStopped = [&context] { return context.stopRequested(); };
     if (paintsImages(m_config)) {
-        writeDemoImages(m_painted, options.count, m_config.seed);
+        writeDemoImages(m_painted, options.count, m_config.seed, options.isStopped);
+        if (context.stopRequested())
+            return;
         m_drawn = sampleFolder(m_painted, options);
     } else if (!m_config.manifest.empty()) {
         m_drawn = readImageManifest(m_config.manifest, m_config.folder, options);
     } else {
         m_drawn = sampleFolder(m_config.folder, options);
     }
-    if (m_drawn.images.size() < options.count)
+    if (m_drawn.images.size() < options.count && !context.stopRequested())
         context.warn("W-IMAGES", fmt::format("Only {} of the {} images asked for are there; all "
                                              "of them are taken.",
                                              m_drawn.images.size(), options.count));
 }
 
-void ImageSource::paintSynthetic(std::size_t each, int side, const ImageSet& natural)
+void ImageSource::paintSynthetic(RunContext& context, std::size_t each, int side,
+                                 const ImageSet& natural)
 {
-    writeSyntheticImages(m_painted, each, side, m_config.seed);
+    writeSyntheticImages(m_painted, each, side, m_config.seed,
+                         [&context] { return context.stopRequested(); });
+    if (context.stopRequested())
+        return;
     SamplingOptions options = samplingOf(m_config, static_cast<int>(3 * each));
     options.sampling = "stratified";
     m_drawn = sampleFolder(m_painted, options);
@@ -91,14 +99,17 @@ bool ImageSource::fill(RunContext& context, PixelCache& cache, const std::string
     std::stop_source stop;
     const std::string what =
         degradation == "none" ? "decoding images" : "decoding images, " + degradation;
+    std::optional<std::size_t> told;
     cache.fill(m_drawn, stop.get_token(), [&](std::size_t done, std::size_t total) {
         if (context.stopRequested())
             stop.request_stop();
-        if (done % 64 == 0 || done == total)
-            context.phase(3, 3, fmt::format("{}, {} of {}", what, done, total));
+        if (done == told || (done % 64 != 0 && done != total))
+            return;
+        context.phase(3, 3, fmt::format("{}, {} of {}", what, done, total));
+        told = done;
     });
     context.phase(3, 3, "measuring");
-    return cache.isComplete();
+    return cache.isComplete() && !stop.stop_requested();
 }
 
 /// Which pictures are part of the study.

@@ -20,10 +20,11 @@ public:
     ImageSource(const McEmbeddingConfig& config, std::filesystem::path cacheFolder,
                 std::filesystem::path painted);
 
-    /// Draws at most `count` pictures. Throws InputError where there are none.
+    /// Draws at most `count` pictures. Throws InputError where there are none. This and the next
+    /// leave an incomplete set where a stop was requested meanwhile.
     void list(RunContext& context, int count);
     /// Instead: paints `each` pictures of solid, gradient and noise, and adds as many of `natural`.
-    void paintSynthetic(std::size_t each, int side, const ImageSet& natural);
+    void paintSynthetic(RunContext& context, std::size_t each, int side, const ImageSet& natural);
     /// What list() drew, whether or not it can be used.
     const ImageSet& drawn() const { return m_drawn; }
     /// Makes one way of preprocessing and degradation the current one, decoding what is missing.

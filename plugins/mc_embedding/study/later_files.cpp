@@ -148,26 +148,35 @@ std::string laterCsv(const StudyState& state, const ModelStudy& study,
     return {};
 }
 
-void writeLater(ArtifactStore& artifacts, const StudyState& state)
+bool writeLater(ArtifactStore& artifacts, const StudyState& state,
+                const std::function<bool()>& isStopped)
 {
+    const auto isOver = [&] { return isStopped && isStopped(); };
     for (const std::string& experiment : laterExperiments()) {
         json overall{{"schema", "mc-embedding/1"}, {"experiment", experiment}};
         for (const ModelStudy& study : state.models) {
             if (!isComplete(study) || !isMeasuredFor(study, experiment))
                 continue;
+            if (isOver())
+                return false;
             const std::string stem = fmt::format("study/{0}/{1}/{0}", experiment, study.label);
             const json summary = laterSummary(state, study, experiment);
             overall["results"][study.label] = summary;
             artifacts.writeText(stem + "_summary.json", prettyJson(summary), "summary",
                                 experiment + " of " + study.label);
+            if (isOver())
+                return false;
             if (const std::string csv = laterCsv(state, study, experiment); !csv.empty())
                 artifacts.writeText(stem + ".csv", csv, "images-csv",
                                     experiment + " of " + study.label);
         }
+        if (isOver())
+            return false;
         if (overall.contains("results"))
             artifacts.writeText(fmt::format("study/{0}/{0}_overall_summary.json", experiment),
                                 prettyJson(overall), "summary", experiment);
     }
+    return true;
 }
 
 } // namespace vergence::mc_embedding

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,9 @@ std::string laterCsv(const StudyState& state, const ModelStudy& study,
                      const std::string& experiment);
 /// One per experiment that was asked for and has a complete model.
 std::vector<StudyTable> laterTables(const StudyState& state);
-/// Summaries, overall summary and CSV below study/<experiment>.
-void writeLater(ArtifactStore& artifacts, const StudyState& state);
+/// Summaries, overall summary and CSV below study/<experiment>. `isStopped` is asked before every
+/// one; false where it left something out.
+bool writeLater(ArtifactStore& artifacts, const StudyState& state,
+                const std::function<bool()>& isStopped = {});
 
 } // namespace vergence::mc_embedding

@@ -10,6 +10,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "plugins/mc_embedding/models/tower_config.h"
 #include "plugins/mc_embedding/study/assembly.h"
 #include "plugins/mc_embedding/study/experiments/leverage.h"
 #include "plugins/mc_embedding/study/live_report.h"
@@ -140,9 +141,12 @@ void ModelSession::describe(RunContext& context)
     context.note("sites/" + m_p.plan.label,
                  {{"live", study().sites.size()}, {"elements_per_pass", elements}});
     log("mc_embedding")
-        .info("{}: {}, {} live sites with {} values a pass, {:.3g} GFLOP a pass.", m_p.plan.label,
-              m_vision->source, study().sites.size(), elements,
+        .info("{}: {}, {}, {} live sites with {} values a pass, {:.3g} GFLOP a pass.",
+              m_p.plan.label, m_vision->source,
+              activationName(m_vision->encoder->tower().activation), study().sites.size(), elements,
               m_vision->encoder->passFlop() * 1e-9);
+    for (const std::string& note : m_vision->notes)
+        log("mc_embedding").info("{}: {}.", m_p.plan.label, note);
 }
 
 ModelStudy& ModelSession::study()
@@ -168,6 +172,8 @@ std::map<std::string, std::string> ModelSession::facts() const
     const std::string& label = m_p.plan.label;
     return {{"weights of " + label, m_vision->weightsSha256},
             {"preprocessing of " + label, m_vision->preprocess.fingerprint()},
+            {"activation of " + label, activationName(m_vision->encoder->tower().activation)},
+            {"epsilon of " + label, fmt::format("{}", m_vision->encoder->tower().epsilon)},
             {"precision of " + label, precisionText(m_p)}};
 }
 
@@ -187,13 +193,15 @@ std::string ModelSession::fingerprint() const
     if (isTexts())
         sites = fmt::format("text {} {}", m_text->identity(), c.clean);
     const TowerShape& tower = m_vision->encoder->tower();
+    const bool hasOwnEpsilon = tower.epsilon != towerShape(tower.key)->epsilon;
     return sha256Hex(fmt::format(
         "mc-embedding/1 model={} activation={} weights={} preprocess={} degradation={} seed={} "
-        "kind={} p={:.17g} magnitude={:.17g} sites={} precision={} variance={} device={}{}",
+        "kind={} p={:.17g} magnitude={:.17g} sites={} precision={} variance={} device={}{}{}",
         tower.key, static_cast<int>(tower.activation), m_vision->weightsSha256,
         m_vision->preprocess.fingerprint(), current().degradation, c.seed, variant.kind, variant.p,
         c.magnitude, sites, precisionText(m_p), c.variance, m_device,
-        c.deterministic ? "" : " not deterministic"));
+        c.deterministic ? "" : " not deterministic",
+        hasOwnEpsilon ? fmt::format(" epsilon={:.17g}", tower.epsilon) : ""));
 }
 
 bool ModelSession::open(RunContext& context)
@@ -204,12 +212,19 @@ bool ModelSession::open(RunContext& context)
         return openTexts(context);
     if (current().kind == Kind::Synthetic)
         paint(context);
+    if (context.stopRequested())
+        return false;
     if (!source().open(context, m_vision->preprocess, current().degradation))
         return false;
     m_p.state.images = m_p.source.images();
     perturb(current().variant);
-    probeSites(context);
+    if (!probeSites(context))
+        return false;
     openFeed(context, chosenLevel(context));
+    if (context.stopRequested()) {
+        m_feed.reset(); // it may be half filled
+        return false;
+    }
     if (isClean())
         prepareStudy(study(), current(), images());
     openStore(source().keys());
@@ -246,7 +261,7 @@ void ModelSession::openFeed(RunContext& context, Residency level)
     m_feed.reset();
     try {
         m_feed = std::make_unique<PixelFeed>(context.stream(), context.device(), source(), images(),
-                                             level);
+                                             level, [&] { return context.stopRequested(); });
     } catch (const DeviceError& failure) {
         if (failure.exitCode() != ExitCode::OutOfMemory || level != Residency::Resident)
             throw;
@@ -267,7 +282,7 @@ void ModelSession::paint(RunContext& context)
         context.warn("W-EXP2", "exp2 has no natural pictures: the study's own are painted too. "
                                "Whether its groups come in the expected order stays open.");
     const int side = isPainted ? m_vision->encoder->tower().imageSize : 224;
-    m_p.painted.paintSynthetic(static_cast<std::size_t>(m_p.config.exp2Each), side,
+    m_p.painted.paintSynthetic(context, static_cast<std::size_t>(m_p.config.exp2Each), side,
                                isPainted ? ImageSet{} : m_p.source.images());
 }
 
@@ -283,7 +298,8 @@ void ModelSession::skipMeasurement(RunContext& context, const std::string& exper
     m_isReady = false;
 }
 
-void ModelSession::probeSites(RunContext& context)
+/// False where a stop was requested meanwhile.
+bool ModelSession::probeSites(RunContext& context)
 {
     const Variant& variant = current().variant;
     const bool masks = variant.p > 0 || variant.kind == "gaussian" || variant.kind == "scale";
@@ -292,13 +308,29 @@ void ModelSession::probeSites(RunContext& context)
         return m_probed.contains(site.number);
     });
     if (!masks || isKnown || current().trials == 0)
-        return;
+        return true;
+    std::size_t told = 0;
+    const Tensor first = source().pixels(context.stream(), context.device(), 0, 1);
+    const std::vector<Site> dead = deadSites(
+        context.stream(), *m_vision->encoder, first, [&](std::size_t reached, std::size_t count) {
+            if (reached == 0 || reached > told)
+                context.phase(3, 3,
+                              fmt::format("looking for dead sites, {} of {}", reached, count));
+            told = reached;
+            return !context.stopRequested();
+        });
+    if (context.stopRequested())
+        return false;
+    context.phase(3, 3, "measuring");
     for (const Site& site : sites)
         m_probed.insert(site.number);
-    const Tensor first = source().pixels(context.stream(), context.device(), 0, 1);
-    const std::vector<Site> dead = deadSites(context.stream(), *m_vision->encoder, first);
-    if (dead.empty())
-        return;
+    if (!dead.empty())
+        refuseDeadSites(dead);
+    return true;
+}
+
+void ModelSession::refuseDeadSites(const std::vector<Site>& dead) const
+{
     std::vector<std::string> names;
     for (const Site& site : dead)
         names.push_back(siteName(site.number, m_vision->encoder->tower()));
@@ -336,15 +368,19 @@ std::vector<std::size_t> ModelSession::cloudsOf(std::size_t first, std::size_t c
     return kept;
 }
 
-void ModelSession::startChunk(RunContext& context, std::size_t count)
+/// False where a stop was requested meanwhile.
+bool ModelSession::startChunk(RunContext& context, std::size_t count)
 {
     const Tensor pixels = m_feed->take(context.stream(), m_first, count);
     m_chunk = std::make_unique<ChunkMeasurement>(
         context.stream(), *m_vision->encoder, pixels,
         ChunkMeasurement::Images{m_first, source().maskIds(m_first, count),
                                  cloudsOf(m_first, count)},
-        current(), m_p.config.variance == "biased");
+        current(), m_p.config.variance == "biased", [&] { return context.stopRequested(); });
     m_chunkImages = count;
+    if (context.stopRequested())
+        m_chunk.reset();
+    return m_chunk != nullptr;
 }
 
 /// A chunk that is there already. True where it was complete and nothing is left to compute.
@@ -360,16 +396,16 @@ bool ModelSession::takeStored(RunContext& context)
     }
     if (isTexts())
         return false;
-    startChunk(context, stored->images);
-    if (!m_chunk->adopt(*stored))
+    if (startChunk(context, stored->images) && !m_chunk->adopt(*stored))
         m_chunk.reset();
     return false;
 }
 
-void ModelSession::beginChunk(RunContext& context)
+/// False where a stop was requested meanwhile.
+bool ModelSession::beginChunk(RunContext& context)
 {
-    if (!m_chunk)
-        startChunk(context, std::min(static_cast<std::size_t>(m_batch.images), images() - m_first));
+    return m_chunk || startChunk(context, std::min(static_cast<std::size_t>(m_batch.images),
+                                                   images() - m_first));
 }
 
 ModelSession::Outcome ModelSession::step(RunContext& context)
@@ -387,8 +423,7 @@ ModelSession::Outcome ModelSession::step(RunContext& context)
     if (!m_chunk && takeStored(context))
         return isDone() ? Outcome::Done : Outcome::Continue;
     try {
-        beginChunk(context);
-        if (!m_chunk->isDone() && !runBlock(context))
+        if (!beginChunk(context) || (!m_chunk->isDone() && !runBlock(context)))
             return Outcome::Interrupted;
     } catch (const DeviceError& failure) {
         if (failure.exitCode() != ExitCode::OutOfMemory)
@@ -403,10 +438,11 @@ ModelSession::Outcome ModelSession::step(RunContext& context)
 
 bool ModelSession::runBlock(RunContext& context)
 {
-    if (context.stopRequested())
-        return false;
     const double start = steadySeconds();
-    const int passes = m_chunk->runBlock(context.stream(), m_batch.passes);
+    const int passes = m_chunk->runBlock(context.stream(), m_batch.passes,
+                                         [&] { return context.stopRequested(); });
+    if (passes == 0)
+        return false;
     context.stream().synchronize();
     const double seconds = steadySeconds() - start;
     const double passImages = static_cast<double>(passes) * static_cast<double>(m_chunkImages);
@@ -457,23 +493,31 @@ void ModelSession::completeChunk(RunContext& context, const ChunkResult& result,
         completeMeasurement(context);
 }
 
+/// Scores that need all images first. False where a stop was requested meanwhile.
+bool ModelSession::weighScores(RunContext& context)
+{
+    if (!wantsWeightedScores(current()))
+        return true;
+    WeightedScores weighted(study(), current());
+    for (std::size_t first = 0; first < images();) {
+        if (context.stopRequested())
+            return false;
+        const auto chunk = m_store->find(first, images() - first);
+        if (!chunk || chunk->variances.empty())
+            throw InputError(fmt::format("A file of the chunk at image {} of {} has vanished "
+                                         "from {}.",
+                                         first, m_p.plan.label, m_p.chunks.string()));
+        weighted.add(*chunk);
+        first += chunk->images;
+    }
+    return true;
+}
+
 /// Leaves all as it is where a stop was requested meanwhile; done again when the run goes on.
 void ModelSession::completeMeasurement(RunContext& context)
 {
-    if (isClean() && !readPrompts(context))
+    if (isClean() && !(readPrompts(context) && weighScores(context)))
         return;
-    if (isClean() && wantsWeightedScores(current())) {
-        WeightedScores weighted(study(), current());
-        for (std::size_t first = 0; first < images();) {
-            const auto chunk = m_store->find(first, images() - first);
-            if (!chunk || chunk->variances.empty())
-                throw InputError(fmt::format("A file of the chunk at image {} of {} has vanished "
-                                             "from {}.",
-                                             first, m_p.plan.label, m_p.chunks.string()));
-            weighted.add(*chunk);
-            first += chunk->images;
-        }
-    }
     if (isClean()) {
         for (const MeasurementPlan& way : m_p.plan.cleanWays)
             addCleanWay(study(), way);
@@ -565,8 +609,8 @@ void ModelSession::load(RunContext& context, const std::vector<HostTensor>& tens
                         m_first + count <= images();
     if (!isSame)
         return;
-    startChunk(context, count);
-    m_chunk->load(context.stream(), tensors, chunk);
+    if (startChunk(context, count))
+        m_chunk->load(context.stream(), tensors, chunk);
 }
 
 } // namespace vergence::mc_embedding

@@ -77,7 +77,8 @@ private:
 
     void loadModel(RunContext& context);
     void describe(RunContext& context);
-    void probeSites(RunContext& context);
+    bool probeSites(RunContext& context);
+    [[noreturn]] void refuseDeadSites(const std::vector<Site>& dead) const;
     void perturb(const Variant& variant);
     Perturbation textDropout() const;
     std::vector<std::string> syntheticGroups() const;
@@ -92,14 +93,15 @@ private:
     std::vector<std::size_t> cloudsOf(std::size_t first, std::size_t count) const;
     Residency chosenLevel(RunContext& context) const;
     void openFeed(RunContext& context, Residency level);
-    void startChunk(RunContext& context, std::size_t count);
+    bool startChunk(RunContext& context, std::size_t count);
     bool takeStored(RunContext& context);
-    void beginChunk(RunContext& context);
+    bool beginChunk(RunContext& context);
     bool runBlock(RunContext& context);
     void shrinkBatch(RunContext& context, const std::string& reason);
     void completeChunk(RunContext& context, const ChunkResult& result, bool isNew);
     void completeMeasurement(RunContext& context);
     bool readPrompts(RunContext& context);
+    bool weighScores(RunContext& context);
     void judge(RunContext& context);
     void takePrompts(RunContext& context);
     std::unique_ptr<TextModel> textModel(RunContext& context) const;

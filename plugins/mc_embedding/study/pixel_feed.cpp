@@ -8,23 +8,27 @@
 namespace vergence::mc_embedding {
 
 PixelFeed::PixelFeed(Stream& stream, std::shared_ptr<Device> device, const ImageSource& source,
-                     std::size_t images, Residency level)
+                     std::size_t images, Residency level, const std::function<bool()>& isStopped)
     : m_device(std::move(device)),
       m_source(source),
       m_images(images),
       m_level(level)
 {
+    if (level == Residency::Mapped)
+        return;
     if (level == Residency::Resident) {
         const auto [type, shape] = source.pixelLayout(images);
         m_all = Tensor::empty(m_device, shape, type);
-        constexpr std::size_t kAtOnce = 64;
-        for (std::size_t first = 0; first < images; first += kAtOnce) {
-            const std::size_t count = std::min(kAtOnce, images - first);
-            fill(stream, m_all.narrow(0, Index(first), Index(count)), first, count);
-        }
-    } else if (level == Residency::Pinned) {
+    } else {
         m_host.resize(images * source.pixelBytes());
-        source.copyPixels(0, images, m_host.data());
+    }
+    constexpr std::size_t kAtOnce = 64;
+    for (std::size_t first = 0; first < images && !(isStopped && isStopped()); first += kAtOnce) {
+        const std::size_t count = std::min(kAtOnce, images - first);
+        if (level == Residency::Resident)
+            fill(stream, m_all.narrow(0, Index(first), Index(count)), first, count);
+        else
+            source.copyPixels(first, count, m_host.data() + first * source.pixelBytes());
     }
 }
 

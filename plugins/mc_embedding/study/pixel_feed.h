@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <future>
 
 #include "plugins/mc_embedding/io/residency.h"
@@ -15,9 +16,9 @@ class PixelFeed {
 public:
     /// Of the images [0, images) of the source, whose current preprocessing must not change while
     /// this object lives. Pixels that are to be resident are copied now; throws DeviceError where
-    /// they do not fit.
+    /// they do not fit. Of no use where `isStopped` said yes meanwhile.
     PixelFeed(Stream& stream, std::shared_ptr<Device> device, const ImageSource& source,
-              std::size_t images, Residency level);
+              std::size_t images, Residency level, const std::function<bool()>& isStopped = {});
     ~PixelFeed();
 
     Residency level() const { return m_level; }

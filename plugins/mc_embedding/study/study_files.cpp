@@ -21,6 +21,12 @@ namespace vergence::mc_embedding {
 namespace {
 
 using Studies = std::vector<const ModelStudy*>;
+using Stop = std::function<bool()>;
+
+bool asked(const Stop& isStopped)
+{
+    return isStopped && isStopped();
+}
 
 Studies completeFor(const StudyState& state, const std::string& experiment)
 {
@@ -51,16 +57,18 @@ std::vector<std::string> pathsOf(const StudyState& state, const ModelStudy& stud
     return paths;
 }
 
-void writeExp0(ArtifactStore& artifacts, const StudyState& state)
+void writeExp0(ArtifactStore& artifacts, const StudyState& state, const Stop& isStopped)
 {
     nlohmann::json overall{{"schema", "mc-embedding/1"}, {"experiment", "exp0_nested_mc"}};
     const Studies studies = completeFor(state, "exp0");
     for (const ModelStudy* study : studies) {
+        if (asked(isStopped))
+            return;
         const std::string folder = "study/exp0/" + study->label + "/";
         const nlohmann::json summary = exp0Summary(state, *study);
         overall["results"][study->label] = summary;
         writeJson(artifacts, folder + "exp0_summary.json", summary, "Exp 0 of " + study->label);
-        for (std::size_t t = 0; t < study->passes.size(); ++t) {
+        for (std::size_t t = 0; t < study->passes.size() && !asked(isStopped); ++t) {
             const std::string name = fmt::format("{}exp0_trials_T{}.npz", folder, study->passes[t]);
             NpzWriter writer(artifacts.pathFor(name));
             writer.add("paths", pathsOf(state, *study));
@@ -74,13 +82,15 @@ void writeExp0(ArtifactStore& artifacts, const StudyState& state)
                           fmt::format("Trials of {}, T = {}", study->label, study->passes[t]));
         }
     }
-    if (!studies.empty())
+    if (!studies.empty() && !asked(isStopped))
         writeJson(artifacts, "study/exp0/exp0_overall_summary.json", overall, "Exp 0");
 }
 
-void writeExp0b(ArtifactStore& artifacts, const StudyState& state)
+void writeExp0b(ArtifactStore& artifacts, const StudyState& state, const Stop& isStopped)
 {
     for (const ModelStudy* study : completeFor(state, "exp0b")) {
+        if (asked(isStopped))
+            return;
         if (!study->geometry)
             continue;
         const GeometryTrials& geometry = *study->geometry;
@@ -102,13 +112,15 @@ void writeExp0b(ArtifactStore& artifacts, const StudyState& state)
     }
 }
 
-void writeExp4(ArtifactStore& artifacts, const StudyState& state)
+void writeExp4(ArtifactStore& artifacts, const StudyState& state, const Stop& isStopped)
 {
     const Studies studies = completeFor(state, "exp4");
-    if (studies.empty())
+    if (studies.empty() || asked(isStopped))
         return;
     writeJson(artifacts, "study/exp4/exp4_summary.json", exp4Summary(studies), "Exp 4");
     for (const ModelStudy* study : studies) {
+        if (asked(isStopped))
+            return;
         const std::string name = fmt::format("study/exp4/exp4_{}.npz", study->label);
         NpzWriter writer(artifacts.pathFor(name));
         writer.add("paths", pathsOf(state, *study));
@@ -128,7 +140,7 @@ double settingOr(const StudyState& state, const std::string& key, double otherwi
     return found == state.settings.end() ? otherwise : std::strtod(found->second.c_str(), nullptr);
 }
 
-void writeExp5(ArtifactStore& artifacts, const StudyState& state)
+void writeExp5(ArtifactStore& artifacts, const StudyState& state, const Stop& isStopped)
 {
     const bool isAsked = std::any_of(
         state.experiments.begin(), state.experiments.end(), [](const std::string& name) {
@@ -141,6 +153,7 @@ void writeExp5(ArtifactStore& artifacts, const StudyState& state)
     options.resamples = static_cast<int>(settingOr(state, "bootstrap", options.resamples));
     options.alpha = settingOr(state, "alpha", options.alpha);
     options.seed = state.seed;
+    options.isStopped = isStopped;
     Studies judged;
     for (const ModelStudy& study : state.models) {
         const bool isJudged = isMeasuredFor(study, "exp5") || isMeasuredFor(study, "conformal");
@@ -149,18 +162,22 @@ void writeExp5(ArtifactStore& artifacts, const StudyState& state)
     }
     for (const ModelStudy* study : judged) {
         const std::string folder = "study/exp5/" + study->label + "/";
-        writeJson(artifacts, folder + "exp5_summary.json", exp5Summary(*study, options),
-                  "Exp 5 of " + study->label);
+        const nlohmann::json summary = exp5Summary(*study, options);
+        if (asked(isStopped))
+            return;
+        writeJson(artifacts, folder + "exp5_summary.json", summary, "Exp 5 of " + study->label);
         const std::string name = folder + "exp5_" + study->label + ".npz";
         writeExp5Arrays(artifacts.pathFor(name), *study, state.images, options);
         artifacts.add(name, "ambiguity", "Exp 5 arrays of " + study->label);
     }
-    if (!judged.empty())
-        writeJson(artifacts, "study/exp5/exp5_overall_summary.json", exp5Overall(state, options),
-                  "Exp 5");
+    if (judged.empty())
+        return;
+    const nlohmann::json overall = exp5Overall(state, options);
+    if (!asked(isStopped))
+        writeJson(artifacts, "study/exp5/exp5_overall_summary.json", overall, "Exp 5");
 }
 
-void writeComparisons(ArtifactStore& artifacts, const StudyState& state)
+void writeComparisons(ArtifactStore& artifacts, const StudyState& state, const Stop& isStopped)
 {
     std::map<std::string, Studies> variants; // by model
     for (const ModelStudy& study : state.models) {
@@ -168,16 +185,16 @@ void writeComparisons(ArtifactStore& artifacts, const StudyState& state)
             variants[study.tower.key].push_back(&study);
     }
     for (const auto& [model, studies] : variants) {
-        if (studies.size() > 1)
+        if (studies.size() > 1 && !asked(isStopped))
             writeJson(artifacts, fmt::format("study/variants/{}_variants.json", model),
                       variantsSummary(studies), "Variants of " + model + " side by side");
     }
     const Studies grid = completeFor(state, "mnist_grid");
-    if (!grid.empty())
+    if (!grid.empty() && !asked(isStopped))
         writeJson(artifacts, "study/mnist_grid/mnist_grid_summary.json", mnistSummary(grid),
                   "MNIST grid");
     for (const ModelStudy* study : completeFor(state, "degradation")) {
-        if (!study->degraded.empty())
+        if (!study->degraded.empty() && !asked(isStopped))
             writeJson(artifacts,
                       fmt::format("study/degradation/{}/degradation_summary.json", study->label),
                       degradationSummary(*study), "Degradations of " + study->label);
@@ -186,20 +203,29 @@ void writeComparisons(ArtifactStore& artifacts, const StudyState& state)
 
 } // namespace
 
-void writeStudy(ArtifactStore& artifacts, const StudyState& state)
+void writeMeasured(ArtifactStore& artifacts, const StudyState& state, const Stop& isStopped)
 {
     writeRecord(artifacts, state);
-    writeExp0(artifacts, state);
-    writeExp0b(artifacts, state);
-    writeExp4(artifacts, state);
-    writeExp5(artifacts, state);
-    writeComparisons(artifacts, state);
-    writeLater(artifacts, state);
+    writeExp0(artifacts, state, isStopped);
+    writeExp0b(artifacts, state, isStopped);
+    writeExp4(artifacts, state, isStopped);
+    writeComparisons(artifacts, state, isStopped);
     for (const ModelStudy& study : state.models) {
-        if (study.imagesDone > 0)
+        if (study.imagesDone > 0 && !asked(isStopped))
             artifacts.writeText(fmt::format("study/{}_images.csv", study.label),
                                 imageTable(state, study), "images-csv", "Images of " + study.label);
     }
+}
+
+bool writeStudy(ArtifactStore& artifacts, const StudyState& state, const Stop& isStopped)
+{
+    if (asked(isStopped))
+        return false;
+    writeMeasured(artifacts, state, isStopped);
+    if (asked(isStopped))
+        return false;
+    writeExp5(artifacts, state, isStopped);
+    return writeLater(artifacts, state, isStopped);
 }
 
 StudyState readStudy(const std::filesystem::path& runFolder)

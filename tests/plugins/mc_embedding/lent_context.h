@@ -15,7 +15,7 @@
 namespace vergence::test {
 
 /// A context for whatever only publishes: frames and controls are real, everything else is missing.
-class LentContext final : public RunContext {
+class LentContext : public RunContext {
 public:
     LentContext() : m_frames(fmt::format("/vergence-test-{}-", ::getpid())) {}
 

@@ -120,9 +120,11 @@ private Q_SLOTS:
                 QCOMPARE(total, kCount);
                 steps.push_back(done);
             });
-            QCOMPARE(steps.size(), kCount + 1);
             QVERIFY(steps.front() == 0 && steps.back() == kCount &&
                     std::is_sorted(steps.begin(), steps.end()));
+            // Told more often, so that a stop is heard while nothing is ready yet.
+            steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
+            QCOMPARE(steps.size(), kCount + 1);
             QCOMPARE(cache->decoded(), kCount);
             QVERIFY(study.isRight(*cache));
             QCOMPARE(cache->side(), 16);
