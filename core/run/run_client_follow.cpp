@@ -65,13 +65,17 @@ std::string lastWords(const RunFolder& folder, const std::filesystem::path& stra
     return {};
 }
 
-/// What `vergence` said before it gave up; empty where it said nothing of its own.
-std::string complaint(const std::string& words)
+/// What `vergence` said before it gave up, with the issues of a configuration that stand before it;
+/// empty where it said nothing of its own.
+std::string complaint(const std::string& words, int exitCode)
 {
     constexpr std::string_view kMark = "vergence: ";
     const std::size_t at = words.rfind(kMark);
     const bool isLine = at != std::string::npos && (at == 0 || words[at - 1] == '\n');
-    return isLine ? words.substr(at + kMark.size()) : std::string();
+    if (!isLine)
+        return {};
+    const bool hasIssues = exitCode == static_cast<int>(ExitCode::ConfigInvalid);
+    return (hasIssues ? words.substr(0, at) : std::string()) + words.substr(at + kMark.size());
 }
 
 /// "Your data up to step 800 is safe."
@@ -284,7 +288,7 @@ void RunClient::Impl::failedUnseen(const WorkerProcess::Ending& ending)
         why = lastWords(folder, process.strayLog());
     std::error_code ignored;
     const bool hasBegun = std::filesystem::exists(folder.status(), ignored);
-    if (const std::string said = complaint(why); !hasBegun && !said.empty())
+    if (const std::string said = complaint(why, ending.exitCode); !hasBegun && !said.empty())
         return endBadly(RunState::Failed, problemIdOf(static_cast<ExitCode>(ending.exitCode)),
                         said);
     endBadly(RunState::Failed, "E-START",
