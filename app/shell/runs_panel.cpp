@@ -111,10 +111,8 @@ RunsPanel::RunsPanel(RunListModel& runs, QWidget* parent) : QWidget(parent), m_r
     });
     connect(m_view->selectionModel(), &QItemSelectionModel::currentChanged, this,
             [this] { Q_EMIT currentChanged(currentId()); });
-    connect(m_view, &QTreeView::doubleClicked, this, [this](const QModelIndex& cell) {
-        const bool isTags = cell.column() == RunListModel::Tags;
-        Q_EMIT actionRequested({currentId()}, isTags ? RunAction::Tag : RunAction::Open);
-    });
+    connect(m_view, &QTreeView::doubleClicked, this,
+            [this] { Q_EMIT actionRequested({currentId()}, RunAction::Open); });
     connect(m_view, &QTreeView::customContextMenuRequested, this, &RunsPanel::showMenu);
     connect(&m_filter, &QAbstractItemModel::modelReset, this, &RunsPanel::showState);
     connect(&m_filter, &QAbstractItemModel::rowsInserted, this, &RunsPanel::showState);
