@@ -197,7 +197,7 @@ private Q_SLOTS:
             const QString name = QString("named in column %1").arg(column);
             QTest::keyClicks(editor, name);
             QTest::keyClick(editor, Qt::Key_Return);
-            QCOMPARE(gui.window().runs().find("to-be-named")->name, name);
+            QTRY_COMPARE(gui.window().runs().find("to-be-named")->name, name);
             QTRY_VERIFY(cellEditor(gui) == nullptr);
         }
         QVERIFY(menuOf(gui, "to-be-named").contains("Rename…"));
@@ -228,7 +228,8 @@ private Q_SLOTS:
         QCOMPARE(cellEditor(gui)->geometry().center().y(), row.center().y());
         QTest::keyClicks(cellEditor(gui), "at leisure");
         QTest::keyClick(cellEditor(gui), Qt::Key_Return);
-        QCOMPARE(gui.window().runs().find("renamed")->name, QString("a name typed at leisure"));
+        QTRY_COMPARE(gui.window().runs().find("renamed")->name,
+                     QString("a name typed at leisure"));
         gui.restart();
         QTRY_VERIFY(gui.window().runs().find("renamed") != nullptr);
         QTRY_COMPARE(gui.window().runs().find("renamed")->name,
@@ -256,16 +257,12 @@ private Q_SLOTS:
         GuiHarness gui;
         QVERIFY(gui.waitForPlugins());
         QVERIFY(listEnded(gui, "tagged"));
-        auto* list = gui.find<QTreeView>("runsView");
-        const QModelIndex cell = rowOf(gui, "tagged").siblingAtColumn(RunListModel::Tags);
-        list->setCurrentIndex(cell);
-        list->scrollTo(cell);
-        QTest::mouseDClick(list->viewport(), Qt::LeftButton, {}, list->visualRect(cell).center());
+        gui.window().perform(RunAction::Tag, {"tagged"}); // as the menu of the run does
         QTRY_VERIFY(cellEditor(gui) != nullptr);
         QTest::keyClicks(cellEditor(gui), "for the paper, fig 3,, for the paper");
         QTest::keyClick(cellEditor(gui), Qt::Key_Return);
         const QStringList tags{"for the paper", "fig 3"};
-        QCOMPARE(gui.window().runs().find("tagged")->tags, tags);
+        QTRY_COMPARE(gui.window().runs().find("tagged")->tags, tags);
         QVERIFY(menuOf(gui, "tagged").contains("Tags…"));
         gui.restart();
         QTRY_VERIFY(gui.window().runs().find("tagged") != nullptr);
