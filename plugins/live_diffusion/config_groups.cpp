@@ -154,7 +154,7 @@ void addSwitches(Builder& b)
         .choices({"auto", "fp32", "tf32", "fp16", "bf16"})
         .live()
         .help("Type of weights and activations; sums, norms and sampler stay fp32. auto: fp16 on "
-              "CUDA, fp32 on the CPU.");
+              "CUDA from compute capability 8.0 on, fp32 elsewhere.");
     b.add("layout", &C::layout)
         .choices({"nhwc", "nchw", "blocked"})
         .live()

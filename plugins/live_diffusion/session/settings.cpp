@@ -59,7 +59,8 @@ Precision precisionOf(const std::string& name, const Device& device)
 {
     if (name == "tf32")
         return Precision::Tf32;
-    if (name == "fp16" || (name == "auto" && !device.isCpu()))
+    const bool hasFast = !device.isCpu() && precisionChoice(device, Precision::Fp16).isAvailable;
+    if (name == "fp16" || (name == "auto" && hasFast))
         return Precision::Fp16;
     return name == "bf16" ? Precision::Bf16 : Precision::Fp32;
 }

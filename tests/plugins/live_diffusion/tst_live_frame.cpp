@@ -458,6 +458,44 @@ private Q_SLOTS:
         QVERIFY(pair.whole->cost().recordedPlans >= 2);
     }
 
+    void precisionsByCapability_data()
+    {
+        QTest::addColumn<QString>("capability");
+        QTest::addColumn<QStringList>("offered");
+        const QStringList all{"fp32", "tf32", "fp16", "bf16"};
+        QTest::newRow("none said") << "" << QStringList{"fp32"};
+        QTest::newRow("Volta") << "7.0" << QStringList{"fp32"};
+        QTest::newRow("Turing: no attention of 16 bits") << "7.5" << QStringList{"fp32"};
+        QTest::newRow("Ampere") << "8.0" << all;
+        QTest::newRow("Ampere, for games") << "8.6" << all;
+        QTest::newRow("Ada") << "8.9" << all;
+        QTest::newRow("Hopper") << "9.0" << all;
+        QTest::newRow("Blackwell") << "10.0" << all;
+        QTest::newRow("Blackwell, for games") << "12.0" << all;
+    }
+    void precisionsByCapability()
+    {
+        QFETCH(QString, capability);
+        QFETCH(QStringList, offered);
+        const test::RecordingDevice card(capability.toStdString());
+        QStringList found;
+        for (const auto precision :
+             {Precision::Fp32, Precision::Tf32, Precision::Fp16, Precision::Bf16}) {
+            const SwitchChoice choice = precisionChoice(card, precision);
+            if (choice.isAvailable)
+                found << QString::fromStdString(choice.value);
+            else
+                QVERIFY2(choice.reason.ends_with("."), choice.reason.c_str());
+            Switches wanted;
+            wanted.precision = precision;
+            std::vector<std::string> changes;
+            QCOMPARE(availableSwitches(card, wanted, &changes).precision,
+                     choice.isAvailable ? precision : Precision::Fp32);
+            QCOMPARE(changes.empty(), choice.isAvailable);
+        }
+        QCOMPARE(found, offered);
+    }
+
     /// Each network multiplies as its own switches say, whatever another one was asked for before
     /// or meanwhile, and leaves the device as it was.
     void productsFollowTheSwitches_data()
