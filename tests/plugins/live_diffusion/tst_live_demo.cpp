@@ -149,6 +149,27 @@ private Q_SLOTS:
         QVERIFY(!QFile::exists(path("run-" + name) + "/artifacts/weights/model.safetensors"));
     }
 
+    /// Keys and values of the examples are the lab's own.
+    void examplesOfBenchAreValid()
+    {
+        const QString help = vergence({"bench", "--help"}).out;
+        int examples = 0;
+        for (const QString& line : help.split('\n')) {
+            QStringList words = line.simplified().split(' ');
+            if (!line.contains("vergence bench live_diffusion"))
+                continue;
+            QStringList settings;
+            for (int i = 0; i + 1 < words.size(); ++i)
+                if (words[i] == "--set")
+                    settings << words[i] << words[i + 1];
+            const test::Outcome outcome =
+                vergence(QStringList{"validate", "live_diffusion"} + settings);
+            QVERIFY2(outcome.code == 0, qPrintable(line + "\n" + outcome.out));
+            ++examples;
+        }
+        QVERIFY(examples >= 3);
+    }
+
     void drawnFilmsAreDescribedToo()
     {
         const test::Outcome outcome = vergence({"validate", "live_diffusion"});
