@@ -58,7 +58,8 @@ std::string ProgressLine::text(double now, int columns)
                                    duration(now - m_bornAt));
     if (m_total > 0 && m_state != "Starting") {
         const double share = static_cast<double>(m_step) / static_cast<double>(m_total);
-        line = fmt::format("{} {:3.0f} % {} of {} steps", bar(share, 24), 100 * share, m_step,
+        const int width = m_phase.empty() ? 24 : 10; // both fit on 80 columns
+        line = fmt::format("{} {:3.0f} % {} of {} steps", bar(share, width), 100 * share, m_step,
                            m_total);
         if (m_state != "Running")
             line += fmt::format(", {}", m_state);

@@ -95,8 +95,8 @@ private Q_SLOTS:
         QCOMPARE(line.text(20, kWide),
                  std::string("[############............]  50 % 50 of 100 steps, 2.5/s, 20 s left"));
         line.hear({phase("testing, 8 of 64 clips, 7 s left")});
-        QCOMPARE(line.text(20, kWide), std::string("[############............]  50 % 50 of 100 "
-                                                   "steps, testing, 8 of 64 clips, 7 s left"));
+        QCOMPARE(line.text(20, kWide), std::string("[#####.....]  50 % 50 of 100 steps, testing, "
+                                                   "8 of 64 clips, 7 s left"));
         line.hear({phase("")});
         QVERIFY(line.text(21, kWide).ends_with("s left"));
     }
