@@ -185,11 +185,16 @@ private Q_SLOTS:
         EvaluationSettings settings;
         settings.batch = 4;
         Evaluator evaluator(bench.evaluated(), TrainBench::numbers(16), settings);
-        int asked = 0;
-        const EvaluationReport report = evaluator.run(*bench.stream, [&] { return ++asked > 2; });
-        QVERIFY(report.wasStopped);
-        QCOMPARE(report.clips, Index{8});
-        QVERIFY(report.fine && report.fine->clipLosses.size() == 8);
+        for (const int polls : {1, 2}) { // before the third batch, and within it
+            Index done = 0;
+            int asked = 0;
+            const EvaluationReport report = evaluator.run(
+                *bench.stream, [&] { return done == 8 && ++asked >= polls; },
+                [&](Index clips) { done = clips; });
+            QVERIFY(report.wasStopped);
+            QCOMPARE(report.clips, Index{8});
+            QVERIFY(report.fine && report.fine->clipLosses.size() == 8);
+        }
         const EvaluationReport none = evaluator.run(*bench.stream, [] { return true; });
         QVERIFY(none.wasStopped && !none.fine && std::isnan(none.judged()));
     }
