@@ -73,8 +73,9 @@ void addModels(Builder& b)
     b.add("activation", &C::activation)
         .choices({"canonical", "quick", "erf", "tanh"})
         .advanced()
-        .help("Activation of the MLPs in place of the one the model was trained with; erf gives "
-              "the published CLIP numbers, which used the wrong one.");
+        .help("Activation of the MLPs in place of the model's own (canonical: as the configuration "
+              "file of its folder says, else as published); erf gives the published CLIP numbers, "
+              "which used the wrong one.");
 }
 
 void addImages(Builder& b)

@@ -2,6 +2,7 @@
 
 #include "plugins/mc_embedding/mc_embedding_run.h"
 #include "plugins/mc_embedding/report/study_views.h"
+#include "plugins/mc_embedding/study/inspection.h"
 
 namespace vergence::mc_embedding {
 
@@ -32,6 +33,11 @@ std::vector<StreamDecl> McEmbeddingPlugin::streams() const
 std::unique_ptr<Run> McEmbeddingPlugin::createRun(const Config& config) const
 {
     return std::make_unique<McEmbeddingRun>(readMcEmbeddingConfig(config));
+}
+
+DataReport McEmbeddingPlugin::inspect(const Config& config) const
+{
+    return inspectedModels(readMcEmbeddingConfig(config));
 }
 
 } // namespace vergence::mc_embedding
