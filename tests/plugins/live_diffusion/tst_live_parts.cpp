@@ -136,7 +136,6 @@ private Q_SLOTS:
     void onnxStopsBetweenParts();
     void everyPartAsksWhileItWorks_data();
     void everyPartAsksWhileItWorks();
-    void aProfileHoldsOneNetworkAtATime();
     void boundsAreBelowWhatIsMeasured();
 };
 
@@ -524,20 +523,6 @@ void TestLiveParts::everyPartAsksWhileItWorks()
 }
 
 /// Weights of a large network fill a computer once, not three times.
-void TestLiveParts::aProfileHoldsOneNetworkAtATime()
-{
-    qputenv("VERGENCE_THREADS", "1"); // as the context's device, so that all memory is its own
-    Bench bench(tiny());
-    ProfilePart part(bench.networks);
-    bench.run(part);
-    qunsetenv("VERGENCE_THREADS");
-    const std::uint64_t steady = bench.json("profile/profile.json").at("cost").at("steady_bytes");
-    const DeviceMemory memory = bench.context.device()->memory();
-    QVERIFY(steady > 0);
-    QVERIFY2(memory.peakUsedByUs < steady * 3 / 2,
-             qPrintable(QString("%1 of %2").arg(memory.peakUsedByUs).arg(steady)));
-}
-
 void TestLiveParts::boundsAreBelowWhatIsMeasured()
 {
     LiveDiffusionConfig config = tiny();
