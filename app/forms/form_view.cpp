@@ -200,7 +200,8 @@ void ConfigForm::Impl::refreshRow(const Field& field)
         found == closed.end() ? std::map<QString, QString>() : found->second; // by value
     row->editor().setClosed(reasons);
     const bool isLocked = isFrozen && !field.isLive;
-    const bool isClosed = field.type == FieldType::Bool && !reasons.empty();
+    const bool isClosed =
+        reasons.contains("") || (field.type == FieldType::Bool && !reasons.empty());
     row->setLock(isLocked || isClosed,
                  isLocked || !isClosed ? frozenReason : reasons.begin()->second);
 }
