@@ -276,22 +276,16 @@ bool ConfigForm::isPresetModified() const
 
 std::vector<ConfigIssue> ConfigForm::loadToml(const std::string& toml, const std::string& source)
 {
-    auto reading = m_impl->draft.read(toml, source);
-    m_impl->externalIssues.clear();
-    m_impl->loadIssues = reading.issues;
-    for (ConfigIssue& issue : m_impl->loadIssues) {
-        issue.sentence = issue.text();           // with the file and the line
-        issue.severity = IssueSeverity::Warning; // what was wrong was not taken over
-    }
-    if (!reading.config) {
-        m_impl->refreshIssues();
+    const QString named = QString::fromStdString(readConfigHeader(toml, source).preset);
+    const FormPreset* preset = m_impl->findPreset(named);
+    auto reading = m_impl->draft.readWhole(
+        toml, source, preset == nullptr ? std::string() : preset->toml.toStdString());
+    if (!reading.config)
         return reading.issues;
-    }
-    const ConfigHeader header = readConfigHeader(toml, source);
-    const QString named = QString::fromStdString(header.preset);
-    const QString preset = m_impl->findPreset(named) != nullptr ? named : QString();
+    m_impl->externalIssues.clear();
+    m_impl->loadIssues.clear();
     m_impl->change(tr("Load %1").arg(QString::fromStdString(source)),
-                   m_impl->changeTo(*reading.config, preset));
+                   m_impl->changeTo(*reading.config, preset == nullptr ? QString() : named));
     return reading.issues;
 }
 

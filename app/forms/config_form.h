@@ -40,7 +40,8 @@ public:
     void applyPreset(const QString& name);
     QString presetName() const;
     bool isPresetModified() const;
-    /// Loads TOML (a file, a run's config); issues are shown and returned.
+    /// Loads TOML (a file, a run's config) over the preset that it names. With an error nothing
+    /// changes; the issues say why.
     std::vector<ConfigIssue> loadToml(const std::string& toml, const std::string& source);
     /// The present draft, also where it has errors (valid fields only). Names a shipped preset,
     /// never the user's: no other program knows those.
@@ -86,6 +87,7 @@ Q_SIGNALS:
     void queueRequested();
     void savePresetRequested(const QString& name, const QString& toml);
     void compareRequested();
+    void importRequested(const QString& path); ///< of a TOML file
 
 protected:
     bool event(QEvent* event) override;

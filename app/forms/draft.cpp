@@ -110,6 +110,16 @@ Config Draft::config() const
     return defaults(m_bare);
 }
 
+Draft::Reading Draft::readWhole(const std::string& toml, const std::string& source,
+                                const std::string& preset) const
+{
+    ConfigBuilder builder(m_bare);
+    builder.addToml(preset, "preset");
+    builder.addToml(toml, source);
+    auto result = builder.build();
+    return {std::move(result.config), std::move(result.issues)};
+}
+
 Draft::Reading Draft::read(const std::string& toml, const std::string& source) const
 {
     ConfigBuilder builder(m_bare);

@@ -39,6 +39,9 @@ public:
     /// Reads TOML over the defaults. Lines with an error are left out, so that the rest of an old
     /// file can still be used.
     Reading read(const std::string& toml, const std::string& source) const;
+    /// Reads TOML over that of its preset; no config where anything is wrong.
+    Reading readWhole(const std::string& toml, const std::string& source,
+                      const std::string& preset) const;
 
 private:
     ConfigSchema m_schema, m_bare; // bare: without rules, which could forbid to write a draft down

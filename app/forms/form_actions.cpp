@@ -105,14 +105,7 @@ void ConfigForm::Impl::importToml()
 {
     QFileDialog* dialog = openDialog(form, tr("Import TOML"));
     dialog->setFileMode(QFileDialog::ExistingFile);
-    QObject::connect(dialog, &QFileDialog::fileSelected, form, [this](const QString& path) {
-        try {
-            form->loadToml(readFile(path.toStdString()), QFileInfo(path).fileName().toStdString());
-        } catch (const Error& error) {
-            loadIssues = {fileIssue("import", error.what())};
-            refreshIssues();
-        }
-    });
+    QObject::connect(dialog, &QFileDialog::fileSelected, form, &ConfigForm::importRequested);
     dialog->show();
 }
 

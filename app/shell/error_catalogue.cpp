@@ -15,6 +15,8 @@ namespace vergence {
 
 namespace {
 
+constexpr qsizetype kMostReasons = 4;
+
 QString tr(const char* text)
 {
     return QCoreApplication::translate("ErrorCatalogue", text);
@@ -172,17 +174,25 @@ std::optional<CardContent> cardForData(const DataReport& report)
 
 CardContent cardForConfig(const QString& source, const std::vector<ConfigIssue>& issues)
 {
+    CardContent card = cardForRefusal(
+        "E-CONFIG", tr("%1 was not taken; the setup stays as it was.").arg(source));
+    QStringList errors;
+    for (const ConfigIssue& issue : issues)
+        if (issue.severity == IssueSeverity::Error)
+            errors << QString::fromStdString(issue.text());
+    card.details = errors.join('\n');
+    const auto further = errors.size() - kMostReasons;
+    if (further > 0)
+        errors = errors.mid(0, kMostReasons) << tr("%1 more in Details.").arg(further);
+    card.why = errors.join('\n');
+    return card;
+}
+
+CardContent cardForRefusal(const QString& id, const QString& sentence)
+{
     CardContent card;
-    card.id = "E-CONFIG";
-    card.whatHappened = tr("%1 is not accepted as it is.").arg(source);
-    for (const ConfigIssue& issue : issues) {
-        if (issue.severity != IssueSeverity::Error)
-            continue;
-        if (card.why.isEmpty())
-            card.why = QString::fromStdString(issue.text());
-        card.details += QString::fromStdString(issue.text()) + "\n";
-    }
-    card.buttons = {{"fix", tr("Fix in setup")}, {"problems", tr("Show problems")}};
+    card.id = id;
+    std::tie(card.whatHappened, card.why) = headAndRest(sentence);
     return card;
 }
 

@@ -1,8 +1,11 @@
 #include "app/shell/frame_pump.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <QComboBox>
+
+#include <nlohmann/json.hpp>
 
 #include "app/viewport/view_panel.h"
 #include "app/viewport/view_scene.h"
@@ -23,7 +26,7 @@ bool isPicture(StreamKind kind)
 
 /// Gives every picture with a first frame a partner stream of that frame, in the same compare
 /// group.
-void addStarts(std::vector<StreamDecl>& streams, const std::map<std::string, Frame>& first)
+void addStarts(std::vector<StreamDecl>& streams, const std::map<std::string, std::map<std::string, Frame>>& first)
 {
     std::vector<StreamDecl> partners;
     for (StreamDecl& stream : streams) {
@@ -39,6 +42,16 @@ void addStarts(std::vector<StreamDecl>& streams, const std::map<std::string, Fra
         partners.push_back(partner);
     }
     streams.insert(streams.end(), partners.begin(), partners.end());
+}
+
+/// What a picture is of, where a run shows one thing after the other.
+std::string subjectOf(const FrameInfo& info)
+{
+    if (info.meta.find("\"subject\"") == std::string::npos)
+        return {};
+    const auto meta = nlohmann::json::parse(info.meta, nullptr, false);
+    const auto found = meta.is_object() ? meta.find("subject") : meta.end();
+    return found != meta.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 void choose(QWidget& panel, const QString& combo, const QVariant& data)
@@ -74,6 +87,8 @@ FramePump::FramePump(RunClient& client, ViewPanel& panel, QObject* parent)
     connect(&panel, &ViewPanel::visibleStreamsChanged, this, &FramePump::tellVisible);
     connect(&panel, &ViewPanel::sharedDeviceChanged, this, &FramePump::tellWatched);
     connect(&client, &RunClient::connectionLost, &panel, &ViewPanel::closeSources);
+    // The next worker counts its pictures from one again.
+    connect(&client, &RunClient::connectionLost, this, [this] { m_seen.clear(); });
     declareSoon();
 }
 
@@ -119,11 +134,16 @@ std::vector<StreamDecl> FramePump::allStreams() const
 
 void FramePump::declare()
 {
+    offerStreams();
+    m_panel.setControls(m_recorded.empty() ? m_client.controls() : std::vector<ViewControl>());
+}
+
+void FramePump::offerStreams()
+{
     std::vector<StreamDecl> streams = allStreams();
     if (m_comparesStart)
         addStarts(streams, m_first);
     m_panel.setStreams(streams);
-    m_panel.setControls(m_recorded.empty() ? m_client.controls() : std::vector<ViewControl>());
 }
 
 /// Streams that nobody sees need not be rendered by the run.
@@ -146,6 +166,7 @@ void FramePump::tellWatched()
 void FramePump::setVisible(bool visible)
 {
     m_isVisible = visible;
+    m_isFresh = false;
     tellWatched();
     if (visible)
         tellVisible();
@@ -156,15 +177,16 @@ void FramePump::setVisible(bool visible)
 }
 
 /// A slot in device memory is soon written again, so its pixels are fetched.
-void FramePump::keepFirst(const std::string& id)
+void FramePump::keepFirst(const std::string& id, const std::string& subject)
 {
-    if (m_first.contains(id) || !m_recorded.empty())
+    const auto known = m_first.find(id);
+    if ((known != m_first.end() && known->second.contains(subject)) || !m_recorded.empty())
         return;
     for (const StreamDecl& stream : allStreams()) {
         if (stream.id != id || !isPicture(stream.kind))
             continue;
-        if (auto frame = m_panel.frameWithPixels(id))
-            m_first.emplace(id, std::move(*frame));
+        if (auto frame = m_panel.frameWithPixels(id); frame && subjectOf(frame->info) == subject)
+            m_first[id].emplace(subject, std::move(*frame));
     }
 }
 
@@ -173,6 +195,24 @@ bool FramePump::hasPictures() const
     const std::vector<StreamDecl> streams = allStreams();
     return std::any_of(streams.begin(), streams.end(),
                        [](const StreamDecl& stream) { return isPicture(stream.kind); });
+}
+
+std::optional<std::int64_t> FramePump::shownStep() const
+{
+    const auto newest = std::ranges::max_element(
+        m_steps, {}, [](const auto& shown) { return shown.second; });
+    return newest == m_steps.end() ? std::nullopt : std::optional(newest->second);
+}
+
+/// The start of what the stream shows now, beside it.
+void FramePump::showStart(const std::string& id)
+{
+    const auto first = m_first[id].find(m_subjects[id]);
+    if (first == m_first[id].end())
+        return;
+    Frame copy = first->second;
+    copy.info.stream = kStartPrefix + id;
+    m_panel.setFrame(std::move(copy));
 }
 
 bool FramePump::compareWithStart()
@@ -184,12 +224,9 @@ bool FramePump::compareWithStart()
         if (m_first.contains(visible))
             stream = visible;
     m_comparesStart = true;
-    declare();
-    for (const auto& [id, first] : m_first) {
-        Frame copy = first;
-        copy.info.stream = kStartPrefix + id;
-        m_panel.setFrame(std::move(copy));
-    }
+    offerStreams(); // and not the controls: they stand where the picture was made
+    for (const auto& [id, first] : m_first)
+        showStart(id);
     choose(m_panel, "viewModeCombo", static_cast<int>(ViewMode::Compare));
     choose(m_panel, "compareA", QString::fromStdString(kStartPrefix + stream));
     choose(m_panel, "compareB", QString::fromStdString(stream));
@@ -217,8 +254,15 @@ void FramePump::fetch()
         if (!frame)
             continue;
         seen = frame->info.sequence;
+        const std::string subject = subjectOf(frame->info);
+        const bool isOther = std::exchange(m_subjects[stream], subject) != subject;
+        if (m_recorded.empty())
+            m_steps[stream] = frame->info.step;
+        m_isFresh = true;
         m_panel.setFrame(std::move(*frame));
-        keepFirst(stream);
+        keepFirst(stream, subject);
+        if (m_comparesStart && isOther && m_first.contains(stream))
+            showStart(stream);
         ++m_framesShown;
         Q_EMIT frameShown();
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,10 @@ public:
     /// comparing them; false where no first frame was seen.
     bool compareWithStart();
     int framesShown() const { return m_framesShown; }
+    /// Step of the newest picture on show; nothing before the first, and for recorded ones.
+    std::optional<std::int64_t> shownStep() const;
+    /// Whether a picture has come since the view was shown.
+    bool isFresh() const { return m_isFresh; }
 
 Q_SIGNALS:
     void frameShown();
@@ -45,7 +50,9 @@ private:
     void tellVisible();
     void tellWatched();
     void fetch();
-    void keepFirst(const std::string& id);
+    void keepFirst(const std::string& id, const std::string& subject);
+    void showStart(const std::string& id);
+    void offerStreams();
 
     std::vector<StreamDecl> allStreams() const;
     std::optional<Frame> newest(const std::string& stream, std::uint64_t seen);
@@ -58,9 +65,12 @@ private:
     std::vector<RecordedPicture> m_recorded;
     std::map<std::string, std::uint64_t> m_seen;
     QSet<QString> m_dirty;
-    std::map<std::string, Frame> m_first; ///< of every picture stream since the run started
+    /// Of every picture stream and everything that it showed, since the run started.
+    std::map<std::string, std::map<std::string, Frame>> m_first;
+    std::map<std::string, std::string> m_subjects; ///< on show now, by stream
+    std::map<std::string, std::int64_t> m_steps;   ///< of what is on show
     bool m_comparesStart = false;
-    bool m_isVisible = false;
+    bool m_isVisible = false, m_isFresh = false;
     int m_framesShown = 0;
 };
 

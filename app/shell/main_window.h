@@ -99,6 +99,8 @@ private:
     std::vector<MetricDecl> metricsOf(const QString& plugin) const;
     void syncCharts();
     void noteMesh(const QString& sentence, const QString& runId);
+    /// What cannot be done is a card: above the run that it is about, else above the setup.
+    void refuse(const CardContent& card, const QString& runId = {});
     void note(Problem problem); ///< lists it and says it; fills in the name of its run and the time
     void validateDraft();
     void takeIssues(const std::vector<ConfigIssue>& issues, const DataReport& report);
@@ -129,6 +131,9 @@ private:
     void openPalette();
     void openSweep();
     void openDialog();
+    void openConfig(const QString& path);
+    /// The setup becomes that of the text; false where it has errors, which are a card then.
+    bool takeConfig(const std::string& toml, const QString& name, const QString& plugin = {});
     void openWith(const PluginInfo& plugin, const QString& path);
     void takeFolder(const QString& path);
     void setUpWith(const FolderTaker& taker, const QString& path);

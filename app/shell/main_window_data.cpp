@@ -6,6 +6,7 @@
 #include <QMenu>
 #include <QMimeData>
 
+#include "app/shell/error_catalogue.h"
 #include "app/shell/main_window.h"
 
 namespace vergence {
@@ -41,7 +42,8 @@ void MainWindow::takeFolder(const QString& path)
     }
     const std::vector<FolderTaker> takers = m_catalog.taking(path);
     if (takers.empty())
-        return say(tr("%1 is neither a run nor a folder of data that a lab reads.").arg(name));
+        return refuse(cardForRefusal(
+            "E-DATA", tr("%1 is neither a run nor a folder of data that a lab reads.").arg(name)));
     if (takers.size() == 1)
         return setUpWith(takers.front(), path);
     auto* menu = new QMenu(this);

@@ -81,6 +81,7 @@ void MainWindow::openSweep()
             seconds.push_back(*run.seconds);
     }
     auto* dialog = new SweepDialog(*plugin->schema, draft, std::move(seconds), this);
+    dialog->setCheck(m_executable, pluginArguments(m_options.pluginFolders));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     connect(dialog, &SweepDialog::runsWanted, this, [this](const std::vector<RunDraft>& drafts) {
         m_docks->reveal("queueDock");

@@ -52,6 +52,7 @@ void MainWindow::connectSetup()
     connect(&form, &ConfigForm::liveChanged, this, &MainWindow::setLiveValue);
     connect(&form, &ConfigForm::savePresetRequested, this, &MainWindow::savePreset);
     connect(&form, &ConfigForm::compareRequested, this, &MainWindow::compareWithRun);
+    connect(&form, &ConfigForm::importRequested, this, &MainWindow::openPath);
     connect(&m_validator, &DraftValidator::validated, this, &MainWindow::takeIssues);
     QUndoStack* history = form.undoStack();
     connect(m_actions->undo, &QAction::triggered, history, &QUndoStack::undo);
@@ -156,7 +157,9 @@ void MainWindow::connectRuns()
             followNew(id, false);
     });
     connect(&m_starter, &RunStarter::startFailed, this,
-            [this](const QString&, const QString& sentence) { say(sentence); });
+            [this](const QString& id, const QString& sentence) {
+                refuse(cardForRefusal("E-START", sentence), id);
+            });
     connect(m_tabs, &ViewTabs::currentRunChanged, this, [this](const QString& id) {
         if (!id.isEmpty())
             setCurrent(id);
@@ -221,12 +224,11 @@ void MainWindow::describeView(RunView& view)
 
 void MainWindow::takeCatalog()
 {
-    std::map<QString, HeadlineMetric> headlines;
+    Headlines headlines;
     std::vector<MetricDecl> declarations;
     for (const PluginInfo& plugin : m_catalog.plugins()) {
         declarations.insert(declarations.end(), plugin.metrics.begin(), plugin.metrics.end());
-        if (const MetricDecl* metric = plugin.headline())
-            headlines[plugin.id()] = {metric->name, metric->better == MetricDecl::Better::Higher};
+        headlines[plugin.id()] = plugin.headlines();
     }
     m_charts->setDeclarations(declarations);
     syncCharts(); // with what the labs of charted runs declare

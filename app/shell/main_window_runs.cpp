@@ -15,6 +15,7 @@
 #include "app/viewport/mesh/mesh_files.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
+#include "core/run/run_failure.h"
 
 namespace vergence {
 
@@ -28,6 +29,17 @@ void MainWindow::say(const QString& sentence)
 {
     statusBar()->showMessage(sentence, kMessageMs);
     log("shell").info("{}", sentence.toStdString());
+}
+
+void MainWindow::refuse(const CardContent& card, const QString& runId)
+{
+    log("shell").warn("{} {}", card.whatHappened.toStdString(), card.why.toStdString());
+    if (RunView* view = m_tabs->find(runId)) {
+        m_tabs->setCurrentWidget(view);
+        return view->addCard(card);
+    }
+    m_setup->refuse(card);
+    m_docks->reveal("setupDock");
 }
 
 void MainWindow::note(Problem problem)
@@ -115,11 +127,12 @@ void MainWindow::followInForm()
         !std::filesystem::exists(run->folder.config())) // as long as it starts
         return;
     const QString id = run->id, name = run->name, plugin = run->plugin;
-    launch([&]() -> QString {
-        m_problems.setDraftIssues(m_setup->loadToml(readFile(run->folder.config()), name, plugin));
-        return id;
+    const QString shown = launch([&]() -> QString {
+        return hasErrors(m_setup->loadToml(readFile(run->folder.config()), name, plugin)) ? QString()
+                                                                                         : id;
     });
-    freezeForm(id);
+    if (!shown.isEmpty())
+        freezeForm(id);
 }
 
 void MainWindow::freezeForm(const QString& id)
@@ -199,16 +212,36 @@ void MainWindow::openPath(const QString& path)
             return openMesh(path);
         if (plugin != nullptr)
             return openWith(*plugin, path);
-        releaseForm();
-        const QString name = QFileInfo(path).fileName();
-        const auto issues = m_setup->loadToml(readFile(path.toStdString()), name);
-        m_docks->reveal("setupDock");
-        m_problems.setDraftIssues(issues);
-        say(hasErrors(issues) ? tr("%1 has errors; Problems lists them.").arg(name)
-                              : tr("%1 is loaded.").arg(name));
+        openConfig(path);
     } catch (const Error& error) {
-        launch([&]() -> QString { throw error; });
+        refuse(cardForRefusal(problemIdOf(error.exitCode()), QString::fromUtf8(error.what())));
     }
+}
+
+void MainWindow::openConfig(const QString& path)
+{
+    const QString name = QFileInfo(path).fileName();
+    const std::string toml = readFile(path.toStdString());
+    if (!m_catalog.isComplete()) {
+        m_options.files << path;
+        return say(tr("%1 is looked at as soon as the plugins are known.").arg(name));
+    }
+    if (takeConfig(toml, name))
+        say(tr("%1 is loaded.").arg(name));
+}
+
+bool MainWindow::takeConfig(const std::string& toml, const QString& name, const QString& plugin)
+{
+    const auto issues = m_setup->issuesIn(toml, name, plugin);
+    if (hasErrors(issues)) {
+        refuse(cardForConfig(name, issues));
+        return false;
+    }
+    releaseForm();
+    m_setup->loadToml(toml, name, plugin);
+    m_problems.setDraftIssues(m_setup->form().issues());
+    m_docks->reveal("setupDock");
+    return true;
 }
 
 /// The window shows the file itself; no run is needed.
@@ -325,14 +358,11 @@ void MainWindow::act(const QString& id, const QString& action)
 void MainWindow::useConfig(const QString& id)
 {
     const RunEntry* run = m_runs.find(id);
-    releaseForm();
-    const QString plugin = run->plugin, name = run->name;
     launch([&]() -> QString {
-        m_problems.setDraftIssues(m_setup->loadToml(readFile(run->folder.config()), name, plugin));
+        if (takeConfig(readFile(run->folder.config()), run->name, run->plugin))
+            m_setup->strip().setStage(StageStrip::Stage::Setup);
         return id;
     });
-    m_setup->strip().setStage(StageStrip::Stage::Setup);
-    m_docks->reveal("setupDock");
 }
 
 void MainWindow::markStopped(const QString& id)
@@ -357,8 +387,10 @@ void MainWindow::compareWithStart(const QString& id)
 {
     RunView* view = m_tabs->open(id);
     if (view != nullptr && !view->pump().compareWithStart())
-        say(tr("No picture from the start of %1 was seen in this window.")
-                .arg(m_runs.find(id)->name));
+        refuse(cardForRefusal("E-VIEW", tr("No picture from the start of %1 was seen in this "
+                                           "window.")
+                                            .arg(m_runs.find(id)->name)),
+               id);
 }
 
 void MainWindow::setLiveValue(const QString& key, const QString& tomlValue)

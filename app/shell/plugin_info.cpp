@@ -1,5 +1,8 @@
 #include "app/shell/plugin_info.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include <QDir>
 #include <QDirIterator>
 #include <QRegularExpression>
@@ -132,12 +135,12 @@ const TakenFolder* PluginInfo::taking(const QString& folder, bool byPattern) con
     return nullptr;
 }
 
-const MetricDecl* PluginInfo::headline() const
+std::vector<MetricDecl> PluginInfo::headlines() const
 {
-    for (const MetricDecl& metric : metrics)
-        if (metric.isHeadline)
-            return &metric;
-    return nullptr;
+    std::vector<MetricDecl> found;
+    std::copy_if(metrics.begin(), metrics.end(), std::back_inserter(found),
+                 [](const MetricDecl& metric) { return metric.isHeadline; });
+    return found;
 }
 
 void readDescription(const nlohmann::json& description, PluginInfo& info)

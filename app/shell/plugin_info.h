@@ -33,8 +33,8 @@ struct PluginInfo {
     /// How the plugin reads a folder, by markers with a `*` or by those without; null where it does
     /// not.
     const TakenFolder* taking(const QString& folder, bool byPattern) const;
-    /// The series shown as "best metric"; null where none is declared.
-    const MetricDecl* headline() const;
+    /// The series that runs are told by, the most telling first.
+    std::vector<MetricDecl> headlines() const;
 };
 
 /// Fills schema, presets, metrics and streams from what a probe prints. Throws ContractError or a

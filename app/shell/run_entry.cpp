@@ -73,14 +73,19 @@ std::optional<double> secondsAt(const nlohmann::json& times, const char* key)
     return moment.isValid() ? std::optional(moment.toMSecsSinceEpoch() / 1000.0) : std::nullopt;
 }
 
-/// Best value according to the manifest's metric summary.
-void readBest(const nlohmann::json& manifest, const HeadlineMetric& headline, RunEntry& entry)
+/// According to the manifest's metric summary: the first that the run has.
+void readResult(const nlohmann::json& manifest, const std::vector<MetricDecl>& headlines,
+                RunEntry& entry)
 {
-    entry.bestName = QString::fromStdString(headline.name);
     const auto metrics = manifest.value("metrics", nlohmann::json::object());
-    const auto found = metrics.find(headline.name);
-    if (found != metrics.end() && found->is_object())
-        entry.best = numberAt(*found, headline.isHigherBetter ? "max" : "min");
+    for (const MetricDecl& metric : headlines) {
+        const auto found = metrics.find(metric.name);
+        if (found == metrics.end() || !found->is_object())
+            continue;
+        entry.result = numberAt(*found, "last");
+        entry.resultOf = metric;
+        return;
+    }
 }
 
 void readTimes(const nlohmann::json& manifest, double heartbeat, RunEntry& entry)
@@ -120,7 +125,7 @@ bool isRunFolder(const QString& path)
     return std::filesystem::exists(RunFolder{path.toStdString()}.status());
 }
 
-RunEntry loadRunEntry(const RunFolder& folder, const std::map<QString, HeadlineMetric>& headlines)
+RunEntry loadRunEntry(const RunFolder& folder, const Headlines& headlines)
 {
     RunEntry entry;
     entry.folder = folder;
@@ -143,7 +148,7 @@ RunEntry loadRunEntry(const RunFolder& folder, const std::map<QString, HeadlineM
             const auto manifest = readManifest(folder);
             readTimes(manifest, heartbeat, entry);
             if (const auto headline = headlines.find(entry.plugin); headline != headlines.end())
-                readBest(manifest, headline->second, entry);
+                readResult(manifest, headline->second, entry);
         }
     } catch (const std::exception&) {
         // A run without a readable manifest is still worth a row; the inspector says what is wrong
@@ -200,6 +205,31 @@ QString figureText(double value)
     return QString::number(value, 'g', 4);
 }
 
+QString resultText(const MetricDecl& metric, double value)
+{
+    QStringList words{figureText(value)};
+    if (!metric.unit.empty())
+        words << QString::fromStdString(metric.unit);
+    if (metric.better != MetricDecl::Better::Neither)
+        words << (metric.better == MetricDecl::Better::Higher ? "↑" : "↓");
+    return (words << QString::fromStdString(metric.title.empty() ? metric.name : metric.title))
+        .join(' ');
+}
+
+QString resultHelp(const MetricDecl& metric)
+{
+    const QString told = tr("The last value of %1").arg(QString::fromStdString(metric.name));
+    switch (metric.better) {
+    case MetricDecl::Better::Higher:
+        return tr("%1; higher is better.").arg(told);
+    case MetricDecl::Better::Lower:
+        return tr("%1; lower is better.").arg(told);
+    case MetricDecl::Better::Neither:
+        break;
+    }
+    return told + '.';
+}
+
 QString stateText(const RunEntry& entry)
 {
     if (!entry.isLoaded)
@@ -207,6 +237,8 @@ QString stateText(const RunEntry& entry)
     switch (entry.state) {
     case RunState::Starting:
         return entry.phase.isEmpty() ? tr("Starting") : tr("Starting: %1").arg(entry.phase);
+    case RunState::Running:
+        return entry.phase.isEmpty() ? tr("Running") : tr("Running: %1").arg(entry.phase);
     case RunState::Failed:
         return entry.exitCode ? tr("Failed (code %1)").arg(*entry.exitCode) : tr("Failed");
     case RunState::Crashed:

@@ -9,6 +9,7 @@
 
 #include "app/shell/sweep.h"
 #include "core/artifact/run_folder.h"
+#include "core/metrics/metric_decl.h"
 #include "core/run/run_state.h"
 
 namespace vergence {
@@ -27,8 +28,8 @@ struct RunEntry {
     std::optional<int> exitCode;
     QString phase, problem, problemId;
     std::optional<double> seconds; ///< duration so far
-    std::optional<double> best;    ///< of the plugin's headline metric
-    QString bestName;              ///< series it belongs to
+    std::optional<double> result;  ///< what the run is told by
+    MetricDecl resultOf;           ///< series it belongs to
     std::optional<double> peakVramMiB;
     std::optional<SweepPlace> sweep; ///< of a run that is one of several
     bool isLoaded = false;
@@ -41,15 +42,16 @@ struct RunEntry {
     bool hasEnded() const { return isFinal(state); }
 };
 
-/// The series shown as best metric.
-struct HeadlineMetric {
-    std::string name;
-    bool isHigherBetter = false;
-};
+/// Series that the runs of a plugin are told by, the most telling first; by plugin id.
+using Headlines = std::map<QString, std::vector<MetricDecl>>;
+
+/// "25.07 dB ↑ Held-out PSNR": the arrow is the better direction.
+QString resultText(const MetricDecl& metric, double value);
+/// What resultText() means, in a sentence.
+QString resultHelp(const MetricDecl& metric);
 /// Reads status, manifest and labels of a run folder; never throws, an unreadable part stays empty.
-/// Any thread. `headlines` by plugin id.
-RunEntry loadRunEntry(const RunFolder& folder,
-                      const std::map<QString, HeadlineMetric>& headlines = {});
+/// Any thread.
+RunEntry loadRunEntry(const RunFolder& folder, const Headlines& headlines = {});
 
 /// Whether a folder is that of a run, whole or not.
 bool isRunFolder(const QString& path);

@@ -1,5 +1,8 @@
 // What the columns of the list of runs show; the other half of run_list_model.cpp.
 
+#include <bit>
+#include <cmath>
+
 #include <QApplication>
 
 #include "app/shell/icons.h"
@@ -25,6 +28,18 @@ QColor stateColour(RunState state)
     default:
         return palette.color(QPalette::Text);
     }
+}
+
+/// Sorts runs of one metric among themselves, the better ones later.
+QString rankText(const MetricDecl& metric, double value)
+{
+    if (std::isnan(value))
+        return QString::fromStdString(metric.name);
+    const double rank = metric.better == MetricDecl::Better::Lower ? -value : value;
+    auto bits = std::bit_cast<std::uint64_t>(rank); // as texts they sort like the numbers
+    bits ^= bits >> 63 ? ~std::uint64_t{0} : std::uint64_t{1} << 63;
+    return QString::fromStdString(metric.name) + ' ' +
+           QStringLiteral("%1").arg(bits, 16, 16, QChar('0'));
 }
 
 QString stepText(const RunEntry& entry)
@@ -65,8 +80,8 @@ QVariant RunListModel::text(const RunEntry& entry, int column) const
         return entry.isLoaded ? QString::fromStdString(nameOf(entry.state)) : QString();
     case Name:
         return entry.name;
-    case BestMetric:
-        return entry.best ? figureText(*entry.best) : QString();
+    case Result:
+        return entry.result ? resultText(entry.resultOf, *entry.result) : QString();
     case Step:
         return stepText(entry);
     case Duration:
@@ -81,8 +96,8 @@ QVariant RunListModel::text(const RunEntry& entry, int column) const
 QVariant RunListModel::sortKey(const RunEntry& entry, int column) const
 {
     switch (column) {
-    case BestMetric:
-        return entry.best.value_or(-1e300);
+    case Result:
+        return entry.result ? rankText(entry.resultOf, *entry.result) : QString();
     case Step:
         return static_cast<qlonglong>(entry.step);
     case Duration:
@@ -110,7 +125,7 @@ QVariant RunListModel::data(const QModelIndex& index, int role) const
     case SortRole:
         return sortKey(entry, column);
     case Qt::ToolTipRole:
-        return column == BestMetric && entry.best ? entry.bestName
+        return column == Result && entry.result ? resultHelp(entry.resultOf)
                : entry.problem.isEmpty()
                    ? entry.id
                    : entry.id + "\n" + stateText(entry) + "\n" + entry.problem;
@@ -122,7 +137,7 @@ QVariant RunListModel::data(const QModelIndex& index, int role) const
             return tintedIcon(stateIcon(entry.state), stateColour(entry.state));
         return column == Name && entry.isCharted ? QVariant(swatch(entry.colour)) : QVariant();
     case Qt::TextAlignmentRole:
-        return column >= BestMetric && column <= PeakVram
+        return column > Result && column <= PeakVram
                    ? QVariant(Qt::AlignRight | Qt::AlignVCenter)
                    : QVariant();
     default:
@@ -162,7 +177,7 @@ QVariant RunListModel::headerData(int section, Qt::Orientation orientation, int 
 {
     if (orientation != Qt::Horizontal || role != Qt::DisplayRole)
         return {};
-    const QString titles[] = {tr("State"),    tr("Name"),      tr("Best metric"), tr("Step"),
+    const QString titles[] = {tr("State"),    tr("Name"),      tr("Result"), tr("Step"),
                               tr("Duration"), tr("Peak VRAM"), tr("Tags")};
     return titles[section];
 }

@@ -39,17 +39,17 @@ RunListModel::RunListModel(QObject* parent) : QAbstractTableModel(parent)
     connect(&m_scanner, &RunScanner::foldersListed, this, &RunListModel::takeFolders);
     connect(&m_scanner, &RunScanner::entriesLoaded, this, &RunListModel::takeEntries);
     connect(&m_scanner, &RunScanner::finished, this, [this] {
-        m_isBestStale = false;
+        m_isResultStale = false;
         Q_EMIT scanFinished();
     });
 }
 
 RunListModel::~RunListModel() = default;
 
-void RunListModel::setHeadlines(std::map<QString, HeadlineMetric> headlines)
+void RunListModel::setHeadlines(Headlines headlines)
 {
     m_headlines = headlines;
-    m_isBestStale = true;
+    m_isResultStale = true;
     m_scanner.setHeadlines(std::move(headlines));
     scan(); // what a scan under way brings was read without them
 }
@@ -78,7 +78,7 @@ void RunListModel::scan()
         m_watcher.addPath(m_folder);
     std::unordered_set<std::string> settled;
     for (const auto& entry : m_entries)
-        if (entry->isLoaded && entry->hasEnded() && !m_isBestStale)
+        if (entry->isLoaded && entry->hasEnded() && !m_isResultStale)
             settled.insert(entry->folder.id());
     m_scanner.scan(m_folder.toStdString(), std::move(settled));
 }
@@ -92,7 +92,7 @@ void RunListModel::takeFolders(const std::vector<RunFolder>& folders)
     removeUnlisted(places);
     QStringList unread; // no scan comes by there
     for (const auto& entry : m_entries)
-        if (m_isBestStale && !places.contains(entry->id) &&
+        if (m_isResultStale && !places.contains(entry->id) &&
             std::filesystem::exists(entry->folder.status()))
             unread << entry->id;
     listAnew(folders, places);
@@ -213,8 +213,10 @@ void RunListModel::merge(RunEntry& target, const RunEntry& fresh)
         merged.exitCode = target.exitCode;
         merged.problem = target.problem;
         merged.problemId = target.problemId;
-        if (!merged.best)
-            merged.best = target.best;
+        if (!merged.result) {
+            merged.result = target.result;
+            merged.resultOf = target.resultOf;
+        }
         if (!merged.seconds)
             merged.seconds = target.seconds;
     }
@@ -306,7 +308,7 @@ void RunListModel::mirror(const QString& id)
         entry->preset = QString::fromStdString(status.preset);
     if (!status.device.empty())
         entry->device = QString::fromStdString(status.device);
-    updateBest(*entry);
+    updateResult(*entry);
     if (entry->hasUnsavedLabels && std::filesystem::exists(entry->folder.status())) {
         entry->hasUnsavedLabels = false; // also where they cannot be written: it is said once
         label(*entry, [](RunEntry&) {});
@@ -317,16 +319,19 @@ void RunListModel::mirror(const QString& id)
     emitRow(id);
 }
 
-void RunListModel::updateBest(RunEntry& entry) const
+void RunListModel::updateResult(RunEntry& entry) const
 {
     const MetricStore& metrics = entry.session->client().metrics();
-    const auto headline = m_headlines.find(entry.plugin);
-    if (headline != m_headlines.end()) {
-        if (const Series* series = metrics.find(headline->second.name);
-            series && series->size() > 0) {
-            const Series::Summary summary = series->summary();
-            entry.best = headline->second.isHigherBetter ? summary.maximum : summary.minimum;
-            entry.bestName = QString::fromStdString(headline->second.name);
+    if (const auto headlines = m_headlines.find(entry.plugin); headlines != m_headlines.end()) {
+        const auto has = [&metrics](const MetricDecl& metric) {
+            const Series* series = metrics.find(metric.name);
+            return series != nullptr && series->size() > 0;
+        };
+        const auto told =
+            std::find_if(headlines->second.begin(), headlines->second.end(), has);
+        if (told != headlines->second.end()) {
+            entry.result = metrics.find(told->name)->values().back();
+            entry.resultOf = *told;
         }
     }
     for (const std::string& name : metrics.names())

@@ -20,13 +20,13 @@ namespace vergence {
 class RunListModel : public QAbstractTableModel {
     Q_OBJECT
 public:
-    enum Column { State, Name, BestMetric, Step, Duration, PeakVram, Tags, ColumnCount };
+    enum Column { State, Name, Result, Step, Duration, PeakVram, Tags, ColumnCount };
     enum Role { IdRole = Qt::UserRole, SortRole };
 
     explicit RunListModel(QObject* parent = nullptr);
     ~RunListModel() override;
 
-    void setHeadlines(std::map<QString, HeadlineMetric> headlines);
+    void setHeadlines(Headlines headlines);
     void setFolder(const QString& runsFolder);
     QString folder() const { return m_folder; }
     void rescan();
@@ -83,7 +83,7 @@ private:
     void merge(RunEntry& target, const RunEntry& fresh);
     void follow(RunEntry& entry);
     void mirror(const QString& id);
-    void updateBest(RunEntry& entry) const;
+    void updateResult(RunEntry& entry) const;
     QVariant text(const RunEntry& entry, int column) const;
     QVariant sortKey(const RunEntry& entry, int column) const;
     void emitRow(const QString& id);
@@ -93,8 +93,8 @@ private:
     RunScanner m_scanner;
     QFileSystemWatcher m_watcher;
     QTimer m_rescan, m_lateRescan;
-    std::map<QString, HeadlineMetric> m_headlines;
-    bool m_isBestStale = false; ///< until a scan has read it with these headlines
+    Headlines m_headlines;
+    bool m_isResultStale = false; ///< until a scan has read it with these headlines
     std::vector<std::unique_ptr<RunEntry>> m_entries; ///< newest first
     QHash<QString, int> m_rows;
     int m_nextColour = 0;

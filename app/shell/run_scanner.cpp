@@ -27,7 +27,7 @@ RunScanner::~RunScanner()
     delete m_thread;
 }
 
-void RunScanner::setHeadlines(std::map<QString, HeadlineMetric> headlines)
+void RunScanner::setHeadlines(Headlines headlines)
 {
     m_headlines = std::move(headlines);
 }

@@ -24,8 +24,8 @@ public:
     explicit RunScanner(QObject* parent = nullptr);
     ~RunScanner() override; ///< ends the scan that is under way
 
-    /// Headline series per plugin id, for the column "Best metric" of the scans that follow.
-    void setHeadlines(std::map<QString, HeadlineMetric> headlines);
+    /// Headline series per plugin id, for the column "Result" of the scans that follow.
+    void setHeadlines(Headlines headlines);
     /// A scan that is under way ends early, without finished(), and this one follows. Runs named by
     /// `settled` are listed but not read again.
     void scan(const std::filesystem::path& runsFolder, std::unordered_set<std::string> settled);
@@ -37,7 +37,7 @@ Q_SIGNALS:
     void finished();
 
 private:
-    std::map<QString, HeadlineMetric> m_headlines;
+    Headlines m_headlines;
     std::function<void()> m_next; ///< the scan that follows this one
     std::shared_ptr<std::atomic<bool>> m_stop;
     QThread* m_thread = nullptr;

@@ -1,5 +1,6 @@
 #include "app/shell/run_view.h"
 
+#include <QLabel>
 #include <QVBoxLayout>
 
 #include "app/shell/error_catalogue.h"
@@ -31,6 +32,10 @@ RunView::RunView(RunListModel& runs, const QString& runId, QWidget* parent)
 {
     m_success = new SuccessBar(this);
     m_stages = new RunStages(this);
+    m_age = new QLabel(this);
+    m_age->setObjectName("pictureAge");
+    m_age->setContentsMargins(10, 2, 10, 2);
+    m_age->hide();
     m_panel = new ViewPanel(this);
     m_pump = new FramePump(m_session.client(), *m_panel, this);
     m_cards = new QVBoxLayout;
@@ -41,7 +46,9 @@ RunView::RunView(RunListModel& runs, const QString& runId, QWidget* parent)
     column->addLayout(m_cards);
     column->addWidget(m_success);
     column->addWidget(m_stages);
+    column->addWidget(m_age);
     column->addWidget(m_panel, 1);
+    connect(m_pump, &FramePump::frameShown, this, &RunView::showAge);
     const auto forward = [this](const QString& action) {
         return [this, action] { Q_EMIT actionRequested(m_id, action); };
     };
@@ -72,6 +79,8 @@ RunView::RunView(RunListModel& runs, const QString& runId, QWidget* parent)
         const RunEntry* run = id == m_id ? m_runs.find(id) : nullptr;
         if (run != nullptr && run->hasEnded() && causeOf(*run) != m_shownCause)
             takeState(run->state);
+        if (run != nullptr)
+            showAge();
     });
     connect(&m_session, &RunSession::problemAdded, this, [this](const RunProblem& problem) {
         const RunEntry* run = m_runs.find(m_id);
@@ -122,6 +131,7 @@ void RunView::takeState(RunState state)
         addCard(*card);
     }
     m_sawLive = isLiveNow;
+    showAge();
     showStages();
     showMessage();
 }
@@ -155,6 +165,21 @@ void RunView::showMessage()
     else
         m_panel->setMessage(tr("This run has no pictures here, and no checkpoint to make them from. "
                                "The charts show its numbers."));
+}
+
+/// A picture says when it is older than the run. While the run goes on the next one is on its way;
+/// labs count the step of a picture from none or from one.
+void RunView::showAge()
+{
+    const RunEntry* run = m_runs.find(m_id);
+    const auto step = m_pump->shownStep();
+    const bool isOnItsWay = run != nullptr && isLive(run->state) && m_pump->isFresh();
+    const bool isOld = run != nullptr && step && *step + 1 < run->step && !isOnItsWay;
+    m_age->setVisible(isOld);
+    if (isOld)
+        m_age->setText(tr("The picture is of step %L1; the run stands at step %L2.")
+                           .arg(*step)
+                           .arg(run->step));
 }
 
 QStringList RunView::lastLogLines() const

@@ -9,6 +9,7 @@
 #include "app/shell/run_list_model.h"
 #include "app/viewport/view_panel.h"
 
+class QLabel;
 class QVBoxLayout;
 
 namespace vergence {
@@ -42,6 +43,7 @@ protected:
 private:
     void takeState(RunState state);
     void showMessage();
+    void showAge();
     void showRecorded();
     void showStages();
     QStringList lastLogLines() const;
@@ -53,6 +55,7 @@ private:
     QVBoxLayout* m_cards;
     SuccessBar* m_success;
     RunStages* m_stages;
+    QLabel* m_age; ///< of a picture that is older than the run
     ViewPanel* m_panel;
     FramePump* m_pump;
     QString m_shownCause; ///< of the card on screen

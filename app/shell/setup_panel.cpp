@@ -9,8 +9,34 @@
 #include <QVBoxLayout>
 
 #include "app/forms/form_combo.h"
+#include "core/config/nearest.h"
 
 namespace vergence {
+
+namespace {
+
+ConfigIssue headerIssue(const char* rule, const QString& sentence, const QString& source)
+{
+    ConfigIssue issue;
+    issue.rule = rule;
+    issue.sentence = sentence.toStdString();
+    issue.place.source = source.toStdString();
+    return issue;
+}
+
+QString noPreset(const PluginInfo& plugin, const QString& name)
+{
+    std::vector<std::string> names;
+    for (const FormPreset& preset : plugin.presets)
+        names.push_back(preset.name.toStdString());
+    const std::string meant = detail::nearestOf(name.toStdString(), names);
+    const QString sentence = SetupPanel::tr("%1 has no preset `%2`.").arg(plugin.title(), name);
+    return meant.empty() ? sentence
+                         : sentence + ' ' +
+                               SetupPanel::tr("Did you mean `%1`?").arg(QString::fromStdString(meant));
+}
+
+} // namespace
 
 SetupPanel::SetupPanel(ProbeCatalog& catalog, QWidget* parent) : QWidget(parent), m_catalog(catalog)
 {
@@ -28,6 +54,7 @@ SetupPanel::SetupPanel(ProbeCatalog& catalog, QWidget* parent) : QWidget(parent)
     column->addWidget(m_note, 1);
     column->addWidget(m_form, 1);
     connect(m_dataCard, &DataCard::actionRequested, this, &SetupPanel::act);
+    connect(m_form, &ConfigForm::edited, this, &SetupPanel::dropOldData);
     connect(&catalog, &ProbeCatalog::completed, this, &SetupPanel::takeCatalog);
     takeCatalog();
 }
@@ -90,20 +117,64 @@ bool SetupPanel::choose(const QString& plugin, const QString& preset)
     return true;
 }
 
+QString SetupPanel::pluginOf(const ConfigHeader& header, const QString& plugin) const
+{
+    if (!header.plugin.empty())
+        return QString::fromStdString(header.plugin);
+    return plugin.isEmpty() ? m_plugin : plugin;
+}
+
+std::vector<ConfigIssue> SetupPanel::issuesIn(const std::string& toml, const QString& source,
+                                              const QString& plugin) const
+{
+    const ConfigHeader header = readConfigHeader(toml, source.toStdString());
+    const QString wanted = pluginOf(header, plugin);
+    const PluginInfo* info = m_catalog.find(wanted);
+    if (info == nullptr || !info->isUsable()) {
+        std::vector<ConfigIssue> issues = header.issues;
+        issues.push_back(
+            headerIssue("unknown_plugin",
+                        tr("The plugin `%1` is not ready on this computer.").arg(wanted), source));
+        return issues;
+    }
+    ConfigBuilder builder(*info->schema);
+    const QString preset = QString::fromStdString(header.preset);
+    if (!preset.isEmpty() && info->preset(preset) == nullptr)
+        builder.addIssue(headerIssue("unknown_preset", noPreset(*info, preset), source));
+    builder.addToml(toml, source.toStdString());
+    return builder.build().issues;
+}
+
 std::vector<ConfigIssue> SetupPanel::loadToml(const std::string& toml, const QString& source,
                                               const QString& plugin)
 {
+    const auto issues = issuesIn(toml, source, plugin);
+    if (hasErrors(issues))
+        return issues;
     const ConfigHeader header = readConfigHeader(toml, source.toStdString());
-    const QString named = QString::fromStdString(header.plugin);
-    const QString wanted = !named.isEmpty() ? named : plugin.isEmpty() ? m_plugin : plugin;
-    if (!choose(wanted, QString::fromStdString(header.preset))) {
-        ConfigIssue issue;
-        issue.rule = "unknown_plugin";
-        issue.sentence = "The plugin `" + wanted.toStdString() + "` is not ready on this computer.";
-        issue.place.source = source.toStdString();
-        return {issue};
-    }
-    return m_form->loadToml(toml, source.toStdString());
+    clearRefusal();
+    choose(pluginOf(header, plugin), QString::fromStdString(header.preset));
+    m_form->loadToml(toml, source.toStdString());
+    return issues;
+}
+
+void SetupPanel::refuse(const CardContent& card)
+{
+    clearRefusal();
+    m_refusal = new ErrorCard(card, this);
+    static_cast<QVBoxLayout*>(layout())->insertWidget(1, m_refusal); // below the strip
+    m_refusal->show();
+    connect(m_refusal, &ErrorCard::dismissed, this, &SetupPanel::clearRefusal);
+    connect(m_refusal, &ErrorCard::actionRequested, this, &SetupPanel::problemsRequested);
+}
+
+void SetupPanel::clearRefusal()
+{
+    if (m_refusal == nullptr)
+        return;
+    m_refusal->hide(); // at once; it may be the one whose button was pressed
+    m_refusal->deleteLater();
+    m_refusal = nullptr;
 }
 
 void SetupPanel::take(const FolderTaker& taker, const QString& folder)
@@ -111,6 +182,7 @@ void SetupPanel::take(const FolderTaker& taker, const QString& folder)
     const PluginInfo* info = m_catalog.find(taker.plugin);
     if (info == nullptr)
         return;
+    clearRefusal();
     const QString preset = QString::fromStdString(taker.kind.preset);
     const bool isAtDemo =
         m_form->presetName().toStdString() == info->descriptor.demo && !m_form->isPresetModified();
@@ -128,9 +200,17 @@ bool SetupPanel::holds(const FolderTaker& taker, const QString& folder) const
            m_form->fieldText(QString::fromStdString(taker.kind.key)) == folder;
 }
 
+/// A draft that names other data is not that whose data were looked at.
+void SetupPanel::dropOldData()
+{
+    if (!m_data.key.empty() && m_form->fieldText(QString::fromStdString(m_data.key)) != m_dataValue)
+        showData({});
+}
+
 void SetupPanel::showData(const DataReport& report)
 {
     m_data = report;
+    m_dataValue = m_form->fieldText(QString::fromStdString(report.key));
     m_dataCard->showReport(report);
 }
 

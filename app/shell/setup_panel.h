@@ -4,6 +4,7 @@
 
 #include "app/forms/config_form.h"
 #include "app/shell/data_card.h"
+#include "app/shell/error_card.h"
 #include "app/shell/probe_catalog.h"
 #include "app/shell/stage_strip.h"
 #include "app/shell/worker_commands.h"
@@ -21,14 +22,20 @@ public:
 
     /// Shows a plugin's form with a preset; false where the plugin is not usable.
     bool choose(const QString& plugin, const QString& preset);
-    /// Loads a configuration whose header (or `plugin`) names the plugin; issues are shown in the
-    /// form.
+    /// What is wrong with a configuration whose header (or `plugin`) names the plugin. Rules over
+    /// several fields need the lab's code; the worker checks those once it is loaded.
+    std::vector<ConfigIssue> issuesIn(const std::string& toml, const QString& source,
+                                      const QString& plugin = {}) const;
+    /// Loads it; with an error nothing changes. Returns issuesIn() it.
     std::vector<ConfigIssue> loadToml(const std::string& toml, const QString& source,
                                       const QString& plugin = {});
     /// Makes a folder the data of a lab. What was set stays where the lab is in the form already,
     /// but for the demo, which is about data of its own.
     void take(const FolderTaker& taker, const QString& folder);
     bool holds(const FolderTaker& taker, const QString& folder) const;
+    /// Says above the form why something was not taken, until the next one or take() of anything.
+    void refuse(const CardContent& card);
+    void clearRefusal();
     /// What the lab found in the data.
     void showData(const DataReport& report);
     QString plugin() const { return m_plugin; }
@@ -45,6 +52,8 @@ Q_SIGNALS:
 
 private:
     void takeCatalog();
+    QString pluginOf(const ConfigHeader& header, const QString& plugin) const;
+    void dropOldData();
     void act(const QString& action);
     QWidget* makeHeader();
 
@@ -55,6 +64,8 @@ private:
     StageStrip* m_strip;
     DataCard* m_dataCard;
     DataReport m_data;
+    QString m_dataValue; ///< of its setting when it was looked at
+    ErrorCard* m_refusal = nullptr;
     ConfigForm* m_form;
 };
 

@@ -1,5 +1,8 @@
 #include "app/shell/status_buttons.h"
 
+#include <initializer_list>
+
+#include <QHBoxLayout>
 #include <QProgressBar>
 #include <QStatusBar>
 #include <QToolButton>
@@ -25,37 +28,39 @@ QString runText(const RunEntry& run)
 
 StatusButtons::StatusButtons(QStatusBar& bar) : QObject(&bar)
 {
-    m_run = add(bar, "statusRun", tr("The current run; opens the list of runs"), "runsDock");
-    m_progress = new QProgressBar(&bar);
+    auto* current = new QWidget(&bar); // goes as a whole while the bar shows a message
+    auto* row = new QHBoxLayout(current);
+    row->setContentsMargins(0, 0, 0, 0);
+    m_run = add("statusRun", tr("The current run; opens the list of runs"), "runsDock");
+    m_progress = new QProgressBar(current);
     m_progress->setMaximumWidth(160);
     m_progress->setRange(0, 1000);
     m_progress->setTextVisible(false);
     m_progress->setAccessibleName(tr("Progress of the current run"));
-    bar.addWidget(m_progress);
-    m_rate = add(bar, "statusRate", tr("Steps per second; opens the charts"), "chartsDock");
-    m_device = add(bar, "statusDevice", tr("Devices of this computer"), "devicesDock");
-    m_preview = add(bar, "statusPreview", tr("How pictures reach the view; opens the inspector"),
+    m_rate = add("statusRate", tr("Steps per second; opens the charts"), "chartsDock");
+    for (QWidget* part : std::initializer_list<QWidget*>{m_run, m_progress, m_rate})
+        row->addWidget(part);
+    bar.addWidget(current);
+    m_device = add("statusDevice", tr("Devices of this computer"), "devicesDock");
+    m_preview = add("statusPreview", tr("How pictures reach the view; opens the inspector"),
                     "inspectorDock");
-    m_bell = add(bar, "statusBell", tr("Problems"), "problemsDock");
+    m_bell = add("statusBell", tr("Problems"), "problemsDock");
+    for (QWidget* part : {m_device, m_preview, m_bell})
+        bar.addPermanentWidget(part);
     showRun(nullptr, 0);
     m_device->setText(tr("Devices"));
     m_preview->setText(tr("Preview: none"));
     showProblems(0);
 }
 
-QToolButton* StatusButtons::add(QStatusBar& bar, const char* name, const QString& tip,
-                                const QString& dock)
+QToolButton* StatusButtons::add(const char* name, const QString& tip, const QString& dock)
 {
-    auto* button = new QToolButton(&bar);
+    auto* button = new QToolButton;
     button->setObjectName(name);
     button->setAutoRaise(true);
     button->setToolTip(tip);
     button->setAccessibleName(tip);
     connect(button, &QToolButton::clicked, this, [this, dock] { Q_EMIT dockRequested(dock); });
-    if (qstrcmp(name, "statusRun") == 0 || qstrcmp(name, "statusRate") == 0)
-        bar.addWidget(button);
-    else
-        bar.addPermanentWidget(button);
     return button;
 }
 

@@ -27,7 +27,7 @@ Q_SIGNALS:
     void dockRequested(const QString& dock);
 
 private:
-    QToolButton* add(QStatusBar& bar, const char* name, const QString& tip, const QString& dock);
+    QToolButton* add(const char* name, const QString& tip, const QString& dock);
 
     QToolButton *m_run, *m_rate, *m_device, *m_preview, *m_bell;
     QProgressBar* m_progress;

@@ -1,5 +1,7 @@
 #include "app/shell/success_bar.h"
 
+#include <algorithm>
+
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPushButton>
@@ -12,21 +14,27 @@ namespace vergence {
 
 namespace {
 
-/// The series that says best how a run went: a loss, else the headline. Null where nothing fits.
+/// The first headline that the run has; null where it has none.
 const MetricDecl* telling(const MetricStore& metrics, const std::vector<MetricDecl>& declared)
 {
-    const MetricDecl* chosen = nullptr;
-    for (const MetricDecl& metric : declared) {
+    const auto tells = [&metrics](const MetricDecl& metric) {
         const Series* series = metrics.find(metric.name);
-        if (series == nullptr || series->size() < 2)
-            continue;
-        if (metric.name == "train/loss")
-            return &metric;
-        const bool isLoss = metric.name.find("loss") != std::string::npos;
-        if (isLoss || (metric.isHeadline && chosen == nullptr))
-            chosen = &metric;
-    }
-    return chosen;
+        return metric.isHeadline && series != nullptr && series->size() > 0;
+    };
+    const auto found = std::find_if(declared.begin(), declared.end(), tells);
+    return found == declared.end() ? nullptr : &*found;
+}
+
+/// "Loss 0.21 → 0.012."
+QString changeOf(const MetricDecl& metric, const Series& series)
+{
+    QStringList words{QString::fromStdString(metric.title.empty() ? metric.name : metric.title)};
+    if (series.size() > 1)
+        words << figureText(series.values().front()) << "→";
+    words << figureText(series.values().back());
+    if (!metric.unit.empty())
+        words << QString::fromStdString(metric.unit);
+    return words.join(' ') + '.';
 }
 
 } // namespace
@@ -95,11 +103,7 @@ QString successSentence(const RunEntry& run, const MetricStore& metrics,
                              : SuccessBar::tr("Done in %1.").arg(durationText(seconds));
     if (series == nullptr)
         return done;
-    const std::string& title = metric->title.empty() ? metric->name : metric->title;
-    return done + " " +
-           SuccessBar::tr("%1 %2 → %3.")
-               .arg(QString::fromStdString(title), figureText(series->values().front()),
-                    figureText(series->values().back()));
+    return done + ' ' + changeOf(*metric, *series);
 }
 
 } // namespace vergence

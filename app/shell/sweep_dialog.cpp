@@ -14,6 +14,7 @@
 
 #include "app/forms/number_text.h"
 #include "app/shell/run_entry.h"
+#include "app/shell/sweep_check.h"
 
 namespace vergence {
 
@@ -169,21 +170,51 @@ void SweepDialog::takeField()
     showSummary();
 }
 
+void SweepDialog::setCheck(const QString& executable, const QStringList& extraArguments)
+{
+    m_check = new SweepCheck(executable, extraArguments, this);
+    connect(m_check, &SweepCheck::passed, this, [this] { say(runsText(), true); });
+    connect(m_check, &SweepCheck::refused, this,
+            [this](const QString& value, const QString& sentence) {
+                say(tr("%1 = %2 is not possible. %3")
+                        .arg(QString::fromStdString(field().title), value, sentence),
+                    false);
+            });
+    if (m_field->count() > 0)
+        showSummary();
+}
+
+void SweepDialog::say(const QString& summary, bool canAdd)
+{
+    m_summary->setText(summary);
+    m_add->setEnabled(canAdd);
+}
+
 void SweepDialog::showSummary()
 {
     const SweepValues wanted = values();
     const qsizetype count = wanted.values.size();
-    const bool isTooMuch = count > kMostRuns;
-    m_add->setEnabled(wanted.reason.isEmpty() && !isTooMuch);
+    if (m_check != nullptr)
+        m_check->cancel();
     if (!wanted.reason.isEmpty())
-        return m_summary->setText(wanted.reason);
-    if (isTooMuch)
-        return m_summary->setText(tr("%1 runs are more than %2.").arg(count).arg(kMostRuns));
-    QStringList shown = wanted.values.mid(0, kShownValues);
-    if (count > kShownValues)
-        shown << QStringLiteral("…") << wanted.values.back();
-    m_summary->setText(
-        tr("%1 runs: %2. %3").arg(count).arg(shown.join(QStringLiteral(", ")), estimate(count)));
+        return say(wanted.reason, false);
+    if (count > kMostRuns)
+        return say(tr("%1 runs are more than %2.").arg(count).arg(kMostRuns), false);
+    if (m_check == nullptr)
+        return say(runsText(), true);
+    say(runsText() + ' ' + tr("Each is being checked…"), false);
+    m_check->checkSoon(sweepDrafts(m_draft, field(), wanted.values));
+}
+
+QString SweepDialog::runsText() const
+{
+    const QStringList wanted = values().values;
+    QStringList shown = wanted.mid(0, kShownValues);
+    if (wanted.size() > kShownValues)
+        shown << QStringLiteral("…") << wanted.back();
+    return tr("%1 runs: %2. %3")
+        .arg(wanted.size())
+        .arg(shown.join(QStringLiteral(", ")), estimate(wanted.size()));
 }
 
 QString SweepDialog::estimate(qsizetype runs) const

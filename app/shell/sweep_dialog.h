@@ -16,6 +16,8 @@ class QStackedWidget;
 
 namespace vergence {
 
+class SweepCheck;
+
 /// Asks which values of one setting to go through (`sweepDialog`): a list, or a range in equal
 /// steps or ratios. Says how many runs that makes and how long they may take.
 class SweepDialog : public QDialog {
@@ -24,6 +26,9 @@ public:
     /// `earlierSeconds`: how long runs of this kind took, for the estimate; may be empty.
     SweepDialog(const ConfigSchema& schema, RunDraft draft, std::vector<double> earlierSeconds,
                 QWidget* parent);
+
+    /// From now on every run of the sweep is checked before it can be queued.
+    void setCheck(const QString& executable, const QStringList& extraArguments);
 
 Q_SIGNALS:
     void runsWanted(const std::vector<vergence::RunDraft>& drafts);
@@ -35,6 +40,8 @@ private:
     SweepValues values() const;
     void takeField();
     void showSummary();
+    void say(const QString& summary, bool canAdd);
+    QString runsText() const;
     QString estimate(qsizetype runs) const;
 
     ConfigSchema m_schema;
@@ -46,6 +53,7 @@ private:
     QSpinBox* m_count = nullptr;
     QLabel *m_help, *m_summary;
     QPushButton* m_add;
+    SweepCheck* m_check = nullptr;
 };
 
 } // namespace vergence

@@ -13,6 +13,16 @@ namespace {
 
 constexpr int kLingerSeconds = 30; ///< after the last viewer has left
 
+QStringList draftArguments(const RunDraft& draft)
+{
+    QStringList arguments{draft.configFile.isEmpty() ? draft.plugin : draft.configFile};
+    if (draft.configFile.isEmpty() && !draft.preset.isEmpty())
+        arguments << "--preset" << draft.preset;
+    for (const QString& flag : draft.flags)
+        arguments << "--set" << flag;
+    return arguments;
+}
+
 } // namespace
 
 QString RunDraft::title() const
@@ -31,11 +41,7 @@ QString workerExecutable()
 
 QStringList runArguments(const RunDraft& draft, const QString& runFolder, int checkpointSeconds)
 {
-    QStringList arguments{"run", draft.configFile.isEmpty() ? draft.plugin : draft.configFile};
-    if (draft.configFile.isEmpty() && !draft.preset.isEmpty())
-        arguments << "--preset" << draft.preset;
-    for (const QString& flag : draft.flags)
-        arguments << "--set" << flag;
+    QStringList arguments = QStringList{"run"} + draftArguments(draft);
     arguments << "--checkpoint-every" << QString::number(checkpointSeconds);
     // The worker goes on answering the viewer for a while, so that the views of a fresh result can
     // be explored.
@@ -61,6 +67,11 @@ QStringList exploreArguments(const QString& runFolder)
 QStringList validateArguments(const QString& configFile)
 {
     return {"validate", configFile, "--json"};
+}
+
+QStringList validateArguments(const RunDraft& draft)
+{
+    return QStringList{"validate"} + draftArguments(draft) + QStringList{"--json"};
 }
 
 QStringList pluginArguments(const QStringList& pluginFolders)

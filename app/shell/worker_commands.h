@@ -29,6 +29,7 @@ QStringList resumeArguments(const QString& runFolder);
 QStringList extendArguments(const QString& runFolder, const QString& assignment);
 QStringList exploreArguments(const QString& runFolder);
 QStringList validateArguments(const QString& configFile);
+QStringList validateArguments(const RunDraft& draft);
 
 /// `--plugin-path` for each folder, to be appended to any of the above.
 QStringList pluginArguments(const QStringList& pluginFolders);

@@ -295,6 +295,7 @@ void Viewer::publishEye(RunContext& context, const ViewSource& source)
     const std::string meta =
         nlohmann::json{
             {"encoding", "srgb"},
+            {"subject", item.label},
             {"caption", item.label + ", " + eyeCaption(eye, item.config.isSeedProfile())}}
             .dump();
 

@@ -40,6 +40,20 @@ QString colmapFolder(const QString& name)
 class TestDrop : public QObject {
     Q_OBJECT
 private Q_SLOTS:
+    void whatWasFoundBelongsToItsDraft()
+    {
+        GuiHarness gui;
+        QVERIFY(gui.waitForPlugins());
+        const QString path = colmapFolder("mine");
+        QVERIFY(test::dropOn(gui.window(), path));
+        QTRY_COMPARE_WITH_TIMEOUT(gui.textOf("importSummary"),
+                                  QString("COLMAP, 5 images, 1 camera, 212 points"),
+                                  kInspectionMs);
+        SetupPanel& setup = gui.window().setup();
+        QVERIFY(setup.choose("sugar", "demo")); // is about data of its own
+        QVERIFY(setup.form().fieldText("scene") != path);
+        QCOMPARE(gui.textOf("importSummary"), QString());
+    }
     void anyDockLeadsToTheSetup()
     {
         GuiHarness gui;

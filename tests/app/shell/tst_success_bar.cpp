@@ -32,6 +32,27 @@ private Q_SLOTS:
         bar->findChild<QPushButton*>("successCompare")->click();
         QCOMPARE(asked.size(), 1);
     }
+    void theFirstHeadlineIsTold()
+    {
+        MetricStore metrics;
+        metrics.append({{1, 1.0, "train/loss", 0.003256},
+                        {2, 2.0, "train/loss", 0.00477},
+                        {2, 2.0, "ab/speedup", 1.75},
+                        {1, 1.0, "psnr", 28.3},
+                        {2, 2.0, "psnr", 25.07}});
+        using Better = MetricDecl::Better;
+        const MetricDecl loss{"train/loss", "Loss", "", Better::Lower, false};
+        const MetricDecl psnr{"psnr", "Held-out PSNR", "dB", Better::Higher, true};
+        const MetricDecl speedup{"ab/speedup", "Speed-up", "", Better::Higher, true};
+        RunEntry run;
+        run.state = RunState::Completed;
+        run.seconds = 12;
+        QCOMPARE(successSentence(run, metrics, {loss, psnr, speedup}),
+                 QString::fromUtf8("Done in 12 s. Held-out PSNR 28.3 → 25.07 dB."));
+        QCOMPARE(successSentence(run, metrics, {loss, speedup, psnr}),
+                 QStringLiteral("Done in 12 s. Speed-up 1.75."));
+        QCOMPARE(successSentence(run, metrics, {loss}), QStringLiteral("Done in 12 s."));
+    }
 };
 
 QTEST_MAIN(TestSuccessBar)

@@ -1,23 +1,44 @@
 #include <QAbstractButton>
 #include <QClipboard>
 #include <QComboBox>
+#include <QDialog>
+#include <QDir>
 #include <QDockWidget>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
+#include <QLabel>
 #include <QLineEdit>
+#include <QProgressBar>
 #include <QPushButton>
 #include <QSet>
+#include <QSignalSpy>
 #include <QStatusBar>
 #include <QTableWidget>
 #include <QTest>
 #include <QThread>
 
 #include "app/forms/diff_dialog.h"
+#include "app/shell/run_view.h"
 #include "app/shell/watchdog.h"
+#include "app/viewport/control_slider.h"
+#include "core/base/file.h"
+#include "tests/support/cli/command_line.h"
 #include "tests/support/gui/gui_harness.h"
 
 using namespace vergence;
+
+namespace {
+
+/// A file of this text below the folders of the test; its path.
+QString fileOf(const QString& name, const QString& text)
+{
+    const QString path = GuiHarness::folder() + '/' + name;
+    writeFileAtomic(path.toStdString(), text.toStdString());
+    return path;
+}
+
+} // namespace
 
 /// The window before much runs: layouts, keys, names, the setup.
 class TestWindow : public QObject {
@@ -187,6 +208,156 @@ private Q_SLOTS:
         Q_EMIT charts->exportFailed("The disk is full.");
         QCOMPARE(gui.window().statusBar()->currentMessage(), QString("The disk is full."));
         QCOMPARE(gui.window().problems().rowCount(), problems + 1);
+    }
+    void whatTheTerminalRefusesReplacesNoDraft_data()
+    {
+        QTest::addColumn<QString>("toml");
+        QTest::addColumn<QStringList>("said");
+        QTest::newRow("unclosed") << "plugin = \"chaos\"\n[run\nsteps = 4\n"
+                                  << QStringList{"line 2"};
+        QTest::newRow("values") << "plugin = \"heat\"\nsize = 2\nsweps = 3\nhot = \"x\"\n"
+                                << QStringList{"line 2", "size", "line 3", "`sweeps`", "line 4"};
+        QTest::newRow("preset") << "plugin = \"heat\"\npreset = \"dmo\"\n"
+                                << QStringList{"`dmo`", "`demo`"};
+        QTest::newRow("plugin") << "plugin = \"haet\"\nsize = 24\n" << QStringList{"`haet`"};
+    }
+    void whatTheTerminalRefusesReplacesNoDraft()
+    {
+        QFETCH(QString, toml);
+        QFETCH(QStringList, said);
+        GuiHarness gui;
+        QVERIFY(gui.waitForPlugins());
+        QVERIFY(gui.window().setup().choose("heat", "demo"));
+        gui.window().docks().apply("Setup");
+        gui.type("sweeps", "31");
+        const std::string draft = gui.window().setup().tomlWithHeader();
+        const QString file = fileOf("refused.toml", toml);
+        const auto verdict =
+            test::runCommand({"validate", file, "--plugin-path",
+                              VERGENCE_BINARY_DIR "/lib/vergence-test-plugins"},
+                             GuiHarness::folder());
+        QVERIFY2(verdict.code == 3 || verdict.code == 4, qPrintable(verdict.out + verdict.err));
+
+        gui.window().openPath(file);
+        QCOMPARE(gui.window().setup().plugin(), QString("heat"));
+        QCOMPARE(gui.window().setup().tomlWithHeader(), draft);
+        QVERIFY(gui.find<QPushButton>("startButton")->isEnabled());
+        QVERIFY(gui.textOf("configSummary").startsWith("No errors"));
+        QVERIFY(gui.card() != nullptr);
+        const CardContent& card = gui.card()->content();
+        QVERIFY2(card.whatHappened.contains("refused.toml"), qPrintable(card.whatHappened));
+        for (const QString& words : said)
+            QVERIFY2(card.why.contains(words), qPrintable(card.why));
+        gui.shoot("refused_" + QString(QTest::currentDataTag()));
+
+        gui.window().openPath(fileOf("fine.toml", "plugin = \"heat\"\nsize = 24\n"));
+        QVERIFY(gui.card() == nullptr); // what is said of another file has had its time
+        QCOMPARE(gui.find<QLineEdit>("configForm/size")->text(), QString("24"));
+    }
+    void refusalsAreCards()
+    {
+        GuiHarness gui;
+        QVERIFY(gui.waitForPlugins());
+        const QString empty = GuiHarness::folder() + "/nothing here";
+        QDir().mkpath(empty);
+        gui.window().openPath(empty);
+        QTRY_VERIFY(gui.card() != nullptr);
+        QVERIFY2(gui.card()->content().whatHappened.contains("nothing here"),
+                 qPrintable(gui.card()->content().whatHappened));
+        gui.window().openPath(GuiHarness::folder() + "/gone.toml");
+        QVERIFY2(gui.card()->content().whatHappened.contains("gone.toml"),
+                 qPrintable(gui.card()->content().whatHappened));
+    }
+    void messagesAreNotUnderTheProgress()
+    {
+        QStatusBar bar;
+        StatusButtons buttons(bar);
+        RunEntry run;
+        run.state = RunState::Running;
+        run.isLoaded = true;
+        run.step = 30;
+        run.total = 100;
+        bar.show();
+        buttons.showRun(&run, 1);
+        auto* progress = bar.findChild<QProgressBar*>();
+        QVERIFY(progress->isVisible());
+        bar.showMessage("The worker has heard: pause.");
+        buttons.showRun(&run, 1); // the next heartbeat
+        QVERIFY(!progress->isVisible());
+        bar.clearMessage();
+        QVERIFY(progress->isVisible());
+    }
+    void aSweepHoldsNoRunThatARuleForbids()
+    {
+        GuiHarness gui;
+        QVERIFY(gui.waitForPlugins());
+        QVERIFY(gui.window().setup().choose("heat", "demo"));
+        gui.window().docks().apply("Setup");
+        gui.type("hot", "9");
+        gui.type("cold", "3");
+        gui.findAction("sweep")->trigger();
+        auto* dialog = gui.find<QDialog>("sweepDialog");
+        auto* field = dialog->findChild<QComboBox*>("sweepField");
+        field->setCurrentIndex(field->findData("hot"));
+        auto* add = dialog->findChild<QPushButton*>("sweepAdd");
+        auto* summary = dialog->findChild<QLabel*>("sweepSummary");
+        dialog->findChild<QLineEdit*>("sweepList")->setText("4, 5, 2, 6");
+        QTRY_VERIFY2_WITH_TIMEOUT(summary->text().contains("hot must be above cold"),
+                                  qPrintable(summary->text()), 60'000);
+        QVERIFY2(summary->text().contains(" 2"), qPrintable(summary->text()));
+        QVERIFY(!add->isEnabled());
+        dialog->findChild<QLineEdit*>("sweepList")->setText("4, 5, 6");
+        QTRY_VERIFY_WITH_TIMEOUT(add->isEnabled(), 60'000);
+        QVERIFY2(summary->text().startsWith("3 runs"), qPrintable(summary->text()));
+        dialog->close();
+    }
+    void theListNamesItsMetric()
+    {
+        GuiHarness gui;
+        QVERIFY(gui.waitForPlugins());
+        const QString run = gui.start("chaos", "[run]\nsteps = 5\n");
+        QVERIFY(gui.waitState(run, RunState::Completed));
+        const RunListModel& runs = gui.window().runs();
+        const QModelIndex cell = runs.index(runs.rowOf(run), RunListModel::Result);
+        const double last = gui.valuesOf(run, "train/loss").back();
+        QCOMPARE(cell.data().toString(), figureText(last) + QString::fromUtf8(" ↓ Loss"));
+        QVERIFY(cell.data(Qt::ToolTipRole).toString().contains("lower is better"));
+    }
+    void comparingWithTheStartLeavesTheControls()
+    {
+        GuiHarness gui;
+        QVERIFY(gui.waitForPlugins());
+        const QString run = gui.start("chaos", "[run]\nsteps = 50\nstep_ms = 5\n");
+        QVERIFY(gui.waitState(run, RunState::Completed));
+        QTRY_VERIFY(gui.find<ControlSlider>("controls/level") != nullptr);
+        gui.find<ControlSlider>("controls/level")->setFocus();
+        QTest::keyClick(gui.find<ControlSlider>("controls/level"), Qt::Key_Home);
+        const double level = gui.find<ControlSlider>("controls/level")->value();
+        QTest::keyClick(gui.find<ControlSlider>("controls/level"), Qt::Key_Right);
+        QTest::keyClick(gui.find<ControlSlider>("controls/level"), Qt::Key_Right);
+        const double moved = gui.find<ControlSlider>("controls/level")->value();
+        QVERIFY(moved != level);
+        gui.click("successCompare");
+        QTRY_VERIFY(gui.find<QWidget>("compareView")->isVisible());
+        QCOMPARE(gui.find<ControlSlider>("controls/level")->value(), moved);
+    }
+    void picturesOfTheNextWorkerAreTaken()
+    {
+        GuiHarness gui;
+        QVERIFY(gui.waitForPlugins());
+        const QString run = gui.start("chaos", "[run]\nsteps = 200\nstep_ms = 5\n");
+        QVERIFY(gui.waitState(run, RunState::Completed));
+        auto* view = gui.window().findChild<RunView*>();
+        QVERIFY(view != nullptr);
+        QTRY_VERIFY(view->pump().framesShown() > 2);
+        QVERIFY(gui.find<QLabel>("pictureAge") == nullptr ||
+                !gui.find<QLabel>("pictureAge")->isVisible());
+        QSignalSpy gone(&gui.window().runs().find(run)->session->client(),
+                        &RunClient::connectionLost);
+        gui.window().perform(RunAction::Explore, {run}); // the one that lingers makes way
+        QTRY_VERIFY_WITH_TIMEOUT(!gone.isEmpty(), 30'000);
+        const int before = view->pump().framesShown();
+        QTRY_VERIFY_WITH_TIMEOUT(view->pump().framesShown() > before, 30'000);
     }
     void theWatchdogSeesABlockedWindow()
     {

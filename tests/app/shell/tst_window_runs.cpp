@@ -422,12 +422,12 @@ private Q_SLOTS:
         QVERIFY(scans.wait());
         const QString id = runs.addFolder(elsewhere);
         runs.session(id);
-        runs.setHeadlines({{"chaos", {"loss", false}}});
+        runs.setHeadlines({{"chaos", {{"loss", "Loss", "", MetricDecl::Better::Lower, true}}}});
         QVERIFY(runs.find(id)->isLoaded && runs.find("here")->isLoaded);
         QVERIFY(scans.wait());
         QVERIFY(runs.find(id)->isLoaded);
-        QCOMPARE(runs.find(id)->best.value_or(-1), 0.25);
-        QCOMPARE(runs.find("here")->best.value_or(-1), 0.25);
+        QCOMPARE(runs.find(id)->result.value_or(-1), 0.25);
+        QCOMPARE(runs.find("here")->result.value_or(-1), 0.25);
     }
     void pluginsThatAnswerDuringAScanAreHeard()
     {
@@ -438,12 +438,12 @@ private Q_SLOTS:
         QSignalSpy scans(&runs, &RunListModel::scanFinished);
         runs.setFolder(folder);
         QVERIFY(runs.isScanning());
-        runs.setHeadlines({{"chaos", {"loss", false}}});
+        runs.setHeadlines({{"chaos", {{"loss", "Loss", "", MetricDecl::Better::Lower, true}}}});
         while (runs.isScanning())
             QVERIFY(scans.wait());
         QCOMPARE(runs.rowCount(), 300);
         for (int row = 0; row < runs.rowCount(); ++row)
-            QCOMPARE(runs.entry(row).best.value_or(-1), 0.25);
+            QCOMPARE(runs.entry(row).result.value_or(-1), 0.25);
     }
     void tenThousandRunsAreListed()
     {
