@@ -83,7 +83,7 @@ void addImages(Builder& b)
     b.group("images");
     b.add("folder", &C::folder)
         .title("Image folder")
-        .help("Folder of JPEG, PNG, BMP or WebP pictures; subfolders are classes. Demo models "
+        .help("Folder of JPEG or PNG pictures; subfolders are classes. Demo models "
               "paint their own pictures where neither folder nor manifest is given.");
     b.add("manifest", &C::manifest)
         .title("Image list")

@@ -81,12 +81,15 @@ std::string forecastSentence(const std::vector<Workload>& workloads)
     for (const Workload& work : workloads)
         forwards += work.forwards();
     std::string text = fmt::format(
-        "{:.3g} FLOP in {:.0f} forwards; expected (bound):", totalFlop(workloads), forwards);
+        "{:.3g} FLOP in {:.0f} whole forwards, less where passes share blocks; expected (at the "
+        "peak):",
+        totalFlop(workloads), forwards);
     const char* separator = " ";
     for (const DeviceProfile& device : deviceProfiles()) {
-        text += fmt::format("{}{} {} ({})", separator, device.name,
-                            duration(expectedSeconds(workloads, device)),
-                            duration(boundSeconds(workloads, device)));
+        text += fmt::format("{}{} {}", separator, device.name,
+                            duration(expectedSeconds(workloads, device)));
+        if (device.memory > 0)
+            text += fmt::format(" ({})", duration(boundSeconds(workloads, device)));
         separator = ", ";
     }
     return text;

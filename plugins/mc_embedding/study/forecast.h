@@ -32,11 +32,13 @@ const std::vector<DeviceProfile>& deviceProfiles();
 /// Share of the peak for one encoder: short sequences and narrow layers reach less than
 /// so400m does. Specification, section 18.
 double expectedShare(const TowerShape& tower, const DeviceProfile& device);
-/// Lower bound (100 % of the peak) and expectation in seconds.
+/// Seconds for every FLOP of every pass, at the whole peak and as expected. Passes that share their
+/// first blocks take less; only where none does, and the peak is a card's, is the first one a bound.
 double boundSeconds(const std::vector<Workload>& workloads, const DeviceProfile& device);
 double expectedSeconds(const std::vector<Workload>& workloads, const DeviceProfile& device);
 
-/// "2.29e17 FLOP, 0.96 M forwards: 6.7 min expected on H200 (bound 3.9 min), …"
+/// "2.29e+17 FLOP in 960000 whole forwards, less where passes share blocks; expected (at the peak):
+/// … H200 6.9 min (3.86 min), 2 CPU cores 26.5 days". A CPU has a guess and no peak.
 std::string forecastSentence(const std::vector<Workload>& workloads);
 
 } // namespace vergence::mc_embedding
