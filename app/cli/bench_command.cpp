@@ -184,11 +184,12 @@ void addOptions(CLI::App& app, BenchOptions& options)
 void addBenchCommand(CLI::App& app, Session& session)
 {
     CLI::App* command = addLevel(app, "bench", "Measure what a lab offers to measure.");
-    command->footer("Exit codes: 0 ok, 1 regression, 2 not comparable, 3 the measurement failed.\n"
-                    "Examples:\n  vergence bench live_diffusion --save before\n"
-                    "  vergence bench live_diffusion --compare before\n"
-                    "  vergence bench live_diffusion profile --set model_size=s --set weights=bench "
-                    "--out profile");
+    command->footer(
+        "Exit codes: 0 ok, 1 regression, 2 not comparable, 3 the measurement failed.\n"
+        "Examples:\n  vergence bench live_diffusion --save before\n"
+        "  vergence bench live_diffusion --compare before\n"
+        "  vergence bench live_diffusion profile --set model_size=s --set weights=bench "
+        "--out profile");
     auto options = std::make_shared<BenchOptions>();
     addOptions(*command, *options);
     command->callback([options, &session] {

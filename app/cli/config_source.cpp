@@ -118,8 +118,7 @@ void requirePlugin(const Draft& draft)
 
 std::string listOfPresets(const std::vector<std::string>& names)
 {
-    return names.empty() ? "It has none."
-                         : fmt::format("It has: {}.", fmt::join(names, ", "));
+    return names.empty() ? "It has none." : fmt::format("It has: {}.", fmt::join(names, ", "));
 }
 
 void addPreset(ConfigSource& source, const Draft& draft)

@@ -281,8 +281,7 @@ void ExportDialog::Impl::showName(const ExportPlan& plan)
     const QString wanted = nameOf(plan);
     const QString free = QFileInfo(target()).fileName();
     name->setText(tr("→ %1").arg(free));
-    name->setToolTip(free == wanted ? QString()
-                                    : tr("%1 is there already and stays.").arg(wanted));
+    name->setToolTip(free == wanted ? QString() : tr("%1 is there already and stays.").arg(wanted));
 }
 
 void ExportDialog::Impl::refresh()

@@ -210,9 +210,9 @@ std::optional<ExportPlan> MediaPage::plan() const
     if (kind == Media::Png || index < 0 || m_first->value() > m_last->value())
         return std::nullopt;
     const ImageSequence& all = m_sequences[index];
-    const ImageSequence chosen{all.pattern,
-                               {all.frames.begin() + m_first->value() - 1,
-                                all.frames.begin() + m_last->value()}};
+    const ImageSequence chosen{
+        all.pattern,
+        {all.frames.begin() + m_first->value() - 1, all.frames.begin() + m_last->value()}};
     const double scale = m_scale->currentData().toDouble();
     if (kind == Media::Mp4)
         return VideoPlan{chosen, 100.0 / m_delay->value(), scale, m_firstFrame.size()};

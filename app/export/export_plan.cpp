@@ -98,8 +98,7 @@ std::uint64_t estimatedBytes(const ExportPlan& plan, const RunFolder& folder)
                    },
                    [](const VideoPlan& video) {
                        return static_cast<std::uint64_t>(
-                           pixelsOf(video.sequence, video.size, video.scale) *
-                           kVideoBytesPerPixel);
+                           pixelsOf(video.sequence, video.size, video.scale) * kVideoBytesPerPixel);
                    },
                    [](const PngPlan& png) {
                        return static_cast<std::uint64_t>(static_cast<double>(png.image.width()) *

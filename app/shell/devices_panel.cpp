@@ -101,8 +101,7 @@ void DevicesPanel::showGpu(const GpuReading& gpu)
 
 void DevicesPanel::setUsers(const QString& text)
 {
-    const QString line =
-        text.isEmpty() ? tr("No run is going on.") : tr("In use by: %1").arg(text);
+    const QString line = text.isEmpty() ? tr("No run is going on.") : tr("In use by: %1").arg(text);
     if (m_users->text() != line)
         m_users->setText(line);
 }

@@ -174,8 +174,8 @@ std::optional<CardContent> cardForData(const DataReport& report)
 
 CardContent cardForConfig(const QString& source, const std::vector<ConfigIssue>& issues)
 {
-    CardContent card = cardForRefusal(
-        "E-CONFIG", tr("%1 was not taken; the setup stays as it was.").arg(source));
+    CardContent card =
+        cardForRefusal("E-CONFIG", tr("%1 was not taken; the setup stays as it was.").arg(source));
     QStringList errors;
     for (const ConfigIssue& issue : issues)
         if (issue.severity == IssueSeverity::Error)

@@ -26,7 +26,8 @@ bool isPicture(StreamKind kind)
 
 /// Gives every picture with a first frame a partner stream of that frame, in the same compare
 /// group.
-void addStarts(std::vector<StreamDecl>& streams, const std::map<std::string, std::map<std::string, Frame>>& first)
+void addStarts(std::vector<StreamDecl>& streams,
+               const std::map<std::string, std::map<std::string, Frame>>& first)
 {
     std::vector<StreamDecl> partners;
     for (StreamDecl& stream : streams) {
@@ -199,8 +200,8 @@ bool FramePump::hasPictures() const
 
 std::optional<std::int64_t> FramePump::shownStep() const
 {
-    const auto newest = std::ranges::max_element(
-        m_steps, {}, [](const auto& shown) { return shown.second; });
+    const auto newest =
+        std::ranges::max_element(m_steps, {}, [](const auto& shown) { return shown.second; });
     return newest == m_steps.end() ? std::nullopt : std::optional(newest->second);
 }
 

@@ -218,8 +218,7 @@ void InspectorPanel::showFacts(const RunEntry& run)
                                       : textAt(manifest, "/device/name"));
     rows += htmlRow(tr("Started"), localTime(textAt(manifest, "/times/start")));
     rows += htmlRow(tr("Duration"), run.seconds ? durationText(*run.seconds) : QString());
-    rows += htmlRow(tr("Result"),
-                    run.result ? resultText(run.resultOf, *run.result) : QString());
+    rows += htmlRow(tr("Result"), run.result ? resultText(run.resultOf, *run.result) : QString());
     rows += htmlRow(tr("Exit code"), run.exitCode ? QString::number(*run.exitCode) : QString());
     rows += htmlRow(tr("Continues"), textAt(manifest, "/run/parent"));
     const QString facts =

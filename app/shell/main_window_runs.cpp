@@ -128,8 +128,9 @@ void MainWindow::followInForm()
         return;
     const QString id = run->id, name = run->name, plugin = run->plugin;
     const QString shown = launch([&]() -> QString {
-        return hasErrors(m_setup->loadToml(readFile(run->folder.config()), name, plugin)) ? QString()
-                                                                                         : id;
+        return hasErrors(m_setup->loadToml(readFile(run->folder.config()), name, plugin))
+                   ? QString()
+                   : id;
     });
     if (!shown.isEmpty())
         freezeForm(id);

@@ -137,9 +137,8 @@ QVariant RunListModel::data(const QModelIndex& index, int role) const
             return tintedIcon(stateIcon(entry.state), stateColour(entry.state));
         return column == Name && entry.isCharted ? QVariant(swatch(entry.colour)) : QVariant();
     case Qt::TextAlignmentRole:
-        return column > Result && column <= PeakVram
-                   ? QVariant(Qt::AlignRight | Qt::AlignVCenter)
-                   : QVariant();
+        return column > Result && column <= PeakVram ? QVariant(Qt::AlignRight | Qt::AlignVCenter)
+                                                     : QVariant();
     default:
         return {};
     }

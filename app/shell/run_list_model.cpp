@@ -129,8 +129,7 @@ void RunListModel::listAnew(const std::vector<RunFolder>& folders,
         if (from == to)
             return;
         beginMoveRows({}, from, from, {}, to);
-        std::rotate(m_entries.begin() + to, m_entries.begin() + from,
-                    m_entries.begin() + from + 1);
+        std::rotate(m_entries.begin() + to, m_entries.begin() + from, m_entries.begin() + from + 1);
         countRows();
         endMoveRows();
     };
@@ -327,8 +326,7 @@ void RunListModel::updateResult(RunEntry& entry) const
             const Series* series = metrics.find(metric.name);
             return series != nullptr && series->size() > 0;
         };
-        const auto told =
-            std::find_if(headlines->second.begin(), headlines->second.end(), has);
+        const auto told = std::find_if(headlines->second.begin(), headlines->second.end(), has);
         if (told != headlines->second.end()) {
             entry.result = metrics.find(told->name)->values().back();
             entry.resultOf = *told;

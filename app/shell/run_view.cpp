@@ -119,8 +119,7 @@ void RunView::takeState(RunState state)
     }
     const bool hasJustEnded =
         m_sawLive && (state == RunState::Completed || state == RunState::Stopped);
-    const auto safe =
-        state == RunState::Stopped ? newestCheckpointStep(run->folder) : std::nullopt;
+    const auto safe = state == RunState::Stopped ? newestCheckpointStep(run->folder) : std::nullopt;
     m_success->offerResume(safe);
     if (hasJustEnded || safe) // whoever meets a stopped run may let it go on
         m_success->showResult(successSentence(*run, m_session.client().metrics(), m_metrics),
@@ -144,8 +143,7 @@ void RunView::showRecorded()
     if (run == nullptr || !run->hasEnded() || client.isConnected() ||
         isAllowed(RunAction::Explore, *run) || m_pump->framesShown() > 0)
         return;
-    m_pump->showRecorded(
-        recordedPictures(client.artifacts(), client.streams(), client.folder()));
+    m_pump->showRecorded(recordedPictures(client.artifacts(), client.streams(), client.folder()));
     showMessage();
 }
 
@@ -163,8 +161,9 @@ void RunView::showMessage()
     else if (isAllowed(RunAction::Explore, *run))
         m_panel->setMessage(tr("Nothing to show yet. Run → Explore opens the result of this run."));
     else
-        m_panel->setMessage(tr("This run has no pictures here, and no checkpoint to make them from. "
-                               "The charts show its numbers."));
+        m_panel->setMessage(
+            tr("This run has no pictures here, and no checkpoint to make them from. "
+               "The charts show its numbers."));
 }
 
 /// A picture says when it is older than the run. While the run goes on the next one is on its way;

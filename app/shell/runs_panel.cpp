@@ -206,22 +206,22 @@ void RunsPanel::showMenu(const QPoint& position)
         RunAction action;
         QString text;
         bool endsGroup;
-    } entries[] = {{RunAction::Open, tr("Open"), false},
-                   {RunAction::Explore, tr("Explore"), false},
-                   {RunAction::UseConfig, tr("Use config"), true},
-                   {RunAction::Rename, tr("Rename…"), false},
-                   {RunAction::Tag, tr("Tags…"), true},
-                   {RunAction::Pause, tr("Pause"), false},
-                   {RunAction::Resume,
-                    run->hasEnded() ? tr("Resume from checkpoint") : tr("Resume"), false},
-                   {RunAction::Extend, tr("Extend…"), false},
-                   {RunAction::Stop, tr("Stop"), false},
-                   {RunAction::Kill, tr("Kill the worker"), false},
-                   {RunAction::MarkStopped, tr("Mark as stopped"), true},
-                   {RunAction::Export, tr("Export…"), false},
-                   {RunAction::ShowFolder, tr("Open folder"), false},
-                   {RunAction::CopyCommand, tr("Copy command line"), true},
-                   {RunAction::Trash, tr("Archive to trash…"), false}};
+    } entries[] = {
+        {RunAction::Open, tr("Open"), false},
+        {RunAction::Explore, tr("Explore"), false},
+        {RunAction::UseConfig, tr("Use config"), true},
+        {RunAction::Rename, tr("Rename…"), false},
+        {RunAction::Tag, tr("Tags…"), true},
+        {RunAction::Pause, tr("Pause"), false},
+        {RunAction::Resume, run->hasEnded() ? tr("Resume from checkpoint") : tr("Resume"), false},
+        {RunAction::Extend, tr("Extend…"), false},
+        {RunAction::Stop, tr("Stop"), false},
+        {RunAction::Kill, tr("Kill the worker"), false},
+        {RunAction::MarkStopped, tr("Mark as stopped"), true},
+        {RunAction::Export, tr("Export…"), false},
+        {RunAction::ShowFolder, tr("Open folder"), false},
+        {RunAction::CopyCommand, tr("Copy command line"), true},
+        {RunAction::Trash, tr("Archive to trash…"), false}};
     auto* menu = new QMenu(this);
     menu->setAttribute(Qt::WA_DeleteOnClose);
     for (const auto& entry : entries) {

@@ -31,9 +31,10 @@ QString noPreset(const PluginInfo& plugin, const QString& name)
         names.push_back(preset.name.toStdString());
     const std::string meant = detail::nearestOf(name.toStdString(), names);
     const QString sentence = SetupPanel::tr("%1 has no preset `%2`.").arg(plugin.title(), name);
-    return meant.empty() ? sentence
-                         : sentence + ' ' +
-                               SetupPanel::tr("Did you mean `%1`?").arg(QString::fromStdString(meant));
+    return meant.empty()
+               ? sentence
+               : sentence + ' ' +
+                     SetupPanel::tr("Did you mean `%1`?").arg(QString::fromStdString(meant));
 }
 
 } // namespace

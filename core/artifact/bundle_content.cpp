@@ -38,8 +38,8 @@ constexpr std::uint64_t kSmall =
 bool isWanted(const std::string& path, const BundleOptions& options)
 {
     const std::string name = path.substr(path.rfind('/') + 1);
-    return isPlainRelativePath(path) && path != kManifest && path != kReadme &&
-           path != kExplorer && !name.ends_with(".part") &&
+    return isPlainRelativePath(path) && path != kManifest && path != kReadme && path != kExplorer &&
+           !name.ends_with(".part") &&
            (options.includesCheckpoints || path.rfind("checkpoints/", 0) != 0) &&
            path.rfind("exports/", 0) != 0;
 }

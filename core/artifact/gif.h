@@ -18,8 +18,8 @@ struct GifOptions {
 };
 
 /// Animated GIF by giflib, one palette of at most 256 colours over all frames (GifQuantizeBuffer).
-/// Frames are RGB of one size. Written beside and renamed. False, with nothing written, where it was
-/// stopped. Throws OutputError, ContractError for no frames or different sizes.
+/// Frames are RGB of one size. Written beside and renamed. False, with nothing written, where it
+/// was stopped. Throws OutputError, ContractError for no frames or different sizes.
 bool writeGif(const std::filesystem::path& path, const std::vector<Image>& frames,
               const GifOptions& options);
 

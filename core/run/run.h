@@ -38,8 +38,8 @@ public:
     /// Called after prepare(). After a stop nothing else is called.
     virtual void load(RunContext& context, const Checkpoint& checkpoint) = 0;
     /// Writes the last results. Called once after the last step; also after a stop, so that results
-    /// so far exist, as far as they are quick to make: stopRequested() holds then. Where a stop comes
-    /// meanwhile, a resumed run calls it again from the checkpoint of the last step.
+    /// so far exist, as far as they are quick to make: stopRequested() holds then. Where a stop
+    /// comes meanwhile, a resumed run calls it again from the checkpoint of the last step.
     virtual void finish(RunContext& context) = 0;
     /// The viewer moved something: re-render what depends on it and publish. Called between steps,
     /// while paused and while a finished run is being explored.

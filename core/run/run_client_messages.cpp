@@ -26,12 +26,11 @@ void RunClient::Impl::hear(const json& message)
         hearState(message);
     } else if (type == "phase") {
         status.phase = textOf(message, "name");
-        phase = status.phase.empty()
-                    ? QString()
-                    : QStringLiteral("%1 of %2: %3")
-                          .arg(message.at("number").get<int>())
-                          .arg(message.at("count").get<int>())
-                          .arg(QString::fromStdString(status.phase));
+        phase = status.phase.empty() ? QString()
+                                     : QStringLiteral("%1 of %2: %3")
+                                           .arg(message.at("number").get<int>())
+                                           .arg(message.at("count").get<int>())
+                                           .arg(QString::fromStdString(status.phase));
         Q_EMIT q.progressChanged();
     } else if (type == "progress") {
         status.step = message.at("step").get<std::int64_t>();

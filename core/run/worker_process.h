@@ -24,7 +24,7 @@ public:
     /// object where that cannot be written.
     void start(const QString& executable, const QStringList& arguments, const RunFolder& folder);
     bool isRunning() const;
-    int processId() const; ///< 0 where none runs
+    int processId() const;                  ///< 0 where none runs
     std::filesystem::path strayLog() const; ///< that file; empty where there is none
 
     struct Ending {

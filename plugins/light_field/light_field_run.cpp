@@ -103,9 +103,9 @@ std::vector<ItemTargets> LightFieldRun::targetsOf(RunContext& context,
                        [&] { return context.stopRequested(); });
 }
 
-/// Makes geometry and targets of an item where they are not there. Items of the first one's geometry
-/// keep theirs; others are made when their turn comes, or somebody looks at them, and dropped after
-/// it.
+/// Makes geometry and targets of an item where they are not there. Items of the first one's
+/// geometry keep theirs; others are made when their turn comes, or somebody looks at them, and
+/// dropped after it.
 bool LightFieldRun::prepareItem(RunContext& context, int index)
 {
     if (m_prepared.contains(index))

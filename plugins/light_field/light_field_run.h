@@ -37,8 +37,7 @@ private:
     const SweepItem& item() const { return m_items[static_cast<std::size_t>(m_index)]; }
     std::shared_ptr<Geometry> tracedGeometry(RunContext& context, const SweepItem& item);
     void prepareShared(RunContext& context, const std::shared_ptr<Geometry>& geometry);
-    std::vector<ItemTargets> targetsOf(RunContext& context,
-                                       std::span<const SweepItem* const> items,
+    std::vector<ItemTargets> targetsOf(RunContext& context, std::span<const SweepItem* const> items,
                                        const Geometry& geometry);
     /// False where a stop came first.
     bool prepareItem(RunContext& context, int index);

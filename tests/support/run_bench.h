@@ -66,10 +66,7 @@ public:
         m_run->load(context, checkpoint);
     }
     void finish(RunContext& context) override { m_run->finish(context); }
-    void view(RunContext& context, const ViewInput& input) override
-    {
-        m_run->view(context, input);
-    }
+    void view(RunContext& context, const ViewInput& input) override { m_run->view(context, input); }
 
 private:
     std::unique_ptr<Run> m_run;

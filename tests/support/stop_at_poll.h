@@ -11,8 +11,8 @@
 
 namespace vergence::test {
 
-/// Stops a run of a lab exactly where it looks whether it was stopped: whichever look over the whole
-/// run is wanted waits until the stop is there. So no test depends on how fast a phase is.
+/// Stops a run of a lab exactly where it looks whether it was stopped: whichever look over the
+/// whole run is wanted waits until the stop is there. So no test depends on how fast a phase is.
 class StopAtPoll {
 public:
     explicit StopAtPoll(int wanted) : m_wanted(wanted) {}
@@ -95,9 +95,7 @@ private:
 
     class CountedRun final : public Run {
     public:
-        CountedRun(StopAtPoll& stop, std::unique_ptr<Run> run)
-            : m_stop(stop),
-              m_run(std::move(run))
+        CountedRun(StopAtPoll& stop, std::unique_ptr<Run> run) : m_stop(stop), m_run(std::move(run))
         {
         }
 

@@ -16,9 +16,8 @@ Tensor coarsePlanes(Stream& stream, const TableOperator& op, const LaneScene& sc
     half.renderResolution /= 2;
     const auto small = std::make_shared<TableOperator>(stream, op.device(), half, op.eyeStates(),
                                                        op.raysPerPixel());
-    const Targets targets =
-        renderTargets(stream, op.device(), half, op.eyeStates(), targetRays, std::span(&scene, 1),
-                      isStopped);
+    const Targets targets = renderTargets(stream, op.device(), half, op.eyeStates(), targetRays,
+                                          std::span(&scene, 1), isStopped);
     Solver solver(stream, small, targets, settings);
     while (!solver.isDone() && !isStopped())
         solver.iterate(stream);

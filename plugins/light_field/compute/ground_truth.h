@@ -41,8 +41,8 @@ struct LaneScene {
 bool sharesHits(const LaneScene& a, const LaneScene& b);
 
 /// Renders every scene for every eye state (profile P), scene after scene into consecutive lanes.
-/// Depth, coverage and ROI come from the first scene. At most 16 lanes. Incomplete where `isStopped`,
-/// which is asked before every state, said so.
+/// Depth, coverage and ROI come from the first scene. At most 16 lanes. Incomplete where
+/// `isStopped`, which is asked before every state, said so.
 Targets renderTargets(Stream& stream, const std::shared_ptr<Device>& device, const Optics& optics,
                       std::span<const EyeState> states, int raysPerPixel,
                       std::span<const LaneScene> scenes,

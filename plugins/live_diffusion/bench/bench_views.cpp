@@ -40,8 +40,7 @@ DevicePeaks reachedPeaks(const BenchRequest& request, const BenchSetup& setup)
 {
     const DevicePeaks peaks = peaksOf(request);
     const auto network = networkOf(setup);
-    return reached(peaks,
-                   profileLayers(*network, peaks, ProfileMode::InSitu, kProfiledEvaluations),
+    return reached(peaks, profileLayers(*network, peaks, ProfileMode::InSitu, kProfiledEvaluations),
                    setup.switches.precision);
 }
 

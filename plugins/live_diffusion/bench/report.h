@@ -38,7 +38,7 @@ struct BenchResult {
     double evaluationsPerFrame = 1;
     std::int64_t flopPerEvaluation = 0;
     std::int64_t workPerEvaluation = 0; ///< what the algorithms in use do of it at least
-    std::optional<double> peakFlops; ///< dense, of the precision in use; FLOP/s
+    std::optional<double> peakFlops;    ///< dense, of the precision in use; FLOP/s
     int kernelsPerEvaluation = 0;
     BenchMemory memory;
     bool isSettled = true;

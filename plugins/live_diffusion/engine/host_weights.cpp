@@ -16,8 +16,8 @@ namespace vergence::live {
 namespace {
 
 /// The corner that both shapes have, zeros elsewhere.
-void copyCorner(const Shape& fromShape, std::span<const float> from, const Shape& to, std::size_t dimension, Index source,
-                Index target, std::vector<float>& values)
+void copyCorner(const Shape& fromShape, std::span<const float> from, const Shape& to,
+                std::size_t dimension, Index source, Index target, std::vector<float>& values)
 {
     const bool isLast = dimension + 1 == to.size();
     const Index common = std::min(fromShape[dimension], to[dimension]);

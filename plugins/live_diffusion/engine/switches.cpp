@@ -32,8 +32,8 @@ std::string cpuReason(const Device& device, Precision precision)
                : "This processor has no fast products of BF16 numbers.";
 }
 
-/// Products alone do not make a frame: below 8.0 attention in 16 bits has one thread per query, and a
-/// frame takes seconds.
+/// Products alone do not make a frame: below 8.0 attention in 16 bits has one thread per query, and
+/// a frame takes seconds.
 std::string cudaReason(const Device& device, Precision precision)
 {
     const double wanted = precision == Precision::Fp32 ? 0 : leastCapability(DType::BF16);

@@ -49,8 +49,8 @@ enum class ProfileMode { InSitu, Isolated };
 LayerProfile profileLayers(FrameNetwork& network, const DevicePeaks& peaks, ProfileMode mode,
                            int evaluations = 20);
 
-/// Roofs that were measured cannot be lower than what an operation reached below them; those of data
-/// sheets stay.
+/// Roofs that were measured cannot be lower than what an operation reached below them; those of
+/// data sheets stay.
 DevicePeaks reached(const DevicePeaks& peaks, const LayerProfile& profile, Precision precision);
 /// The same times against other roofs.
 LayerProfile judged(LayerProfile profile, const DevicePeaks& peaks, Precision precision);

@@ -17,7 +17,7 @@ struct OpCost {
     OpKind kind = OpKind::Add;
     /// Convolution 2·Ho·Wo·Cout·Cin·k², product 2MNK, attention 4·h·Sq·Skv·d.
     std::int64_t flop = 0;
-    std::int64_t bytes = 0; ///< inputs, weights, output; GroupNorm reads twice
+    std::int64_t bytes = 0;     ///< inputs, weights, output; GroupNorm reads twice
     std::int64_t leastFlop = 0; ///< by the algorithm with the fewest multiplications
     double intensity() const { return bytes == 0 ? 0 : double(flop) / double(bytes); }
 };
@@ -33,8 +33,8 @@ std::vector<OpCost> opCosts(const Program& program, const Switches& switches, in
 int elementBytes(Precision precision);
 
 /// Least seconds of an evaluation: Σ max(FLOP/peak, bytes/bandwidth). Against roofs that were
-/// measured here, the fewest multiplications count: what no program could do faster. Data sheets are
-/// held against all of them, as published bounds are.
+/// measured here, the fewest multiplications count: what no program could do faster. Data sheets
+/// are held against all of them, as published bounds are.
 double lowerBound(const std::vector<OpCost>& ops, const DevicePeaks& peaks, Precision precision);
 /// Both switched as the name says: fp16, flash, fused, NHWC; and strict fp32, naive, unfused.
 double fusedHalfBound(const Program& program, const DevicePeaks& peaks);

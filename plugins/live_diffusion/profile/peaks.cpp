@@ -92,9 +92,7 @@ double DevicePeaks::flops(Precision precision) const
 
 void DevicePeaks::setFlops(Precision precision, double value)
 {
-    (precision == Precision::Fp32   ? fp32
-     : precision == Precision::Tf32 ? tf32
-                                    : half) = value;
+    (precision == Precision::Fp32 ? fp32 : precision == Precision::Tf32 ? tf32 : half) = value;
 }
 
 const std::vector<DevicePeaks>& publishedPeaks()

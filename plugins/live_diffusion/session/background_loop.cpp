@@ -17,17 +17,17 @@ void BackgroundLoop::start(LoopRecipe recipe)
 
 void BackgroundLoop::launch(LoopRecipe recipe)
 {
-    m_made = std::async(std::launch::async, [made = std::move(recipe),
-                                             stop = m_stop.get_token()]() -> Made {
-        const StopScope scope([stop] { return stop.stop_requested(); });
-        try {
-            return {made.build(), {}};
-        } catch (const Stopped&) {
-            return {}; // nobody waits for it
-        } catch (const std::exception& error) {
-            return {nullptr, std::string(error.what()) + " The old plan streams on."};
-        }
-    });
+    m_made = std::async(
+        std::launch::async, [made = std::move(recipe), stop = m_stop.get_token()]() -> Made {
+            const StopScope scope([stop] { return stop.stop_requested(); });
+            try {
+                return {made.build(), {}};
+            } catch (const Stopped&) {
+                return {}; // nobody waits for it
+            } catch (const std::exception& error) {
+                return {nullptr, std::string(error.what()) + " The old plan streams on."};
+            }
+        });
 }
 
 void BackgroundLoop::drop()

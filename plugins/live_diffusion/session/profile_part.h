@@ -13,8 +13,8 @@ namespace vergence::live {
 
 /// Where time and memory of an evaluation go: roofs of the device, each operation in place, memory
 /// by operation with what other settings would take, shapes against tensor cores, each operation
-/// alone where that takes no longer than some seconds, and time budgets with measured frames of 1, 2
-/// and 4 steps. One of these a step; one network at a time.
+/// alone where that takes no longer than some seconds, and time budgets with measured frames of 1,
+/// 2 and 4 steps. One of these a step; one network at a time.
 ///
 /// Streams roofline, layers, memory, targets; files profile/layers.csv, profile.json, memory.json,
 /// profile.md and the drawings as PNG and SVG; series profile_total_ms (an evaluation nobody

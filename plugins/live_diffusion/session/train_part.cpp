@@ -92,8 +92,7 @@ bool TrainPart::advance(RunContext& context)
 bool TrainPart::isSampleDue() const
 {
     const Index updates = m_trainer->updates();
-    return m_sampledAt != updates &&
-           (isOver() || updates % m_networks.config().sampleEvery == 0);
+    return m_sampledAt != updates && (isOver() || updates % m_networks.config().sampleEvery == 0);
 }
 
 /// The update before it counts, whatever becomes of the pictures.

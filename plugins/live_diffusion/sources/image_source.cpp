@@ -61,8 +61,8 @@ public:
                 folder.string()));
         const fs::directory_iterator entries(folder, code);
         if (code)
-            throw InputError(fmt::format("The folder {} cannot be read ({}).", folder.string(),
-                                         code.message()));
+            throw InputError(
+                fmt::format("The folder {} cannot be read ({}).", folder.string(), code.message()));
         for (const auto& entry : entries) {
             if (entry.is_regular_file(code) && hasPictureName(entry.path()))
                 m_files.push_back(entry.path());

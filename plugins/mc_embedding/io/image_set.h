@@ -29,7 +29,7 @@ struct SamplingOptions {
     std::string sampling = "stratified"; ///< stratified, uniform, manifest
     std::size_t count = 500;
     std::uint64_t seed = 42;
-    bool idsFromIndex = false; ///< mask_identity = index
+    bool idsFromIndex = false;         ///< mask_identity = index
     std::function<bool()> isStopped{}; ///< asked while files are listed or made; the set is then of
                                        ///< no use, and may be empty
 };

@@ -34,9 +34,9 @@ struct Exp5Options {
     double alpha = 0.05;
     std::uint64_t seed = 42;
     std::vector<double> coverageLevels = {0.8, 0.9, 0.95};
-    int halves = 20; ///< of split conformal
-    std::function<bool()> isStopped{}; ///< asked before the resamples of every figure, which is then
-                                       ///< left without an interval
+    int halves = 20;                   ///< of split conformal
+    std::function<bool()> isStopped{}; ///< asked before the resamples of every figure, which is
+                                       ///< then left without an interval
 };
 
 /// Mean over trials of a score at the largest T, per image; NaN where it is not known.

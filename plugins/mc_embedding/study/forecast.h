@@ -33,7 +33,8 @@ const std::vector<DeviceProfile>& deviceProfiles();
 /// so400m does. Specification, section 18.
 double expectedShare(const TowerShape& tower, const DeviceProfile& device);
 /// Seconds for every FLOP of every pass, at the whole peak and as expected. Passes that share their
-/// first blocks take less; only where none does, and the peak is a card's, is the first one a bound.
+/// first blocks take less; only where none does, and the peak is a card's, is the first one a
+/// bound.
 double boundSeconds(const std::vector<Workload>& workloads, const DeviceProfile& device);
 double expectedSeconds(const std::vector<Workload>& workloads, const DeviceProfile& device);
 

@@ -262,10 +262,11 @@ std::vector<Camera> turntableCameras(const Workspace& workspace)
 void writeAnimation(RunContext& context, const std::string& name, const std::vector<Image>& frames,
                     const std::string& title)
 {
-    const bool isWritten = writeGif(context.artifacts().pathFor(name), frames,
-                                    {.delayCentiseconds = kFrameCentiseconds,
-                                     .dithers = true,
-                                     .isStopped = [&] { return context.stopRequested(); }});
+    const bool isWritten =
+        writeGif(context.artifacts().pathFor(name), frames,
+                 {.delayCentiseconds = kFrameCentiseconds, .dithers = true, .isStopped = [&] {
+                      return context.stopRequested();
+                  }});
     if (isWritten)
         context.artifacts().add(name, "animation", title);
 }

@@ -77,8 +77,8 @@ private Q_SLOTS:
                                << QStringLiteral("boards-n26-plane");
         QTest::newRow("over boards")
             << QStringLiteral("artifacts/boards/*/eye.png") << QStringLiteral("boards-eye");
-        QTest::newRow("previews")
-            << QStringLiteral("previews/gaze_#.png") << QStringLiteral("previews-gaze");
+        QTest::newRow("previews") << QStringLiteral("previews/gaze_#.png")
+                                  << QStringLiteral("previews-gaze");
         QTest::newRow("number alone")
             << QStringLiteral("artifacts/#.png") << QStringLiteral("animation");
     }

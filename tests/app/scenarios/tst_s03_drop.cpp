@@ -47,8 +47,7 @@ private Q_SLOTS:
         const QString path = colmapFolder("mine");
         QVERIFY(test::dropOn(gui.window(), path));
         QTRY_COMPARE_WITH_TIMEOUT(gui.textOf("importSummary"),
-                                  QString("COLMAP, 5 images, 1 camera, 212 points"),
-                                  kInspectionMs);
+                                  QString("COLMAP, 5 images, 1 camera, 212 points"), kInspectionMs);
         SetupPanel& setup = gui.window().setup();
         QVERIFY(setup.choose("sugar", "demo")); // is about data of its own
         QVERIFY(setup.form().fieldText("scene") != path);

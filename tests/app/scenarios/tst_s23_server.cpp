@@ -169,7 +169,8 @@ private Q_SLOTS:
         QTest::addColumn<QString>("display");
         QTest::addColumn<QString>("words");
         QTest::newRow("none named") << QString() << "no display was found";
-        QTest::newRow("not reached") << ":98765" << "the display :98765 cannot be reached";
+        QTest::newRow("not reached") << ":98765"
+                                     << "the display :98765 cannot be reached";
     }
     void theWindowWithoutADisplaySaysOneLine()
     {

@@ -232,10 +232,9 @@ private Q_SLOTS:
         gui.type("sweeps", "31");
         const std::string draft = gui.window().setup().tomlWithHeader();
         const QString file = fileOf("refused.toml", toml);
-        const auto verdict =
-            test::runCommand({"validate", file, "--plugin-path",
-                              VERGENCE_BINARY_DIR "/lib/vergence-test-plugins"},
-                             GuiHarness::folder());
+        const auto verdict = test::runCommand(
+            {"validate", file, "--plugin-path", VERGENCE_BINARY_DIR "/lib/vergence-test-plugins"},
+            GuiHarness::folder());
         QVERIFY2(verdict.code == 3 || verdict.code == 4, qPrintable(verdict.out + verdict.err));
 
         gui.window().openPath(file);

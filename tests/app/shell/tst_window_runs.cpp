@@ -193,7 +193,8 @@ private Q_SLOTS:
             list->setCurrentIndex(rowOf(gui, "to-be-named").siblingAtColumn(column));
             QTest::keyClick(list, Qt::Key_F2);
             QLineEdit* editor = nullptr;
-            QTRY_VERIFY2((editor = cellEditor(gui)) != nullptr, qPrintable(QString::number(column)));
+            QTRY_VERIFY2((editor = cellEditor(gui)) != nullptr,
+                         qPrintable(QString::number(column)));
             const QString name = QString("named in column %1").arg(column);
             QTest::keyClicks(editor, name);
             QTest::keyClick(editor, Qt::Key_Return);
@@ -228,12 +229,10 @@ private Q_SLOTS:
         QCOMPARE(cellEditor(gui)->geometry().center().y(), row.center().y());
         QTest::keyClicks(cellEditor(gui), "at leisure");
         QTest::keyClick(cellEditor(gui), Qt::Key_Return);
-        QTRY_COMPARE(gui.window().runs().find("renamed")->name,
-                     QString("a name typed at leisure"));
+        QTRY_COMPARE(gui.window().runs().find("renamed")->name, QString("a name typed at leisure"));
         gui.restart();
         QTRY_VERIFY(gui.window().runs().find("renamed") != nullptr);
-        QTRY_COMPARE(gui.window().runs().find("renamed")->name,
-                     QString("a name typed at leisure"));
+        QTRY_COMPARE(gui.window().runs().find("renamed")->name, QString("a name typed at leisure"));
     }
     void aNameGivenAtTheStartIsKept()
     {

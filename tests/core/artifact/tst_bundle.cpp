@@ -174,8 +174,8 @@ private Q_SLOTS:
         for (const char* name : {"all.zip", "chosen.zip"}) {
             const auto entries = readZip(scratch / name);
             QVERIFY2(!entries.contains("explore.json"), name);
-            const RunStatus status = RunStatus::fromJson(
-                nlohmann::json::parse(entries.at("status.json").text));
+            const RunStatus status =
+                RunStatus::fromJson(nlohmann::json::parse(entries.at("status.json").text));
             QCOMPARE(status.pid, 0);
             QVERIFY(status.socket.empty() && status.bootId.empty() && status.rings.empty());
         }

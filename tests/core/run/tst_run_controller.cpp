@@ -219,8 +219,9 @@ void TestRunController::timeLimitEndsAnyPhase()
     ControllerBench bench;
     HeldPhase held;
     FakeScript& script = bench.script;
-    (phase == "prepare" ? script.inPrepare : phase == "step" ? script.inStep : script.inFinish) =
-        held.hold();
+    (phase == "prepare" ? script.inPrepare
+     : phase == "step"  ? script.inStep
+                        : script.inFinish) = held.hold();
     bench.settings.timeLimitSeconds = 1e-9; // looked at by the polls alone
     bench.start(5);
     QVERIFY(held.isReached());

@@ -118,8 +118,8 @@ void TestWorker::everyPhaseHearsOfTheEnd_data()
     QTest::addColumn<QString>("state");
     QTest::addColumn<int>("signal");
     for (const int signal : {SIGINT, SIGTERM, 0}) {
-        for (const auto& [phase, state] : {std::pair("prepare_ms", "Starting"),
-                                           std::pair("finish_ms", "Saving")})
+        for (const auto& [phase, state] :
+             {std::pair("prepare_ms", "Starting"), std::pair("finish_ms", "Saving")})
             QTest::addRow("%s, %s", phase, signal == 0 ? "time limit" : strsignal(signal))
                 << phase << state << signal;
     }
@@ -133,9 +133,8 @@ void TestWorker::everyPhaseHearsOfTheEnd()
     WorkerBench bench;
     QProcess process;
     const QStringList limit{QStringLiteral("--time-limit"), QStringLiteral("0.01")};
-    process.start(bench.executable(),
-                  bench.arguments({"steps=1", phase.toStdString() + "=600000"},
-                                  signal == 0 ? limit : QStringList()));
+    process.start(bench.executable(), bench.arguments({"steps=1", phase.toStdString() + "=600000"},
+                                                      signal == 0 ? limit : QStringList()));
     if (signal != 0) {
         const auto isThere = [&] {
             std::error_code ignored;
@@ -163,8 +162,7 @@ void TestWorker::logLinesDoNotStickToTheProgress()
     WorkerBench bench;
     QProcess process;
     process.setChildProcessModifier([slave] { ::dup2(slave, STDERR_FILENO); });
-    process.start(bench.executable(),
-                  bench.arguments({"steps=40", "step_ms=20", "flood=200"}));
+    process.start(bench.executable(), bench.arguments({"steps=40", "step_ms=20", "flood=200"}));
     QVERIFY(process.waitForStarted());
     ::close(slave);
     std::string said;

@@ -123,9 +123,12 @@ private Q_SLOTS:
     {
         QTest::addColumn<QString>("source");
         QTest::addColumn<QString>("name");
-        QTest::newRow("no video") << "video" << "broken.mp4";
-        QTest::newRow("missing video") << "video" << "missing.mp4";
-        QTest::newRow("empty folder") << "images" << "empty";
+        QTest::newRow("no video") << "video"
+                                  << "broken.mp4";
+        QTest::newRow("missing video") << "video"
+                                       << "missing.mp4";
+        QTest::newRow("empty folder") << "images"
+                                      << "empty";
     }
     void unusableSourcesEndWithSix()
     {
@@ -133,11 +136,10 @@ private Q_SLOTS:
         QFETCH(QString, name);
         written("broken.mp4", "no video");
         QDir(home()).mkpath("empty");
-        const QStringList named{"--set", "source=" + source, "--set",
-                                "path=\"" + path(name) + "\"", "--set",
-                                "parts=[\"train\", \"stream\"]"};
-        const test::Outcome validated =
-            vergence(QStringList{"validate", "live_diffusion"} + named);
+        const QStringList named{"--set", "source=" + source,
+                                "--set", "path=\"" + path(name) + "\"",
+                                "--set", "parts=[\"train\", \"stream\"]"};
+        const test::Outcome validated = vergence(QStringList{"validate", "live_diffusion"} + named);
         QVERIFY2(validated.code == 6, qPrintable(validated.out + validated.err));
         QVERIFY2(validated.out.contains(name), qPrintable(validated.out));
         const test::Outcome outcome =

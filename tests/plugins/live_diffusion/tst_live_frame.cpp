@@ -555,8 +555,7 @@ private Q_SLOTS:
         device->products.policies.clear();
         const auto stream = device->createStream(); // whoever comes after them
         const Tensor square = Tensor::zeros(*stream, device, {8, 8});
-        device->dense().matmul(*stream, square, square,
-                               Tensor::zeros(*stream, device, {8, 8}), {});
+        device->dense().matmul(*stream, square, square, Tensor::zeros(*stream, device, {8, 8}), {});
         QVERIFY(areAll(false, true));
     }
 

@@ -104,18 +104,30 @@ private Q_SLOTS:
         QTest::addColumn<QString>("name");
         QTest::addColumn<QString>("words");
         const auto video = int(SourceKind::Video), images = int(SourceKind::Images);
-        QTest::newRow("zero-byte video") << video << "empty.mp4" << "empty";
-        QTest::newRow("no video") << video << "text.mp4" << "text.mp4";
-        QTest::newRow("missing video") << video << "missing.mp4" << "no file";
-        QTest::newRow("folder as a video") << video << "folder" << "folder";
-        QTest::newRow("broken GIF") << video << "broken.gif" << "broken.gif";
-        QTest::newRow("GIF without pictures") << video << "none.gif" << "none.gif";
-        QTest::newRow("no video named") << video << "" << "path";
-        QTest::newRow("missing folder") << images << "missing" << "no folder";
-        QTest::newRow("empty folder") << images << "folder" << "No picture";
-        QTest::newRow("file as a folder") << images << "text.mp4" << "folder";
-        QTest::newRow("no folder named") << images << "" << "path";
-        QTest::newRow("camera") << int(SourceKind::Camera) << "/dev/no-camera" << "no-camera";
+        QTest::newRow("zero-byte video") << video << "empty.mp4"
+                                         << "empty";
+        QTest::newRow("no video") << video << "text.mp4"
+                                  << "text.mp4";
+        QTest::newRow("missing video") << video << "missing.mp4"
+                                       << "no file";
+        QTest::newRow("folder as a video") << video << "folder"
+                                           << "folder";
+        QTest::newRow("broken GIF") << video << "broken.gif"
+                                    << "broken.gif";
+        QTest::newRow("GIF without pictures") << video << "none.gif"
+                                              << "none.gif";
+        QTest::newRow("no video named") << video << ""
+                                        << "path";
+        QTest::newRow("missing folder") << images << "missing"
+                                        << "no folder";
+        QTest::newRow("empty folder") << images << "folder"
+                                      << "No picture";
+        QTest::newRow("file as a folder") << images << "text.mp4"
+                                          << "folder";
+        QTest::newRow("no folder named") << images << ""
+                                         << "path";
+        QTest::newRow("camera") << int(SourceKind::Camera) << "/dev/no-camera"
+                                << "no-camera";
     }
     void whatCannotBeOpenedSaysWhy()
     {

@@ -638,10 +638,9 @@ void TestLiveStreamPart::rebuildsGiveBackWhatTheyTook()
 /// Also where time ends a part early: what it leaves out counts as done.
 void TestLiveStreamPart::theTotalStaysWhatItWas()
 {
-    Bench bench({"parts=[\"stream\", \"ab\", \"train\", \"onnx\"]", "steps=1",
-                 "stream_frames=60", "stream_seconds=0.001", "ab_seconds=0.001",
-                 "train_updates=40", "train_seconds=0.001", "warmup=0", "batch=1",
-                 "train_clips=1"});
+    Bench bench({"parts=[\"stream\", \"ab\", \"train\", \"onnx\"]", "steps=1", "stream_frames=60",
+                 "stream_seconds=0.001", "ab_seconds=0.001", "train_updates=40",
+                 "train_seconds=0.001", "warmup=0", "batch=1", "train_clips=1"});
     LiveDiffusionRun run;
     run.prepare(bench.context);
     const std::int64_t total = run.totalSteps();

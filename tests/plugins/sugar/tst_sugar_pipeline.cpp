@@ -139,8 +139,8 @@ class TestSugarPipeline : public QObject {
         return readFile(folder.artifacts() / artifact);
     }
 
-    /// All of the first and last looks, and a spread of those between; that the step is odd keeps it
-    /// from meeting the same place of every step.
+    /// All of the first and last looks, and a spread of those between; that the step is odd keeps
+    /// it from meeting the same place of every step.
     static int strideFrom(int wanted, int looks)
     {
         constexpr int kEdge = 24, kStride = 397;
@@ -256,8 +256,8 @@ private Q_SLOTS:
         int looks = -1;
         for (int wanted = 0; looks < 0 || wanted < looks; wanted += strideFrom(wanted, looks)) {
             test::StopAtPoll stop(wanted);
-            const RunFolder parts = RunFolder::createAt(
-                m_bench.folder() / ("look" + std::to_string(wanted)));
+            const RunFolder parts =
+                RunFolder::createAt(m_bench.folder() / ("look" + std::to_string(wanted)));
             const RunOutcome first = runStopped(stop, parts);
             if (looks < 0) { // the first one also tells how many there are
                 test::StopAtPoll none(-1);
