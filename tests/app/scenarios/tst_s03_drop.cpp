@@ -6,6 +6,7 @@
 #include <QStatusBar>
 #include <QTest>
 
+#include "app/shell/error_card.h"
 #include "core/base/file.h"
 #include "tests/app/scenarios/dropped_data.h"
 #include "tests/support/gui/gui_harness.h"
@@ -160,7 +161,8 @@ private Q_SLOTS:
         QVERIFY(gui.waitForPlugins());
         const QString plugin = gui.window().setup().plugin();
         QVERIFY(test::dropOn(gui.window(), folderOf("letters", {"a.txt"})));
-        const QString message = gui.window().statusBar()->currentMessage();
+        QVERIFY(gui.card() != nullptr);
+        const QString message = gui.card()->content().whatHappened;
         QVERIFY2(message.startsWith("letters is neither"), qPrintable(message));
         QCOMPARE(gui.window().setup().plugin(), plugin);
         QCOMPARE(GuiHarness::visibleDialogs(), 0);

@@ -61,6 +61,7 @@ private Q_SLOTS:
             hasEarlier |= gui.window().runs().entry(row).state == RunState::Completed;
         QVERIFY(
             gui.textOf("sweepSummary").contains(hasEarlier ? "earlier run" : "No estimate yet"));
+        QTRY_VERIFY(add->isEnabled()); // once every run was checked
         gui.shoot("sweep_dialog");
         add->click();
         QCOMPARE(queue.rowCount(), 4);

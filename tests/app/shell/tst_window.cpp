@@ -318,8 +318,9 @@ private Q_SLOTS:
         QVERIFY(gui.waitState(run, RunState::Completed));
         const RunListModel& runs = gui.window().runs();
         const QModelIndex cell = runs.index(runs.rowOf(run), RunListModel::Result);
+        QTRY_COMPARE(gui.valuesOf(run, "train/loss").size(), std::size_t{5});
         const double last = gui.valuesOf(run, "train/loss").back();
-        QCOMPARE(cell.data().toString(), figureText(last) + QString::fromUtf8(" ↓ Loss"));
+        QTRY_COMPARE(cell.data().toString(), figureText(last) + QString::fromUtf8(" ↓ Loss"));
         QVERIFY(cell.data(Qt::ToolTipRole).toString().contains("lower is better"));
     }
     void comparingWithTheStartLeavesTheControls()

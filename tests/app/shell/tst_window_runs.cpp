@@ -52,7 +52,7 @@ RunFolder endedRun(const QString& folder)
     status.plugin = "chaos";
     writeFileAtomic(run.status(), std::string_view(status.toJson().dump()));
     writeFileAtomic(run.manifest(), std::string_view(R"({"format": "vergence-manifest/1",
-                                         "metrics": {"loss": {"min": 0.25, "max": 4}}})"));
+                                         "metrics": {"loss": {"min": 0.25, "max": 4, "last": 0.25}}})"));
     return run;
 }
 
