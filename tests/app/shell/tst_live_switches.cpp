@@ -12,10 +12,11 @@ using namespace vergence;
 
 namespace {
 
-const char* const kStream = "[network]\nmodel_size = \"pico\"\nframe_size = 64\n"
+const char* const kStream = "[general]\nparts = [\"stream\"]\n"
+                            "[network]\nmodel_size = \"pico\"\nframe_size = 64\n"
                             "weights = \"shipped\"\n[sampler]\nsteps = 2\n[switches]\n"
-                            "precision = \"fp32\"\n[parts]\nparts = [\"stream\"]\n"
-                            "stream_frames = 1000000\n[output]\nexport_clip = \"none\"\n";
+                            "precision = \"fp32\"\n[parts]\nstream_frames = 1000000\n"
+                            "[output]\nexport_clip = \"none\"\n";
 
 } // namespace
 

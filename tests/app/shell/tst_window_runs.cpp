@@ -277,9 +277,14 @@ private Q_SLOTS:
         gui.findAction("stop")->trigger();
         QVERIFY(gui.waitState(run, RunState::Stopped));
         QTRY_VERIFY(!listCheckpoints(gui.window().runs().find(run)->folder).empty());
-        auto* resume = gui.find<QPushButton>("successResume");
-        QVERIFY(resume != nullptr);
-        QTRY_VERIFY(resume->isVisible() && resume->text().startsWith("Resume from step "));
+        // Of the run that is looked at; others may be open too.
+        const auto resume = [&gui]() -> QPushButton* {
+            for (auto* button : gui.window().findChildren<QPushButton*>("successResume"))
+                if (button->isVisible())
+                    return button;
+            return nullptr;
+        };
+        QTRY_VERIFY(resume() != nullptr && resume()->text().startsWith("Resume from step "));
         QTRY_COMPARE(gui.findAction("pause")->text(), QString("Resume")); // in the toolbar
         QVERIFY(gui.findAction("pause")->isEnabled());
         QVERIFY(menuOf(gui, run).contains("Resume from checkpoint"));
@@ -288,10 +293,10 @@ private Q_SLOTS:
         QVERIFY(gui.waitForPlugins());
         QVERIFY(gui.waitState(run, RunState::Stopped));
         gui.window().openRun(run, false);
-        QTRY_VERIFY(gui.find<QPushButton>("successResume")->isVisible());
-        gui.click("successResume");
+        QTRY_VERIFY(resume() != nullptr);
+        resume()->click();
         QVERIFY(gui.waitState(run, RunState::Completed));
-        QVERIFY(!gui.find<QPushButton>("successResume")->isVisible());
+        QVERIFY(resume() == nullptr);
         QVERIFY(!menuOf(gui, run).contains("Resume from checkpoint"));
     }
     void devicesAndStatusBarCountTheSameRuns()

@@ -162,7 +162,13 @@ QString GuiHarness::start(const QString& plugin, const QString& toml)
 {
     m_window->actions().newRun->trigger();
     m_window->setup().choose(plugin, {});
-    m_window->setup().loadToml(toml.toStdString(), "test", plugin);
+    const auto issues = m_window->setup().loadToml(toml.toStdString(), "test", plugin);
+    for (const ConfigIssue& issue : issues) {
+        if (issue.severity == IssueSeverity::Error) {
+            QTest::qFail(issue.text().c_str(), __FILE__, __LINE__);
+            return {};
+        }
+    }
     return m_window->startDraft();
 }
 
