@@ -1,6 +1,7 @@
 #include "plugins/mc_embedding/compute/encoder.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -58,7 +59,7 @@ struct Encoder::Impl {
     TowerShape tower;
     EncoderOptions options;
     TowerWeights weights;
-    TowerPass pass;
+    std::optional<TowerPass> pass; ///< none while sites are probed, which needs the memory
     bool isPacked = false;
 
     SitePlan wanted; ///< from the next begin() on
@@ -75,32 +76,55 @@ struct Encoder::Impl {
           tower(shape),
           options(given),
           weights(stream, on, shape, given.compute),
-          pass(stream, on, shape, weights, given),
           wanted(shape, {}, {})
     {
+        makePass(stream);
         use(wanted);
     }
 
+    void makePass(Stream& stream)
+    {
+        if (pass)
+            return;
+        pass.emplace(stream, device, tower, weights, options);
+        pass->use(plan);
+    }
+    /// For the images of the chunk; what had another size goes first, as memory may be short.
+    void makeRoom()
+    {
+        if (deterministic.isEmpty() || deterministic.extent(0) != images()) {
+            prefix = {};
+            features = keys = {};
+            deterministic = Tensor::empty(device, {images(), tower.feature});
+        }
+        const bool fits = prefix.step == plan.firstStep() && prefix.pending.images == images();
+        if (!options.sharesPrefix || !fits)
+            prefix = {};
+        if (options.sharesPrefix && !fits)
+            prefix = pass->makePrefix(images());
+    }
     Index images() const { return static_cast<Index>(maskIds.size()); }
     void use(const SitePlan& next)
     {
         plan = next;
-        pass.use(plan);
+        pass->use(plan);
     }
     void pack(Stream& stream, const std::function<bool()>& isStopped)
     {
-        isPacked = weights.pack(stream, pass.rows(), pass.tailRows(), isStopped);
+        isPacked = weights.pack(stream, pass->rows(), pass->tailRows(), isStopped);
     }
     void checkPixels(const Tensor& given, std::span<const std::uint32_t> ids) const;
+    std::vector<Site> probed(Stream& stream, const Tensor& whole, const std::vector<Site>& live,
+                             std::uint64_t seed, const ProbeProgress& progress) const;
     /// Calls run(tile, row of the features) for `count` sequences, tile after tile, until it says
     /// no.
     template <class Run>
     void forTiles(Index count, const Run& run)
     {
-        for (Index first = 0; first < count; first += pass.sequences()) {
+        for (Index first = 0; first < count; first += pass->sequences()) {
             SequenceTile tile;
             tile.first = first;
-            tile.count = std::min(pass.sequences(), count - first);
+            tile.count = std::min(pass->sequences(), count - first);
             tile.images = images();
             if (!run(tile, first * tower.feature))
                 return;
@@ -112,7 +136,7 @@ struct Encoder::Impl {
         double sum = 0;
         for (int step = std::max(first, 0); step <= steps::last(tower); ++step) {
             if (step > first)
-                sum += productFlop(tower, step, pass.isTail(step));
+                sum += productFlop(tower, step, pass->isTail(step));
             if (isAttention(tower, step))
                 sum += attentionFlop(tower, steps::blockOf(step));
         }
@@ -181,7 +205,7 @@ const Perturbation& Encoder::perturbation() const
 
 Index Encoder::sequencesPerTile() const
 {
-    return m_impl->pass.sequences();
+    return m_impl->pass->sequences();
 }
 
 void Encoder::begin(Stream& stream, const Tensor& pixels, std::span<const std::uint32_t> maskIds,
@@ -189,20 +213,16 @@ void Encoder::begin(Stream& stream, const Tensor& pixels, std::span<const std::u
 {
     Impl& own = *m_impl;
     own.checkPixels(pixels, maskIds);
+    own.makePass(stream);
     if (!own.isPacked)
         own.pack(stream, isStopped);
     own.pixels = pixels;
     own.maskIds.assign(maskIds.begin(), maskIds.end());
     own.use(own.wanted);
-    if (!own.options.sharesPrefix)
-        own.prefix = {};
-    else if (own.prefix.step != own.plan.firstStep() || own.prefix.pending.images != own.images())
-        own.prefix = own.pass.makePrefix(own.images());
-    if (own.deterministic.isEmpty() || own.deterministic.extent(0) != own.images())
-        own.deterministic = Tensor::empty(own.device, {own.images(), own.tower.feature});
+    own.makeRoom();
     auto* features = static_cast<float*>(own.deterministic.data());
     own.forTiles(own.images(), [&](const SequenceTile& tile, Index at) {
-        return own.pass.runImages(stream, tile, own.pixels, own.prefix, features + at, isStopped);
+        return own.pass->runImages(stream, tile, own.pixels, own.prefix, features + at, isStopped);
     });
 }
 
@@ -220,6 +240,7 @@ const Tensor& Encoder::run(Stream& stream, std::span<const PassId> passes,
     const auto count = static_cast<Index>(passes.size()), sequences = count * own.images();
     if (own.features.isEmpty() || own.features.extent(0) != count ||
         own.features.extent(1) != own.images()) {
+        own.features = own.keys = {};
         own.features = Tensor::empty(own.device, {count, own.images(), own.tower.feature});
         own.keys = Tensor::empty(own.device, {sequences, kKeyBytes}, DType::U8);
     }
@@ -232,8 +253,8 @@ const Tensor& Encoder::run(Stream& stream, std::span<const PassId> passes,
     auto* features = static_cast<float*>(own.features.data());
     own.forTiles(sequences, [&](SequenceTile tile, Index at) {
         tile.keys = static_cast<const SequenceKey*>(own.keys.data()) + tile.first;
-        return own.pass.runSequences(stream, tile, own.pixels, own.prefix, features + at,
-                                     isStopped);
+        return own.pass->runSequences(stream, tile, own.pixels, own.prefix, features + at,
+                                      isStopped);
     });
     return own.features;
 }
@@ -247,7 +268,7 @@ std::size_t Encoder::weightBytes() const
 std::size_t Encoder::workspaceBytes(Index images, Index passes) const
 {
     const Index features = images * (passes + 1) * m_impl->tower.feature;
-    return m_impl->pass.bytes() + m_impl->pass.prefixBytes(images) +
+    return m_impl->pass->bytes() + m_impl->pass->prefixBytes(images) +
            static_cast<std::size_t>(features) * sizeof(float) +
            static_cast<std::size_t>(images * passes * kKeyBytes);
 }
@@ -341,43 +362,54 @@ std::vector<Site> unchanged(const std::vector<Site>& tried, const std::vector<fl
 
 } // namespace
 
+/// The sites among `live` that change nothing. The tile of the study is not there meanwhile.
+std::vector<Site> Encoder::Impl::probed(Stream& stream, const Tensor& whole,
+                                        const std::vector<Site>& live, std::uint64_t seed,
+                                        const ProbeProgress& progress) const
+{
+    const TowerShape small = probeTower(tower);
+    const std::vector<Site> all = probeSites(small, live);
+    const auto count = static_cast<Index>(all.size());
+    EncoderOptions chosen = options;
+    chosen.fixedRows = false; // branches come one after another
+    TowerPass probe(stream, device, small, weights, chosen,
+                    TowerPass::paddedBranches(small, count + 1));
+    const SitePlan unmasked(small, all, Perturbation{.p = 0, .rates = {}, .seed = seed});
+    probe.use(unmasked);
+    const Tensor part = middle(stream, whole, small.imageSize),
+                 rows = Tensor::empty(device, {count + 1, small.feature}),
+                 drawn = Tensor::empty(device, {1, kKeyBytes}, DType::U8);
+    std::vector<Site> dead = all;
+    for (std::uint16_t t = 0; t < 2 && !dead.empty(); ++t) { // the second for what seems dead
+        const SequenceKey key = sequenceKey(0, {0, t});
+        stream.copy(drawn.data(), &key, drawn.bytes());
+        const auto branches = probeBranches(small, all, dead, seed);
+        const bool isWhole = probe.runBranches(
+            stream, part, branches, static_cast<const SequenceKey*>(drawn.data()),
+            static_cast<float*>(rows.data()), [&](std::size_t reached) {
+                return !progress || progress(reached + all.size() - dead.size(), all.size());
+            });
+        if (!isWhole)
+            return {};
+        dead = unchanged(dead, rows.toHost<float>(stream), static_cast<std::size_t>(small.feature));
+    }
+    return dead;
+}
+
 std::vector<Site> deadSites(Stream& stream, Encoder& encoder, const Tensor& pixels,
                             const ProbeProgress& progress)
 {
     Encoder::Impl& own = *encoder.m_impl;
     const std::uint32_t firstImage[] = {0};
     own.checkPixels(pixels, firstImage);
+    own.makePass(stream);
     if (!own.isPacked)
         own.pack(stream, {});
-    const TowerShape tower = probeTower(own.tower);
-    const std::uint64_t seed = encoder.perturbation().seed;
-    const std::vector<Site> all = probeSites(tower, encoder.sites());
-    const auto count = static_cast<Index>(all.size());
-    EncoderOptions options = own.options;
-    options.fixedRows = false; // branches come one after another
-    TowerPass pass(stream, own.device, tower, own.weights, options,
-                   TowerPass::paddedBranches(tower, count + 1));
-    const SitePlan unmasked(tower, all, Perturbation{.p = 0, .rates = {}, .seed = seed});
-    pass.use(unmasked);
-    const Tensor part = middle(stream, pixels, tower.imageSize),
-                 features = Tensor::empty(own.device, {count + 1, tower.feature}),
-                 keys = Tensor::empty(own.device, {1, kKeyBytes}, DType::U8);
-    std::vector<Site> dead = all;
-    for (std::uint16_t t = 0; t < 2 && !dead.empty(); ++t) { // the second for what seems dead
-        const SequenceKey key = sequenceKey(firstImage[0], {0, t});
-        stream.copy(keys.data(), &key, keys.bytes());
-        const auto branches = probeBranches(tower, all, dead, seed);
-        const bool isWhole = pass.runBranches(
-            stream, part, branches, static_cast<const SequenceKey*>(keys.data()),
-            static_cast<float*>(features.data()), [&](std::size_t reached) {
-                return !progress || progress(reached + all.size() - dead.size(), all.size());
-            });
-        if (!isWhole)
-            return {};
-        dead = unchanged(dead, features.toHost<float>(stream),
-                         static_cast<std::size_t>(tower.feature));
-    }
-    return chosenSites(encoder.sites(), dead);
+    own.pass.reset();
+    const std::vector<Site> sites = encoder.sites();
+    const auto dead = own.probed(stream, pixels, sites, encoder.perturbation().seed, progress);
+    own.makePass(stream);
+    return chosenSites(sites, dead);
 }
 
 } // namespace vergence::mc_embedding

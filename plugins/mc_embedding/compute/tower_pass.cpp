@@ -245,7 +245,7 @@ bool TowerPass::attendsTogether(int step) const
 
 Index TowerPass::paddedBranches(const TowerShape& tower, Index count)
 {
-    const Index least = sequencesPerTile(tower, true);
+    const Index least = sequencesPerTile(tower, true) / 2; // less memory than a tile of the study
     return static_cast<Index>(std::bit_ceil(static_cast<std::uint64_t>(std::max(count, least))));
 }
 
