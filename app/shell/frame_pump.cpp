@@ -88,8 +88,8 @@ FramePump::FramePump(RunClient& client, ViewPanel& panel, QObject* parent)
     connect(&panel, &ViewPanel::visibleStreamsChanged, this, &FramePump::tellVisible);
     connect(&panel, &ViewPanel::sharedDeviceChanged, this, &FramePump::tellWatched);
     connect(&client, &RunClient::connectionLost, &panel, &ViewPanel::closeSources);
-    // The next worker counts its pictures from one again.
-    connect(&client, &RunClient::connectionLost, this, [this] { m_seen.clear(); });
+    connect(&client, &RunClient::framesRestarted, this,
+            [this](const QString& stream) { m_seen.erase(stream.toStdString()); });
     declareSoon();
 }
 

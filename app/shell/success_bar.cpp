@@ -45,14 +45,13 @@ SuccessBar::SuccessBar(QWidget* parent) : QFrame(parent)
     setFrameShape(QFrame::StyledPanel);
     setAutoFillBackground(true);
     setBackgroundRole(QPalette::Base);
-    auto* icon = new QLabel(this);
-    icon->setPixmap(tintedIcon("tick", goodColour(palette())).pixmap(20, 20));
+    m_icon = new QLabel(this);
     m_sentence = new QLabel(this);
     m_sentence->setObjectName("successSentence");
     m_sentence->setWordWrap(true);
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(10, 6, 6, 6);
-    row->addWidget(icon);
+    row->addWidget(m_icon);
     row->addWidget(m_sentence, 1);
     const auto add = [&](const QString& text, const char* name, void (SuccessBar::*signal)()) {
         auto* button = new QPushButton(text, this);
@@ -62,7 +61,7 @@ SuccessBar::SuccessBar(QWidget* parent) : QFrame(parent)
         return button;
     };
     m_resume = add({}, "successResume", &SuccessBar::resumeRequested);
-    m_resume->hide();
+    offerResume({});
     m_compare = add(tr("Compare with start"), "successCompare", &SuccessBar::compareRequested);
     add(tr("Export…"), "successExport", &SuccessBar::exportRequested);
     add(tr("Change a setting and run again"), "successAgain", &SuccessBar::againRequested);
@@ -86,6 +85,9 @@ void SuccessBar::showResult(const QString& sentence, bool hasPictures)
 void SuccessBar::offerResume(std::optional<std::int64_t> step)
 {
     m_resume->setVisible(step.has_value());
+    const QIcon icon =
+        step ? tintedIcon("stop", palette()) : tintedIcon("tick", goodColour(palette()));
+    m_icon->setPixmap(icon.pixmap(20, 20));
     if (step)
         m_resume->setText(tr("Resume from step %L1").arg(*step));
 }

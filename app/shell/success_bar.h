@@ -21,7 +21,7 @@ public:
     explicit SuccessBar(QWidget* parent = nullptr);
     /// `hasPictures`: whether there is anything to compare with the start.
     void showResult(const QString& sentence, bool hasPictures);
-    /// Whether the run can go on, and from which step.
+    /// Whether the run was stopped and can go on, and from which step; else it is done.
     void offerResume(std::optional<std::int64_t> step);
 
 Q_SIGNALS:
@@ -31,6 +31,7 @@ Q_SIGNALS:
     void againRequested();
 
 private:
+    QLabel* m_icon;
     QLabel* m_sentence;
     QPushButton* m_resume;
     QPushButton* m_compare;

@@ -69,9 +69,10 @@ Q_SIGNALS:
     /// The series were dropped and come anew from the files: pointers to them are void.
     void metricsRestarted();
     void frameArrived(const QString& stream);
-    void connectionLost(); ///< the worker ended, or is out of reach
-    void viewDeclared();   ///< controls or streams changed
-    void choicesClosed();  ///< closedChoices() changed
+    void framesRestarted(const QString& stream); ///< another worker counts them from 1 again
+    void connectionLost();                       ///< the worker ended, or is out of reach
+    void viewDeclared();                         ///< controls or streams changed
+    void choicesClosed();                        ///< closedChoices() changed
     /// The worker told liveSettings(), and has answered all that setLive() asked for.
     void liveSettingsTold();
     void liveSettingRefused(const QString& key); ///< it stays what liveSettings() says

@@ -155,6 +155,7 @@ void RunClient::Impl::hearFrame(const json& message)
     if (const std::string name = textOf(message, "ring"); ring.name != name) {
         ring.name = name;
         ring.reader.reset();
+        Q_EMIT q.framesRestarted(QString::fromStdString(stream));
     }
     Q_EMIT q.frameArrived(QString::fromStdString(stream));
 }
