@@ -1,5 +1,6 @@
 #include "plugins/live_diffusion/session/distill_part.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "plugins/live_diffusion/model/tape_network.h"
@@ -21,6 +22,7 @@ void DistillPart::begin(RunContext& context)
     DistillSettings settings;
     settings.samples = trainSettings(config).samples;
     settings.updates = config.distillUpdates;
+    settings.warmup = std::min(settings.warmup, settings.updates - 1);
     m_distiller =
         std::make_unique<Distiller>(context.stream(), *m_student, *m_base, *m_pairs, settings);
 }

@@ -134,6 +134,7 @@ private Q_SLOTS:
     void onnxHolds();
     void onnxWantsWeights();
     void onnxStopsBetweenParts();
+    void fewUpdatesDistilToo();
     void everyPartAsksWhileItWorks_data();
     void everyPartAsksWhileItWorks();
     void boundsAreBelowWhatIsMeasured();
@@ -464,6 +465,20 @@ void TestLiveParts::onnxStopsBetweenParts()
     Bench bench(tiny());
     OnnxPart part(bench.networks);
     expectStopsAndGoesOn(part, bench.context);
+}
+
+/// Fewer than the warm-up of a distillation takes.
+void TestLiveParts::fewUpdatesDistilToo()
+{
+    LiveDiffusionConfig config = tiny();
+    config.batch = config.trainClips = 1;
+    for (const int updates : {1, 2}) {
+        config.distillUpdates = updates;
+        Bench bench(config);
+        const auto part = makePart("distill", bench.networks);
+        QCOMPARE(bench.run(*part), std::int64_t{updates});
+        QVERIFY(bench.has(kDistilledWeights));
+    }
 }
 
 void TestLiveParts::everyPartAsksWhileItWorks_data()
