@@ -147,13 +147,13 @@ Switches availableSwitches(const Device& device, Switches wanted, std::vector<st
             changes->push_back(reason);
     };
     if (const auto found = precisionChoice(device, wanted.precision); !found.isAvailable) {
-        say(found.reason);
         const bool has16Bits =
             wanted.precision == Precision::Fp16 || wanted.precision == Precision::Bf16;
         const Precision other =
             wanted.precision == Precision::Fp16 ? Precision::Bf16 : Precision::Fp16;
         wanted.precision =
             has16Bits && precisionChoice(device, other).isAvailable ? other : Precision::Fp32;
+        say(fmt::format("{} Products are computed in {}.", found.reason, nameOf(wanted.precision)));
     }
     if (const auto reason = layoutReason(device, wanted.layout); !reason.empty()) {
         say(reason);

@@ -472,6 +472,8 @@ private Q_SLOTS:
         QCOMPARE(found.layout, Layout::Nhwc);
         QVERIFY(!found.graph);
         QCOMPARE(changes.size(), std::size_t{3});
+        QVERIFY2(changes.front().ends_with(". Products are computed in fp32."),
+                 changes.front().c_str());
         int greyed = 0;
         for (const SwitchChoice& choice : switchChoices(*m_device)) {
             QCOMPARE(choice.isAvailable, choice.reason.empty());
