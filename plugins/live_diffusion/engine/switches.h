@@ -40,7 +40,7 @@ struct Switches {
     bool graph = true;               ///< a frame is recorded once, then replayed (CUDA)
     bool collapsedUpsampling = true; ///< nearest ×2 and its 3×3 convolution as four 2×2
                                      ///< convolutions on the small grid
-    int threads = 0;                 ///< CPU; 0: the fastest of 1 … all, measured
+    int threads = 0; ///< CPU; 0: the fastest of 1 … all, measured; all where not tuned
 
     bool operator==(const Switches&) const = default;
 };

@@ -124,9 +124,13 @@ UnetNetwork::UnetNetwork(std::shared_ptr<Device> device, std::shared_ptr<const H
 
 UnetNetwork::~UnetNetwork() = default;
 
-/// The fastest number of threads, as kept or timed.
-int UnetNetwork::threadsInUse()
+/// The fastest number of threads, as kept or timed; all where times must not decide.
+int UnetNetwork::threadsInUse(const Switches& switches)
 {
+    if (switches.threads > 0)
+        return switches.threads;
+    if (!switches.tuned)
+        return productThreads(*m_given);
     if (m_fastestThreads > 0)
         return m_fastestThreads;
     TunedChoices* const choices = m_settings.choices.get();
@@ -146,7 +150,7 @@ int UnetNetwork::threadsInUse()
 void UnetNetwork::chooseDevice(Engine& engine, const Switches& switches)
 {
     if (m_given->isCpu())
-        engine.threads = switches.threads > 0 ? switches.threads : threadsInUse();
+        engine.threads = threadsInUse(switches);
     if (m_engine && m_engine->threads == engine.threads) {
         engine.device = m_engine->device;
         engine.tuner = m_engine->tuner;

@@ -60,7 +60,7 @@ private:
     struct Engine; ///< all that belongs to one set of switches
 
     std::unique_ptr<Engine> makeEngine(const Switches& switches);
-    int threadsInUse();
+    int threadsInUse(const Switches& switches);
     void chooseDevice(Engine& engine, const Switches& switches);
     void makeMemory(Engine& engine, const WeightSource& source, const Switches& switches) const;
     void restoreMemory(Engine& engine) const;

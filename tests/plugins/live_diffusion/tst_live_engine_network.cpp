@@ -401,6 +401,25 @@ private Q_SLOTS:
         QCOMPARE(network.cost().threads, 1);
     }
 
+    /// Times decide nothing where bits must not differ, not even those that were taken before.
+    void withoutTuningTimesDecideNothing()
+    {
+        const test::Scratch scratch;
+        const UnetSettings unet = settingsOf(Size::Nano);
+        Switches switches = cpuSwitches();
+        switches.tuned = false;
+        switches.threads = 0;
+        UnetNetworkSettings settings{unet, switches, 1};
+        settings.choices = std::make_shared<TunedChoices>(scratch / "fastest.json");
+        const std::string machine = tuningMachine(*m_device);
+        const std::string key = fmt::format("threads Nano {}", unet.grid);
+        const UnetNetwork first(m_device, benchWeights(unet, 3), settings);
+        QVERIFY(!settings.choices->find(machine, key).has_value());
+        settings.choices->set(machine, key, "1");
+        const UnetNetwork second(m_device, benchWeights(unet, 3), settings);
+        QCOMPARE(second.cost().threads, productThreads(*m_device));
+    }
+
     void keysOfTheMemoryAreThoseOfTheSlots()
     {
         const UnetSettings unet = settingsOf(Size::Nano);
