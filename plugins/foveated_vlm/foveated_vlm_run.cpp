@@ -80,7 +80,10 @@ public:
             return StepOutcome::Interrupted;
         if (trainer.isDone())
             return StepOutcome::Done;
-        const MicroStepReport report = trainer.microStep(context.stream());
+        const MicroStepReport report =
+            trainer.microStep(context.stream(), [&] { return context.stopRequested(); });
+        if (report.wasStopped)
+            return StepOutcome::Interrupted;
         if (report.ranOutOfMemory)
             context.warn("W-MEMORY", fmt::format("The memory of the device was not enough: "
                                                  "micro-steps run in {} pieces from now on; the "

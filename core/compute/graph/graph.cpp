@@ -35,6 +35,12 @@ void Graph::reset()
     m_arena.reset();
 }
 
+void Graph::askStop() const
+{
+    if (m_isStopped && m_isStopped())
+        throw GraphStopped();
+}
+
 Graph::Node& Graph::node(Value value)
 {
     expects(value.id >= 0 && value.id < static_cast<int>(m_nodes.size()),
@@ -142,17 +148,12 @@ bool Graph::records(std::initializer_list<Value> inputs) const
 
 Value Graph::record(Tensor y, std::initializer_list<Value> inputs, Backward backward)
 {
-    Node node;
-    node.value = std::move(y);
-    for (const Value input : inputs)
-        node.needsGradient = node.needsGradient || needsGradient(input);
-    if (node.needsGradient && m_keepsTape)
-        node.backward = std::move(backward);
-    return push(std::move(node));
+    return record(std::move(y), std::vector<Value>(inputs), std::move(backward));
 }
 
 Value Graph::record(Tensor y, const std::vector<Value>& inputs, Backward backward)
 {
+    askStop();
     Node node;
     node.value = std::move(y);
     for (const Value input : inputs)
@@ -187,6 +188,7 @@ void Graph::walk(std::size_t first)
         const int outer = std::exchange(m_activeBuffer, current.buffer);
         const std::size_t scratch = m_scratch.size();
         backward(*this, current.gradient);
+        askStop();
         releaseScratch(scratch);
         m_activeBuffer = outer;
         if (!current.retains)

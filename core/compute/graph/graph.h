@@ -21,6 +21,9 @@ struct Value {
     explicit operator bool() const { return id >= 0; }
 };
 
+/// Thrown where a tape is stopped on its way, see Graph::stopWhen().
+struct GraphStopped {};
+
 /// Reverse-mode tape. Operations of core/compute/graph/functions.h run forward at once and record
 /// how to go back; backward() walks the records in reverse. Every tensor made on the way lies in an
 /// arena that reset() empties, so a step of equal shapes sees equal addresses and allocates
@@ -60,6 +63,11 @@ public:
     /// element; its own gradient is `scale` (1 / micro-steps when accumulating). The tape is used
     /// up. Throws ContractError where the loss depends on nothing that takes a gradient.
     void backward(Value loss, double scale = 1);
+
+    /// `isStopped` is asked after each operation, forward and back; where it says so, GraphStopped
+    /// is thrown. The tape must be reset() then, and what gradients of parameters hold is
+    /// undefined. Empty: nothing is asked.
+    void stopWhen(std::function<bool()> isStopped) { m_isStopped = std::move(isStopped); }
 
     /// Runs `segment` without keeping its temporaries and runs it again when its derivative is due:
     /// memory of one segment instead of all, also where no gradients are recorded. The segment must
@@ -133,6 +141,7 @@ private:
     };
     class SegmentScope;
 
+    void askStop() const;
     Node& node(Value value);
     const Node& node(Value value) const;
     Value push(Node node);
@@ -164,6 +173,7 @@ private:
     std::vector<int> m_scratch;                    ///< buffers of running Backwards
     Tensor m_seedAndStep;
     std::uint32_t m_purpose = 0;
+    std::function<bool()> m_isStopped;
 };
 
 } // namespace vergence

@@ -119,9 +119,10 @@ void ParameterSet::allocate(Stream& stream)
     }
 }
 
-void ParameterSet::initialise(Stream& stream, std::uint64_t seed)
+void ParameterSet::initialise(Stream& stream, std::uint64_t seed,
+                              const std::function<bool()>& isStopped)
 {
-    for (int i = 0; i < count(); ++i) {
+    for (int i = 0; i < count() && !(isStopped && isStopped()); ++i) {
         const auto& [mean, spread, isUniform] = (*this)[i].initial;
         const Tensor& value = (*this)[i].value;
         if (spread == 0)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -65,8 +66,10 @@ public:
     void addWindow(std::string name, int parameter, Index firstRow, Index rows);
 
     /// Random values as declared, the same on every device; parameter i draws from stream i of the
-    /// seed. Refreshes the shadows.
-    void initialise(Stream& stream, std::uint64_t seed);
+    /// seed. Refreshes the shadows. `isStopped` is asked before each parameter; the rest keeps what
+    /// it has then.
+    void initialise(Stream& stream, std::uint64_t seed,
+                    const std::function<bool()>& isStopped = {});
 
     /// Lays out the arrays; values are 0. Gradients exist only for groups that are not frozen.
     void allocate(Stream& stream);

@@ -80,9 +80,10 @@ void FoveatedModel::allocate(Stream& stream)
     m_parameters.allocate(stream);
 }
 
-void FoveatedModel::initialise(Stream& stream, std::uint64_t seed)
+void FoveatedModel::initialise(Stream& stream, std::uint64_t seed,
+                               const std::function<bool()>& isStopped)
 {
-    m_parameters.initialise(stream, seed);
+    m_parameters.initialise(stream, seed, isStopped);
 }
 
 void FoveatedModel::prepare(Stream& stream, Index rows, Index columns)

@@ -30,7 +30,9 @@ public:
 
     void
     allocate(Stream& stream); ///< called by the constructor's caller once, before anything else
-    void initialise(Stream& stream, std::uint64_t seed);
+    /// Random values; `isStopped` as in ParameterSet::initialise().
+    void initialise(Stream& stream, std::uint64_t seed,
+                    const std::function<bool()>& isStopped = {});
     /// For frames of rows × columns patches; before the first forward pass.
     void prepare(Stream& stream, Index rows, Index columns);
 

@@ -141,7 +141,9 @@ void Session::makeModel(Stream& stream, const Hooks& hooks)
     m_model =
         std::make_unique<FoveatedModel>(m_device, settings, precision.master, precision.compute);
     m_model->allocate(stream);
-    m_model->initialise(stream, m_config.seed);
+    m_model->initialise(stream, m_config.seed, hooks.opening.isStopped);
+    if (hooks.opening.isStopped())
+        return;
     loadWeightFiles(stream, hooks);
     const Index grid = m_config.size / settings.vit.patch;
     m_model->prepare(stream, grid, grid);

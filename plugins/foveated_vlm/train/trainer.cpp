@@ -97,6 +97,7 @@ void Trainer::makeGraph(Stream& stream)
     const ParameterSet& parameters = m_parts.model.parameters();
     m_graph = std::make_unique<Graph>(stream, parameters.device(),
                                       Graph::Options{true, parameters.computeType()});
+    m_graph->stopWhen([this] { return m_isStopped && m_isStopped(); });
     m_allocations = m_graph->allocations();
 }
 
@@ -188,26 +189,21 @@ void Trainer::clearSums(Stream& stream)
 
 // Micro-steps
 
-MicroStepReport Trainer::microStep(Stream& stream)
+MicroStepReport Trainer::microStep(Stream& stream, std::function<bool()> isStopped)
 {
     expects(!isDone(), "Trainer: the run is over");
     expects(!needsReference(), "Trainer: preferences need their reference first");
     if (!m_update)
         startUpdate(stream);
+    m_isStopped = std::move(isStopped);
     MicroStepReport report;
-    for (bool isRun = false; !isRun;) {
-        try {
-            if (m_update->next == 0 || report.ranOutOfMemory)
-                clearSums(stream);
-            const std::size_t first = report.ranOutOfMemory ? 0 : m_update->next;
-            for (std::size_t i = first; i <= m_update->next; ++i)
-                runMicroBatch(stream, i);
-            isRun = true;
-        } catch (const DeviceError& error) {
-            if (error.exitCode() != ExitCode::OutOfMemory || !splitFurther(stream))
-                throw;
+    try {
+        while (!runToNext(stream))
             report.ranOutOfMemory = true;
-        }
+    } catch (const GraphStopped&) {
+        loseSums(stream);
+        report.wasStopped = true;
+        return report;
     }
     const MicroBatchPlan& done = m_update->plan.microBatches[m_update->next++];
     report.samples = static_cast<Index>(done.samples.size());
@@ -236,6 +232,25 @@ void Trainer::countWork(const MicroBatchPlan& done)
         m_work.visual += static_cast<double>(endings) * sample.frames;
         m_work.text += static_cast<double>(text);
         m_work.counted += static_cast<double>(countedTokens(sample, m_parts.model.settings()));
+    }
+}
+
+/// Runs the next micro-batch, with those before it where their sums are lost. False where the
+/// memory was not enough: all is to be run again, in more pieces.
+bool Trainer::runToNext(Stream& stream)
+{
+    try {
+        const std::size_t first = m_update->lostSums ? 0 : m_update->next;
+        if (first == 0)
+            clearSums(stream);
+        for (std::size_t i = first; i <= m_update->next; ++i)
+            runMicroBatch(stream, i);
+        m_update->lostSums = false;
+        return true;
+    } catch (const DeviceError& error) {
+        if (error.exitCode() != ExitCode::OutOfMemory || !splitFurther(stream))
+            throw;
+        return false;
     }
 }
 
@@ -323,19 +338,26 @@ bool Trainer::splitFurther(Stream& stream)
         most = std::max(most, batch.samples.size());
     if (static_cast<std::size_t>(m_pieces) >= most)
         return false;
-    stream.synchronize();
-    m_loader.drop();
-    m_graph.reset();
-    makeGraph(stream);
     m_pieces *= 2;
     ++m_counts.splits;
-    announce(*m_update);
-    announce(*m_following);
+    loseSums(stream);
     log("foveated_vlm")
         .warn("The memory was not enough for a micro-batch: it is run in {} pieces from now on; "
               "updates stay the same.",
               m_pieces);
     return true;
+}
+
+/// After a micro-step that came to no end: what it took is given back.
+void Trainer::loseSums(Stream& stream)
+{
+    stream.synchronize();
+    m_loader.drop();
+    m_graph.reset();
+    makeGraph(stream);
+    m_update->lostSums = true;
+    announce(*m_update);
+    announce(*m_following);
 }
 
 void Trainer::endUpdate(Stream& stream)

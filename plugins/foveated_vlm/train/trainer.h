@@ -23,6 +23,7 @@ struct MicroStepReport {
     Index samples = 0;           ///< of this micro-step
     int pieces = 1;              ///< it was run in
     bool ranOutOfMemory = false; ///< and was run again in more pieces
+    bool wasStopped = false;     ///< on its way, and is not done
 };
 
 /// Sums over a run; saved with it.
@@ -70,12 +71,13 @@ public:
     /// The next micro-step, and the update where it is the last of one. Where the memory is not
     /// enough, all micro-batches are run in twice as many pieces from now on and those of this
     /// update again; their sum is the same. Throws DeviceError (exit code 5) where single samples
-    /// do not fit, NumericsError as takeRecords() does.
-    MicroStepReport microStep(Stream& stream);
+    /// do not fit, NumericsError as takeRecords() does. `isStopped` is asked after each operation;
+    /// where it says so, nothing is done, and the next call runs the update's micro-batches again.
+    MicroStepReport microStep(Stream& stream, std::function<bool()> isStopped = {});
     bool isDone() const { return m_counts.updates >= m_settings.updates; }
 
     /// Preferences: log-probabilities of all pairs under the weights as they are, before the first
-    /// micro-step. `isStopped` is asked between batches; a later call goes on. True when done.
+    /// micro-step. `isStopped` is asked after each operation; a later call goes on. True when done.
     bool makeReference(Stream& stream, const std::function<bool()>& isStopped = {});
     bool needsReference() const;
 
@@ -127,14 +129,16 @@ private:
         UpdatePlan plan;
         Index counted = 0, slots = 0; ///< denominators: tokens, frames
         std::size_t next = 0;         ///< micro-batch
+        bool lostSums = false; ///< those of the micro-batches before it must be made again
     };
 
     std::vector<SampleTokens> samplesOf(const MicroBatchPlan& plan) const;
     Update planned();
     void announce(const Update& update);
     void startUpdate(Stream& stream);
-    void enterUpdate(Stream& stream, Index done);
+    void enterUpdate(Stream& stream, Index done, bool lostSums);
     void clearSums(Stream& stream);
+    bool runToNext(Stream& stream);
     void runMicroBatch(Stream& stream, std::size_t index);
     void runPiece(Stream& stream, const MicroBatchPlan& piece);
     void learn(LoadedBatch& loaded);
@@ -142,8 +146,10 @@ private:
     LossSettings lossSettings() const;
     void uploadReference(Stream& stream, std::span<const std::array<double, 2>> reference);
     std::vector<Index> clipsOf(const MicroBatchPlan& plan) const;
-    void referBatch(Stream& stream, std::span<const Index> clips);
+    void referBatch(Stream& stream, std::span<const Index> clips,
+                    const std::function<bool()>& isStopped);
     bool splitFurther(Stream& stream);
+    void loseSums(Stream& stream);
     void countWork(const MicroBatchPlan& done);
     void endUpdate(Stream& stream);
     void makeGraph(Stream& stream);
@@ -167,6 +173,7 @@ private:
     Tensor m_inverseCounted, m_inverseSlots, m_inversePairs; ///< [1] master type
     Tensor m_logs; ///< [most pairs of a micro-batch, 2] master type: of the reference
     std::unique_ptr<Update> m_update, m_following;
+    std::function<bool()> m_isStopped; ///< of the micro-step that runs; may be empty
     int m_pieces = 1;
     Index m_skippedInRow = 0;
     Index m_lastReading = 0;             ///< micro-step

@@ -44,15 +44,18 @@ bool Trainer::makeReference(Stream& stream, const std::function<bool()>& isStopp
             "Trainer: the reference is of the weights before training");
     const auto batch = static_cast<std::size_t>(m_parts.batches.settings().batch);
     for (std::size_t first = 0; first < unknown.size(); first += batch) {
-        if (isStopped && isStopped())
+        const std::size_t count = std::min(batch, unknown.size() - first);
+        try {
+            referBatch(stream, std::span(unknown).subspan(first, count), isStopped);
+        } catch (const GraphStopped&) {
             return false;
-        referBatch(stream,
-                   std::span(unknown).subspan(first, std::min(batch, unknown.size() - first)));
+        }
     }
     return true;
 }
 
-void Trainer::referBatch(Stream& stream, std::span<const Index> clips)
+void Trainer::referBatch(Stream& stream, std::span<const Index> clips,
+                         const std::function<bool()>& isStopped)
 {
     const ParameterSet& parameters = m_parts.model.parameters();
     MicroBatchPlan plan;
@@ -62,6 +65,7 @@ void Trainer::referBatch(Stream& stream, std::span<const Index> clips)
     }
     LoadedBatch& loaded = m_loader.load(stream, plan, samplesOf(plan));
     Graph graph(stream, parameters.device(), {false, parameters.computeType()});
+    graph.stopWhen(isStopped);
     const ForwardPass pass{graph, parameters, nullptr, false, {}};
     PreferenceSettings settings;
     settings.refinements = m_settings.refinements;
@@ -81,7 +85,7 @@ NamedTensors Trainer::tensors() const
     NamedTensors tensors = trainerState(parameters, m_adam.get(), m_average.get());
     if (m_reference)
         tensors.emplace_back("trainer.reference", m_reference->tensor());
-    if (m_update && m_update->next > 0) {
+    if (m_update && m_update->next > 0 && !m_update->lostSums) {
         tensors.emplace_back("trainer.gradients", parameters.gradients());
         tensors.emplace_back("trainer.sums", m_ring.sums());
     }
@@ -108,13 +112,14 @@ nlohmann::json Trainer::state() const
             {"window_first", start.firstDrawn},
             {"window_batch", start.batch},
             {"micro_batches_done", m_update ? m_update->next : 0},
+            {"lost_sums", m_update && m_update->lostSums},
             {"references", m_ring.references()},
             {"loss_counts", m_ring.counts()},
             {"framed_passes", m_ring.framedPasses()}};
 }
 
-/// Goes on with an update of which `done` micro-batches are run and summed up.
-void Trainer::enterUpdate(Stream& stream, Index done)
+/// Goes on with an update of which `done` micro-batches are run, and summed up unless `lostSums`.
+void Trainer::enterUpdate(Stream& stream, Index done, bool lostSums)
 {
     if (done == 0)
         return;
@@ -122,6 +127,9 @@ void Trainer::enterUpdate(Stream& stream, Index done)
     const auto& batches = m_update->plan.microBatches;
     checkSaved(done < static_cast<Index>(batches.size()), "micro_batches_done");
     m_update->next = static_cast<std::size_t>(done);
+    m_update->lostSums = lostSums;
+    if (lostSums)
+        return;
     Index pairs = 0;
     for (std::size_t i = 0; m_reference && i < m_update->next; ++i)
         pairs += static_cast<Index>(batches[i].samples.size());
@@ -131,6 +139,7 @@ void Trainer::enterUpdate(Stream& stream, Index done)
 void Trainer::restore(Stream& stream, const nlohmann::json& state, const NamedTensors& saved)
 {
     Index done = 0;
+    bool lostSums = false;
     try {
         const auto read = [&](const char* name, auto& target) { state.at(name).get_to(target); };
         read("micro_steps", m_counts.microSteps);
@@ -144,6 +153,7 @@ void Trainer::restore(Stream& stream, const nlohmann::json& state, const NamedTe
         read("last_reading", m_lastReading);
         read("pieces", m_pieces);
         read("micro_batches_done", done);
+        lostSums = state.value("lost_sums", false);
         m_best.restore(state.at("best"));
         // Earlier versions saved the number of passes in place of counts.
         m_ring.restore(state.at("references").get<std::vector<std::array<double, 2>>>(),
@@ -159,7 +169,7 @@ void Trainer::restore(Stream& stream, const nlohmann::json& state, const NamedTe
     }
     checkSaved(m_pieces > 0, "pieces");
     checkSaved(done >= 0, "micro_batches_done");
-    enterUpdate(stream, done);
+    enterUpdate(stream, done, lostSums);
     restoreTrainerState(stream, tensors(), saved, m_parts.model.parameters());
 }
 

@@ -99,6 +99,57 @@ private Q_SLOTS:
         }
     }
 
+    /// Wherever a micro-step is stopped: it is not done, its update ends as if nothing had been, and
+    /// so does that of a run which goes on from what was saved then.
+    void stoppedMicroStepsLoseNothing_data()
+    {
+        QTest::addColumn<bool>("prefers");
+        QTest::addColumn<bool>("isLatents");
+        QTest::newRow("captions") << false << false;
+        QTest::newRow("latents") << false << true;
+        QTest::newRow("preferences") << true << false;
+    }
+    void stoppedMicroStepsLoseNothing()
+    {
+        QFETCH(bool, prefers);
+        QFETCH(bool, isLatents);
+        Options options = prefers ? preferring() : Options{};
+        if (isLatents)
+            options.variant = Variant::Latents;
+        const auto begun = [&] { // inside an accumulation
+            auto bench = std::make_unique<TrainBench>(options);
+            if (prefers)
+                bench->trainer->makeReference(*bench->stream);
+            bench->trainer->microStep(*bench->stream);
+            return bench;
+        };
+        const auto whole = begun();
+        const auto records = whole->run(2);
+        int questions = 0;
+        const auto counted = begun();
+        counted->trainer->microStep(*counted->stream, [&] { return ++questions < 0; });
+        QVERIFY2(questions > 100, qPrintable(QString::number(questions)));
+        for (int wanted = 1; wanted <= questions; wanted += 41) {
+            const auto stopped = begun();
+            int asked = 0;
+            const auto isStopped = [&] { return ++asked == wanted; };
+            const auto report = stopped->trainer->microStep(*stopped->stream, isStopped);
+            QVERIFY(report.wasStopped);
+            QCOMPARE(stopped->trainer->counts().microSteps, Index(1));
+            TrainBench resumed(options);
+            restore(resumed, saved(*stopped));
+            for (TrainBench* bench : {stopped.get(), &resumed}) {
+                const auto later = bench->run(2);
+                QCOMPARE(later.size(), records.size());
+                for (std::size_t i = 0; i < records.size(); ++i) {
+                    QCOMPARE(later[i].loss, records[i].loss);
+                    QCOMPARE(later[i].margin, records[i].margin);
+                }
+                QCOMPARE(bench->values(), whole->values());
+            }
+        }
+    }
+
     /// States of earlier versions, inside an accumulation, do not say what their sums are of.
     void statesWithoutCountsGoOn()
     {

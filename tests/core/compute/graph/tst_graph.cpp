@@ -74,6 +74,8 @@ private Q_SLOTS:
     void constantsTakeNoGradient();
     void inferenceKeepsNoTape();
     void dropoutDependsOnSeedAndStepAlone();
+    void stopsAreHeardAfterEachOperation_data();
+    void stopsAreHeardAfterEachOperation();
     void misuseIsNamed();
 };
 
@@ -296,6 +298,41 @@ void TestGraph::dropoutDependsOnSeedAndStepAlone()
     QVERIFY(dropped(1, 1).first != dropped(1, 1).second);
     QVERIFY(dropped(1, 1) != dropped(1, 2));
     QVERIFY(dropped(1, 1) != dropped(2, 1));
+}
+
+void TestGraph::stopsAreHeardAfterEachOperation_data()
+{
+    QTest::addColumn<bool>("checkpointed");
+    QTest::newRow("whole tape") << false;
+    QTest::newRow("segments") << true;
+}
+
+/// Wherever it was stopped, a tape gives the same again after reset().
+void TestGraph::stopsAreHeardAfterEachOperation()
+{
+    QFETCH(bool, checkpointed);
+    const Bench bench(makeCpuDevice(1));
+    Deep deep(bench);
+    Graph graph(*bench.stream, bench.device, {true, DType::F64});
+    const auto gradients = [&] {
+        graph.reset();
+        deep.parameters.zeroGradients(*bench.stream);
+        graph.setRandom(3, 1);
+        const Value x = graph.variable(bench.tensor({6, 8}, 1));
+        graph.backward(deep.loss(graph, bench, x, checkpointed));
+        return bench.host(deep.parameters.gradients());
+    };
+    int questions = 0, wanted = -1;
+    graph.stopWhen([&] { return ++questions == wanted; });
+    const std::vector<double> whole = gradients();
+    const int all = questions;
+    QVERIFY(all >= 2 * 3 * 4); // forward and back, layers, operations of one
+    for (wanted = 1; wanted <= all; ++wanted) {
+        questions = 0;
+        QVERIFY_THROWS_EXCEPTION(GraphStopped, gradients());
+        QCOMPARE(questions, wanted);
+        QCOMPARE(gradients(), whole);
+    }
 }
 
 void TestGraph::misuseIsNamed()

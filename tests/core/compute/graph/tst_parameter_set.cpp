@@ -119,6 +119,12 @@ void TestParameterSet::startValuesFollowTheirDeclaration()
     QVERIFY(set.values().toHost<float>(*stream) == first);
     set.initialise(*stream, 10);
     QVERIFY(set.values().toHost<float>(*stream) != first);
+    int questions = 0;
+    set.initialise(*stream, 9, [&] { return ++questions == 3; }); // before the last of them
+    const auto stopped = [&](int index) { return set[index].value.toHost<float>(*stream); };
+    QCOMPARE(questions, 3);
+    QVERIFY(std::ranges::equal(stopped(normal), std::span(first).subspan(64, 10'000)));
+    QVERIFY(stopped(uniform)[7] != first[64 + 10'048 + 7]);
 }
 
 void TestParameterSet::shadowsAreRoundedValues()
