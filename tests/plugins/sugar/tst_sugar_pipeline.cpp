@@ -139,13 +139,13 @@ class TestSugarPipeline : public QObject {
         return readFile(folder.artifacts() / artifact);
     }
 
-    /// All of the first and last looks, and a spread of those between; that the step is odd keeps
-    /// it from meeting the same place of every step.
+    /// All of the first and last looks, and ten of those between; that the stride is odd keeps it
+    /// from meeting the same place of every step.
     static int strideFrom(int wanted, int looks)
     {
-        constexpr int kEdge = 24, kStride = 397;
-        const bool isInside = wanted >= 4 && wanted + kStride < looks - kEdge;
-        return isInside ? kStride : 1;
+        constexpr int kFirst = 4, kLast = 8, kBetween = 10;
+        const int stride = looks / kBetween | 1;
+        return wanted >= kFirst && wanted + stride < looks - kLast ? stride : 1;
     }
 
     /// Rows of the last table of stages: stage → state.
