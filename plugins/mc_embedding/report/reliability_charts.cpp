@@ -110,6 +110,15 @@ void addPublishedScaling(Plot& plot, const StudyState& state, const Look& look)
     plot.marks.push_back(std::move(rho));
 }
 
+/// The lower end of an axis of reliabilities: 0, and less where one of them is.
+double lowestOf(const std::vector<Reliability>& cells)
+{
+    double low = 0;
+    for (const Reliability& cell : cells)
+        low = std::min({low, cell.icc.value, cell.spearmanMedian.value});
+    return low < 0 ? low - 0.03 : 0;
+}
+
 /// ICC and ρ against T with the Spearman–Brown curve from the largest T.
 Plot iccPlot(const StudyState& state, const Look& look, const std::vector<Reliability>& cells)
 {
@@ -121,17 +130,18 @@ Plot iccPlot(const StudyState& state, const Look& look, const std::vector<Reliab
     plot.title = "Reliability against T";
     plot.note = "bars: 95 % interval of ICC(1,1), quartiles of the pairwise ρ";
     plot.x = {.title = "passes T", .isLog = true, .ticks = passTicks(model.passes, last)};
-    plot.y = {.title = "ICC(1,1), median ρ", .low = 0, .high = 1.03};
+    const double low = lowestOf(cells);
+    plot.y = {.title = "ICC(1,1), median ρ", .low = low, .high = 1.03};
     plot.width = 470;
     plot.height = 400;
     Plot::Marks icc{.label = "ICC(1,1)", .radius = 5};
     Plot::Marks rho{.colour = "series 1", .label = "ρ, median", .mark = "diamond", .radius = 6};
     for (std::size_t t = 0; t < cells.size(); ++t) {
         icc.x.push_back(model.passes[t]), icc.y.push_back(cells[t].icc.value);
-        icc.low.push_back(std::max(0.0, cells[t].iccLow.value));
+        icc.low.push_back(std::max(low, cells[t].iccLow.value));
         icc.high.push_back(cells[t].iccHigh.value);
         rho.x.push_back(model.passes[t]), rho.y.push_back(cells[t].spearmanMedian.value);
-        rho.low.push_back(std::max(0.0, cells[t].spearmanQ25.value));
+        rho.low.push_back(std::max(low, cells[t].spearmanQ25.value));
         rho.high.push_back(cells[t].spearmanQ75.value);
     }
     if (cells.back().icc.exists()) {

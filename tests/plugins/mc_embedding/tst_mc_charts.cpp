@@ -192,6 +192,21 @@ private Q_SLOTS:
         QVERIFY(!scoresOf(test::makeStudy(wanted), {0, 2, "trace_pre"}));
     }
 
+    /// Trials that contradict each other: ICC is −0.2, the median ρ −1.
+    void reliabilityBelowZeroIsDrawnInsideTheChart()
+    {
+        StudyState state = test::makeStudy();
+        Matrix& scores = state.models[0].scores["trace_pre"][0];
+        for (std::size_t k = 0; k < scores.rows; ++k)
+            for (std::size_t i = 0; i < scores.columns; ++i)
+                scores(k, i) = 8e-3 + (k % 2 == 0 ? 1e-5 : -1e-5) * (static_cast<double>(i) - 60);
+        const auto chart = scalingChart(state, {0, 2, "trace_pre"});
+        QVERIFY(chart);
+        for (const Diagram::Points& points : chart->drawing.points)
+            for (const double y : points.y)
+                QVERIFY2(y > chart->drawing.bottom, qPrintable(QString::number(y)));
+    }
+
     void anEmptyStudyHasNoCharts()
     {
         const StudyState nothing;
