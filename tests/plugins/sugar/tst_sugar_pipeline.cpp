@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 #include <set>
 #include <thread>
@@ -141,11 +142,12 @@ class TestSugarPipeline : public QObject {
 
     /// All of the first and last looks, and ten of those between; that the stride is odd keeps it
     /// from meeting the same place of every step.
-    static int strideFrom(int wanted, int looks)
+    static int lookAfter(int wanted, int looks)
     {
         constexpr int kFirst = 4, kLast = 8, kBetween = 10;
-        const int stride = looks / kBetween | 1;
-        return wanted >= kFirst && wanted + stride < looks - kLast ? stride : 1;
+        if (wanted < kFirst || wanted >= looks - kLast)
+            return wanted + 1;
+        return std::min(wanted + (looks / kBetween | 1), looks - kLast);
     }
 
     /// Rows of the last table of stages: stage → state.
@@ -254,7 +256,7 @@ private Q_SLOTS:
         };
         std::map<std::string, int> tried;
         int looks = -1;
-        for (int wanted = 0; looks < 0 || wanted < looks; wanted += strideFrom(wanted, looks)) {
+        for (int wanted = 0; looks < 0 || wanted < looks; wanted = lookAfter(wanted, looks)) {
             test::StopAtPoll stop(wanted);
             const RunFolder parts =
                 RunFolder::createAt(m_bench.folder() / ("look" + std::to_string(wanted)));
