@@ -396,9 +396,21 @@ bool ModelSession::takeStored(RunContext& context)
     }
     if (isTexts())
         return false;
-    if (startChunk(context, stored->images) && !m_chunk->adopt(*stored))
-        m_chunk.reset();
+    if (startChunk(context, stored->images)) {
+        if (m_chunk->adopt(*stored))
+            skipWhatIsDone();
+        else
+            m_chunk.reset();
+    }
     return false;
+}
+
+/// Passes of the chunk that were taken over count as done.
+void ModelSession::skipWhatIsDone()
+{
+    const double left = static_cast<double>(m_chunk->passesLeft()) *
+                        static_cast<double>(m_chunkImages) * m_vision->encoder->tower().flop();
+    m_p.meter.skip(flopOf(current(), m_chunkImages) - left);
 }
 
 /// False where a stop was requested meanwhile.
@@ -609,8 +621,10 @@ void ModelSession::load(RunContext& context, const std::vector<HostTensor>& tens
                         m_first + count <= images();
     if (!isSame)
         return;
-    if (startChunk(context, count))
+    if (startChunk(context, count)) {
         m_chunk->load(context.stream(), tensors, chunk);
+        skipWhatIsDone();
+    }
 }
 
 } // namespace vergence::mc_embedding

@@ -95,6 +95,7 @@ private:
     void openFeed(RunContext& context, Residency level);
     bool startChunk(RunContext& context, std::size_t count);
     bool takeStored(RunContext& context);
+    void skipWhatIsDone();
     bool beginChunk(RunContext& context);
     bool runBlock(RunContext& context);
     void shrinkBatch(RunContext& context, const std::string& reason);

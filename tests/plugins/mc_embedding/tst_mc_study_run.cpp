@@ -171,6 +171,16 @@ private Q_SLOTS:
         }
     }
 
+    void workBeforeAStopCountsAsDone()
+    {
+        const Config config = m_bench.configOf({"batch_passes=1", "batch_images=8"});
+        const RunFolder folder = m_bench.newFolder();
+        stopAfter(folder, config, 3);
+        QVERIFY(workDone(folder) < 1);
+        QCOMPARE(m_bench.run(folder, config, true).state, RunState::Completed);
+        QCOMPARE(workDone(folder), 1.0);
+    }
+
     void changedSettingsRefuseToGoOn_data()
     {
         QTest::addColumn<QString>("assignment");
@@ -245,6 +255,7 @@ private Q_SLOTS:
         const StudyState a = readStudy(fresh.root), b = readStudy(extended.root);
         QVERIFY(!a.models.front().clouds.empty());
         QCOMPARE(differenceOf(a.models.front(), b.models.front()), std::string());
+        QCOMPARE(workDone(extended), 1.0);
         // The same by continuing the run itself.
         list.pop_back();
         QCOMPARE(m_bench.run(before, m_bench.configOf(list), true).code, ExitCode::Success);
@@ -322,6 +333,13 @@ private Q_SLOTS:
     }
 
 private:
+    /// The share of the work that the run says is done.
+    double workDone(const RunFolder& folder)
+    {
+        const MetricStore store = MetricStore::fromCsv(readFile(folder.metrics()), "metrics.csv");
+        return store.find("progress/flop_share")->values().back();
+    }
+
     void stopAfter(const RunFolder& folder, const Config& config, std::int64_t steps)
     {
         bool isAsked = false;
