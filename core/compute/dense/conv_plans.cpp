@@ -1,8 +1,7 @@
 #include <algorithm>
-#include <cstring>
-#include <string_view>
 
 #include "core/compute/dense/cpu_conv.h"
+#include "core/compute/dense/onednn.h"
 #include "core/compute/dense/pieces.h"
 #include "core/compute/dense/tile_kernels.h"
 
@@ -42,13 +41,6 @@ std::shared_ptr<const Plan> makeReorder(const memory::desc& from, const memory::
 enum KeyKind : std::int64_t { kConv = 2, kReorder = 3, kImageReorder = 4 };
 
 } // namespace
-
-std::size_t layoutNumber(const memory::desc& layout)
-{
-    // The C structure is filled from zeros by oneDNN, so equal layouts have equal bytes.
-    const std::string_view bytes(reinterpret_cast<const char*>(&layout.data), sizeof(layout.data));
-    return std::hash<std::string_view>{}(bytes);
-}
 
 ConvWindow forwardWindow(const ConvProblem& p, Index first, Index rows)
 {
@@ -123,7 +115,6 @@ std::shared_ptr<const Plan> ConvPlans::make(ConvPass pass, const ConvShape& s, E
     };
     const auto direct = dnnl::algorithm::convolution_direct;
     const auto algorithm = m_isWinograd ? dnnl::algorithm::convolution_winograd : direct;
-    using dnnl::convolution_forward;
     if (pass == ConvPass::Forward) {
         dnnl::post_ops post;
         if (extras.sum)
@@ -131,12 +122,9 @@ std::shared_ptr<const Plan> ConvPlans::make(ConvPass pass, const ConvShape& s, E
         if (extras.addend)
             post.append_binary(dnnl::algorithm::binary_add, y);
         attributes.set_post_ops(post);
-        const auto kind = dnnl::prop_kind::forward_inference;
-        const convolution_forward::desc wanted =
-            extras.bias
-                ? convolution_forward::desc(kind, algorithm, x, w, bias, y, strides, before, after)
-                : convolution_forward::desc(kind, algorithm, x, w, y, strides, before, after);
-        const convolution_forward::primitive_desc found(wanted, attributes, cpuEngine());
+        const auto found = onednn::forward(
+            {algorithm, x, w, y, extras.bias ? bias : memory::desc(), strides, before, after},
+            dnnl::prop_kind::forward_inference, attributes);
         if (isReference(found.get()))
             return nullptr;
         arguments = {{DNNL_ARG_SRC, found.src_desc()},
@@ -146,18 +134,17 @@ std::shared_ptr<const Plan> ConvPlans::make(ConvPass pass, const ConvShape& s, E
             arguments.push_back({DNNL_ARG_BIAS, bias});
         if (extras.addend)
             arguments.push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, y});
-        return finish(found, convolution_forward(found));
+        return finish(found, dnnl::convolution_forward(found));
     }
     // The forward convolution that the derivative belongs to, all in the operands' type.
     const memory::desc hintX({s.images, s.channels, s.rowsX, m_p.width}, m_operandType, nhwc);
     const memory::desc hintW(kernels, m_operandType, memory::format_tag::any);
     const memory::desc hintY({s.images, s.outChannels, s.rowsY, m_p.outWidth}, m_operandType, nhwc);
-    const convolution_forward::primitive_desc hint(
-        {dnnl::prop_kind::forward_training, direct, hintX, hintW, hintY, strides, before, after},
-        cpuEngine());
+    const auto hint = onednn::forward({direct, hintX, hintW, hintY, {}, strides, before, after},
+                                      dnnl::prop_kind::forward_training);
+    const onednn::Convolution wanted{direct, x, w, y, {}, strides, before, after};
     if (pass == ConvPass::BackwardData) {
-        const dnnl::convolution_backward_data::primitive_desc found(
-            {direct, x, w, y, strides, before, after}, attributes, cpuEngine(), hint);
+        const auto found = onednn::backwardData(wanted, attributes, hint);
         if (isReference(found.get()))
             return nullptr;
         arguments = {{DNNL_ARG_DIFF_DST, y},
@@ -165,8 +152,7 @@ std::shared_ptr<const Plan> ConvPlans::make(ConvPass pass, const ConvShape& s, E
                      {DNNL_ARG_DIFF_SRC, x}};
         return finish(found, dnnl::convolution_backward_data(found));
     }
-    const dnnl::convolution_backward_weights::primitive_desc found(
-        {direct, x, w, y, strides, before, after}, attributes, cpuEngine(), hint);
+    const auto found = onednn::backwardWeights(wanted, attributes, hint);
     if (isReference(found.get()))
         return nullptr;
     arguments = {{DNNL_ARG_SRC, x},
@@ -197,7 +183,7 @@ std::shared_ptr<const Plan> ConvPlans::find(ConvPass pass, const ConvShape& s, E
                   m_p.kernelWidth,
                   m_p.stride,
                   m_p.padding,
-                  weights ? static_cast<std::int64_t>(layoutNumber(*weights)) : 0};
+                  weights ? static_cast<std::int64_t>(onednn::layoutNumber(*weights)) : 0};
     return m_dense.plans().find(key, [&]() -> std::shared_ptr<const Plan> {
         try {
             return make(pass, s, extras, weights);
@@ -221,7 +207,7 @@ std::shared_ptr<const Plan> ConvPlans::findReorder(Index outChannels, Index chan
                   m_p.channels,
                   m_p.kernelHeight,
                   m_p.kernelWidth,
-                  static_cast<std::int64_t>(layoutNumber(packed))};
+                  static_cast<std::int64_t>(onednn::layoutNumber(packed))};
     return m_dense.plans().find(key, [&] {
         const OnThisThread single;
         const memory::desc plain = plainWeights(m_p, outChannels, channels, m_p.channels);
@@ -235,10 +221,10 @@ std::shared_ptr<const Plan> ConvPlans::findImageReorder(const memory::desc& layo
 {
     PlanKey key;
     key.values = {kImageReorder | std::int64_t{toPlain} << 8, pixelStride,
-                  static_cast<std::int64_t>(layoutNumber(layout))};
+                  static_cast<std::int64_t>(onednn::layoutNumber(layout))};
     return m_dense.plans().find(key, [&] {
         const OnThisThread single;
-        const memory::dims extents = layout.dims();
+        const memory::dims extents = onednn::extents(layout);
         const Index row = extents[3] * pixelStride;
         const memory::desc plain(extents, kF32, {extents[2] * row, 1, row, pixelStride});
         return toPlain ? makeReorder(layout, plain, false) : makeReorder(plain, layout, false);

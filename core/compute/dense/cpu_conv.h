@@ -107,7 +107,4 @@ const float* asNhwcFloats(CpuDenseMath& dense, Stream& stream, const Tensor& ten
 const float* asFloats(CpuDenseMath& dense, Stream& stream, const Tensor& tensor,
                       std::shared_ptr<void>& memory);
 
-/// A number that tells layouts apart in plan keys.
-std::size_t layoutNumber(const dnnl::memory::desc& layout);
-
 } // namespace vergence

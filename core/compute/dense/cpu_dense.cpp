@@ -16,9 +16,12 @@ namespace {
 /// Rapids without them, dot products of pairs reach half of the rate of F32.
 bool processorMultipliesBf16()
 {
-    const auto isa = dnnl::get_effective_cpu_isa();
-    const bool hasTiles = isa == dnnl::cpu_isa::avx512_core_amx;
-    const bool hasPairs = hasTiles || isa == dnnl::cpu_isa::avx512_core_bf16;
+    // A set of bits: later instruction sets have those of the earlier ones.
+    const auto has = [isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa())](auto wanted) {
+        return (isa & static_cast<unsigned>(wanted)) == static_cast<unsigned>(wanted);
+    };
+    const bool hasTiles = has(dnnl::cpu_isa::avx512_core_amx);
+    const bool hasPairs = has(dnnl::cpu_isa::avx512_core_bf16);
     __builtin_cpu_init();
     return hasTiles || (hasPairs && !__builtin_cpu_is("intel"));
 }

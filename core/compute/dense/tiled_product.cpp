@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/compute/dense/double_product_kernels.h"
+#include "core/compute/dense/onednn.h"
 #include "core/compute/dense/pair_kernels.h"
 #include "core/compute/dense/pieces.h"
 #include "core/compute/dense/tile_kernels.h"
@@ -177,18 +178,18 @@ std::shared_ptr<const Plan> TiledProduct::makePlan(Index m, Index n) const
     if (m_isDirect) {
         dnnl::post_ops after;
         if (m_p.alpha != 1)
-            attributes.set_output_scales(0, {static_cast<float>(m_p.alpha)});
+            onednn::scaleResult(attributes, after, static_cast<float>(m_p.alpha));
         if (m_p.residualIsY() || m_p.beta != 0) {
             after.append_sum(m_p.residual ? 1.0f : static_cast<float>(m_p.beta));
         } else if (m_p.residual) {
             after.append_binary(dnnl::algorithm::binary_add, y);
-            arguments.push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, y});
+            arguments.push_back(
+                {DNNL_ARG_ATTR_MULTIPLE_POST_OP(after.len() - 1) | DNNL_ARG_SRC_1, y});
         }
         attributes.set_post_ops(after);
     }
-    const dnnl::matmul::desc description =
-        hasBias ? dnnl::matmul::desc(a, b, bias, y) : dnnl::matmul::desc(a, b, y);
-    const dnnl::matmul::primitive_desc primitive(description, attributes, cpuEngine());
+    const auto primitive =
+        onednn::product(a, b, hasBias ? bias : dnnl::memory::desc(), y, attributes);
     if (m_packed && isReference(primitive.get()))
         return nullptr;
     return std::make_shared<Plan>(dnnl::matmul(primitive), arguments,

@@ -3,6 +3,7 @@
 // The CPU driver of blending, included by blend_kernels.cpp. One task blends one tile, one vector
 // holds one block of pixels.
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 

@@ -6,6 +6,7 @@
 // splat fills its vectors better than it would fill rows. A block is named by the bit
 // 16 strip + first row; it starts at pixel 4 · bit.
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
