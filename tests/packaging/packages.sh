@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Which packages are asked for on systems that are not here: apt-get, apt-cache and dpkg-query are stand-ins.
+set -euo pipefail
+source_dir=$(cd "$(dirname "$0")/../.." && pwd)
+room=$(mktemp -d)
+trap 'rm -rf "$room"' EXIT
+mkdir -p "$room/bin" "$room/tree/packaging"
+cp "$source_dir/packaging/common.sh" "$room/tree/packaging/"
+cat >"$room/tree/packaging/debian-packages.txt" <<'LIST'
+# comment
+g++                           # compiler
+qt6-charts-dev | old-charts   # charts
+old-opengl | qt6-base-dev     # OpenGL widget
+camera2 | camera1             # optional: cameras
+LIST
+stand_in() { printf '#!/bin/sh\n%s\n' "$2" >"$room/bin/$1"; chmod +x "$room/bin/$1"; }
+stand_in apt-get 'echo "$*" >>"$ROOM/calls"'
+stand_in apt-cache 'grep -qx "$2" "$ROOM/known"'
+stand_in dpkg-query 'grep -qx "$3" "$ROOM/installed" && printf "install ok installed"'
+stand_in id 'echo 0'
+
+failures=0
+# expect TITLE KNOWN INSTALLED WANTED-STATUS WANTED-PACKAGES WANTED-WORDS
+expect() {
+    printf '%s\n' $2 >"$room/known"
+    printf '%s\n' $3 >"$room/installed"
+    : >"$room/calls"
+    local status=0 output asked
+    output=$(ROOM=$room PATH=$room/bin:$PATH bash -c 'set -euo pipefail; . "$ROOM/tree/packaging/common.sh"; install_packages' 2>&1) || status=$?
+    asked=$(sed -n 's/^install -y --no-install-recommends //p' "$room/calls")
+    if [ "$status" != "$4" ] || [ "$asked" != "$5" ] || [[ $output != *"$6"* ]]; then
+        printf 'FAIL %s: status %s, asked for "%s", said: %s\n' "$1" "$status" "$asked" "$output"
+        failures=1
+    fi
+}
+older="g++ old-charts old-opengl qt6-base-dev camera1"
+newer="g++ qt6-charts-dev qt6-base-dev camera2"
+expect "older system" "$older" "" 0 "g++ old-charts old-opengl camera1" "Installing 4"
+expect "newer system" "$newer" "" 0 "g++ qt6-charts-dev qt6-base-dev camera2" "Installing 4"
+expect "half is there" "$older" "g++ qt6-base-dev camera1" 0 "old-charts old-opengl" "Installing 2"
+expect "all is there" "$newer" "$newer" 0 "" "All packages are installed"
+expect "all is there, lists are not" "" "$newer" 0 "" "All packages are installed"
+expect "no cameras" "g++ old-charts old-opengl" "" 0 "g++ old-charts old-opengl" "optional: cameras; that will be absent"
+expect "no charts" "g++ old-opengl camera1" "" 1 "" "no package for: qt6-charts-dev (charts)"
+exit $failures
