@@ -130,9 +130,10 @@ function(vergence_add_test name)
     endif()
     add_test(NAME ${name} COMMAND ${display} $<TARGET_FILE:${target}>)
     if(NOT arg_TIMEOUT)
-        set(arg_TIMEOUT 120)
+        set(arg_TIMEOUT 600)
     endif()
-    # CTest ends what takes too long; Qt's own limit, five minutes for one row, knows nothing of it.
+    # CTest ends what hangs; that says nothing of speed, for other programs may hold the cores. Qt's own limit, five
+    # minutes for one row, knows nothing of it.
     set(environment QTEST_FUNCTION_TIMEOUT=${arg_TIMEOUT}000)
     if(NOT "gl" IN_LIST arg_LABELS)
         list(APPEND environment QT_QPA_PLATFORM=offscreen)

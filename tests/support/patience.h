@@ -10,6 +10,13 @@ namespace vergence::test {
 
 inline constexpr int kGuardMilliseconds = 60'000;
 
+/// False where `isThere` was not true meanwhile.
+template <class Predicate>
+bool waitFor(Predicate isThere, int milliseconds = kGuardMilliseconds)
+{
+    return QTest::qWaitFor(isThere, milliseconds);
+}
+
 } // namespace vergence::test
 
 #undef QTRY_VERIFY

@@ -19,6 +19,7 @@
 #include "core/artifact/gif.h"
 #include "core/artifact/video/video.h"
 #include "tests/app/export/sample_run.h"
+#include "tests/support/patience.h"
 
 using namespace vergence;
 
@@ -97,7 +98,7 @@ private Q_SLOTS:
         auto* cancel = dialog.findChild<QPushButton*>(QStringLiteral("exportCancelButton"));
         QCOMPARE(cancel->text(), QStringLiteral("Cancel"));
         cancel->click();
-        QTRY_COMPARE_WITH_TIMEOUT(cancel->text(), QStringLiteral("Close"), 20000);
+        QTRY_COMPARE(cancel->text(), QStringLiteral("Close"));
         QCOMPARE(exported.count(), 0);
         QCOMPARE(failed.count(), 0);
         QVERIFY(dialog.isVisible());

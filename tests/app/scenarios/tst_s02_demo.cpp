@@ -57,7 +57,7 @@ private Q_SLOTS:
         });
         QVERIFY(gui.waitState(run, RunState::Running));
         gui.shoot("demo_running");
-        QVERIFY(gui.waitState(run, RunState::Completed, 60'000 * kBusyFactor));
+        QVERIFY(gui.waitState(run, RunState::Completed));
         qInfo("completed after %lld ms, the preview changed %d times", timer.elapsed(), changes);
 
         const std::vector<RunState> wanted{RunState::Running, RunState::Completed};

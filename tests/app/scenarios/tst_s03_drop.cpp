@@ -15,7 +15,7 @@ using namespace vergence;
 
 namespace {
 
-constexpr int kInspectionMs = 30'000;
+constexpr int kInspectionMs = test::kGuardMilliseconds;
 
 /// Empty files of these names: what a folder holds is told by names alone.
 QString folderOf(const QString& name, const QStringList& files)

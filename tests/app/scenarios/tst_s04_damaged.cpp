@@ -11,7 +11,7 @@ using namespace vergence;
 
 namespace {
 
-constexpr int kInspectionMs = 30'000;
+constexpr int kInspectionMs = test::kGuardMilliseconds;
 
 /// The tiny model with a seventh line of images.txt that is no line of keypoints, and without one
 /// photograph.

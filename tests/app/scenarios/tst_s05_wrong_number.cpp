@@ -53,13 +53,13 @@ private Q_SLOTS:
         auto* start = gui.find<QPushButton>("startButton");
         gui.type("cold", "3");
         gui.type("hot", "2");
-        QTRY_VERIFY_WITH_TIMEOUT(!start->isEnabled(), 20'000);
+        QTRY_VERIFY(!start->isEnabled());
         QCOMPARE(gui.window().problems().errorCount(), 1);
         const QString summary = gui.textOf("configSummary");
         QVERIFY2(summary.startsWith("1 error") && summary.contains("hot must be above cold"),
                  qPrintable(summary));
         gui.type("cold", "1");
-        QTRY_VERIFY_WITH_TIMEOUT(start->isEnabled(), 20'000);
+        QTRY_VERIFY(start->isEnabled());
         QTRY_COMPARE(gui.window().problems().errorCount(), 0);
     }
 };

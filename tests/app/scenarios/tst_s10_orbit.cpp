@@ -58,11 +58,10 @@ private Q_SLOTS:
         QVERIFY(!run.isEmpty() && gui.waitState(run, RunState::Running, 60'000));
         auto* modes = gui.find<QComboBox>("viewModeCombo");
         ViewPanel& panel = gui.window().views().current()->panel();
-        QTRY_VERIFY_WITH_TIMEOUT(modes->findText("Stack in 3-D") >= 0, 20'000);
+        QTRY_VERIFY(modes->findText("Stack in 3-D") >= 0);
         const std::vector<std::string> planes{"planes"};
-        QTRY_VERIFY_WITH_TIMEOUT((choose(*modes, "Stack in 3-D"), panel.visibleStreams() == planes),
-                                 20'000);
-        QTRY_VERIFY_WITH_TIMEOUT(panel.frameWithPixels("planes").has_value(), 20'000);
+        QTRY_VERIFY((choose(*modes, "Stack in 3-D"), panel.visibleStreams() == planes));
+        QTRY_VERIFY(panel.frameWithPixels("planes").has_value());
         QTRY_VERIFY(gui.window().runs().find(run)->step > 2);
         QWidget* canvas = gui.find<QWidget>("viewport");
         QVERIFY2(canvas != nullptr, "this test needs OpenGL 3.3");

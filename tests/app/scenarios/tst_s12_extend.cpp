@@ -24,7 +24,7 @@ private Q_SLOTS:
         QVERIFY(dialog != nullptr);
         dialog->setIntValue(50);
         dialog->accept();
-        QTRY_COMPARE_WITH_TIMEOUT(gui.window().runs().find(run)->total, 80, 30'000);
+        QTRY_COMPARE(gui.window().runs().find(run)->total, 80);
         QVERIFY(gui.waitState(run, RunState::Completed));
         QCOMPARE(gui.window().runs().rowCount(), 1); // the same run
         QTRY_COMPARE(gui.valuesOf(run, "train/loss").size(), std::size_t{80});

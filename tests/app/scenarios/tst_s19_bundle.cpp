@@ -70,7 +70,7 @@ private Q_SLOTS:
             if (isHalf)
                 m_gui->find<QPushButton>("exportCancelButton")->click();
         });
-        QTRY_VERIFY_WITH_TIMEOUT(!m_gui->textOf("exportResult").isEmpty(), 60'000);
+        QTRY_VERIFY(!m_gui->textOf("exportResult").isEmpty());
         progress->disconnect(this);
         QVERIFY2(m_gui->textOf("exportResult").contains("Cancelled"),
                  qPrintable(QString("%1 at %2").arg(m_gui->textOf("exportResult")).arg(reached)));
@@ -145,7 +145,7 @@ private Q_SLOTS:
         options.files << zip; // as a double click in a file browser would
         m_gui = std::make_unique<GuiHarness>(options);
         QVERIFY(m_gui->waitForPlugins());
-        QTRY_VERIFY_WITH_TIMEOUT(!m_gui->window().currentRun().isEmpty(), 20'000);
+        QTRY_VERIFY(!m_gui->window().currentRun().isEmpty());
         const QString opened = m_gui->window().currentRun();
         QVERIFY(m_gui->waitState(opened, RunState::Completed));
         QTRY_COMPARE(m_gui->valuesOf(opened, "heat/residual"), curve);
@@ -153,7 +153,7 @@ private Q_SLOTS:
         // The pictures of the run are there, without its checkpoints.
         RunView* view = m_gui->window().views().current();
         QVERIFY(listCheckpoints(m_gui->window().runs().find(opened)->folder).empty());
-        QTRY_VERIFY_WITH_TIMEOUT(view->pump().framesShown() > 0, 20'000);
+        QTRY_VERIFY(view->pump().framesShown() > 0);
         auto* streams = m_gui->find<QComboBox>("streamCombo");
         QVERIFY(streams != nullptr);
         QCOMPARE(streams->count(), 3);
@@ -179,7 +179,7 @@ private:
             return {};
         // The state is known a moment before the worker has written its last events.
         const fs::path events = m_gui->window().runs().find(run)->folder.events();
-        const bool isWritten = QTest::qWaitFor([&] {
+        const bool isWritten = test::waitFor([&] {
             return fs::exists(events) &&
                    readFile(events).find("\"type\":\"done\"") != std::string::npos;
         });
@@ -196,7 +196,7 @@ private:
     {
         const QString name = m_gui->textOf("exportFileName").remove("→").trimmed();
         m_gui->click("exportButton");
-        const bool isDone = QTest::qWaitFor(
+        const bool isDone = test::waitFor(
             [&] { return m_gui->textOf("exportResult").contains(name.toHtmlEscaped()); }, 30'000);
         const fs::path exports = m_gui->window().runs().find(run)->folder.exports();
         return isDone ? QString::fromStdString((exports / name.toStdString()).string()) : QString();

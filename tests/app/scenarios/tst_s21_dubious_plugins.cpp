@@ -109,7 +109,7 @@ private Q_SLOTS:
         GuiHarness gui(options());
         QVERIFY(gui.find<QWidget>("startPage")->isVisible());
         qInfo("the window is there after %lld ms (ux.md: within 3 s)", timer.elapsed());
-        QVERIFY(QTest::qWaitFor([&] { return gui.window().catalog().isComplete(); }, kScanMs));
+        QVERIFY(test::waitFor([&] { return gui.window().catalog().isComplete(); }, kScanMs));
         QVERIFY2(gui.textOf("pluginLine").contains("13 refused"),
                  qPrintable(gui.textOf("pluginLine")));
         QCOMPARE(GuiHarness::visibleDialogs(), 0); // no pop-up per plugin
@@ -120,7 +120,7 @@ private Q_SLOTS:
         QElapsedTimer timer;
         timer.start();
         GuiHarness gui(options());
-        QVERIFY(QTest::qWaitFor([&] { return gui.window().catalog().isComplete(); }, kScanMs));
+        QVERIFY(test::waitFor([&] { return gui.window().catalog().isComplete(); }, kScanMs));
         qInfo("%lld ms without those that crash or hang", timer.elapsed());
         const auto rows = rowsOf(gui);
         QCOMPARE(rows.at("libcrashes.so").state,
@@ -215,7 +215,7 @@ private:
     {
         if (m_table.empty()) {
             GuiHarness gui(options());
-            if (QTest::qWaitFor([&] { return gui.window().catalog().isComplete(); }, kScanMs))
+            if (test::waitFor([&] { return gui.window().catalog().isComplete(); }, kScanMs))
                 m_table = rowsOf(gui);
             gui.shoot("plugin_manager");
         }

@@ -48,7 +48,7 @@ private Q_SLOTS:
         QVERIFY(window.kill());
         GuiHarness gui;
         QVERIFY(gui.waitState(window.run(), RunState::Running));
-        QTRY_COMPARE_WITH_TIMEOUT(gui.window().currentRun(), window.run(), 60'000);
+        QTRY_COMPARE(gui.window().currentRun(), window.run());
         QVERIFY(gui.window().views().find(window.run()) != nullptr);
     }
 };

@@ -6,6 +6,7 @@
 #include "app/viewport/view_panel.h"
 #include "tests/app/viewport/fake_importer.h"
 #include "tests/core/run/live_worker.h"
+#include "tests/support/patience.h"
 
 using namespace vergence;
 using namespace vergence::testing;
@@ -29,8 +30,8 @@ public:
     bool open()
     {
         const bool isPaused =
-            QTest::qWaitFor([&] { return worker.controller().requestPause(); }) &&
-            QTest::qWaitFor([&] { return worker.controller().state() == RunState::Paused; });
+            test::waitFor([&] { return worker.controller().requestPause(); }) &&
+            test::waitFor([&] { return worker.controller().state() == RunState::Paused; });
         client = std::make_unique<RunClient>(worker.folder());
         panel = std::make_unique<ViewPanel>();
         panel->resize(480, 400);
@@ -51,7 +52,7 @@ public:
     }
     bool isShown(int grey)
     {
-        return QTest::qWaitFor([&] {
+        return test::waitFor([&] {
             const QImage image = panel->grabView();
             return image.pixelColor(image.rect().center()) == QColor(grey, grey, grey);
         });

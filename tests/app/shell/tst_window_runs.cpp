@@ -118,11 +118,11 @@ private Q_SLOTS:
                                      : entry->session->client().metrics().find("train/loss");
             return loss == nullptr ? 0 : loss->size();
         };
-        QTRY_VERIFY_WITH_TIMEOUT(points() > 20, 20'000);
+        QTRY_VERIFY(points() > 20);
         const std::size_t before = points();
         gui.restart();
         QVERIFY(gui.waitState(run, RunState::Running));
-        QTRY_VERIFY_WITH_TIMEOUT(points() >= before, 10'000);
+        QTRY_VERIFY(points() >= before);
         QTRY_COMPARE(gui.window().currentRun(), run);
         // Its settings are in the form, locked but for those that may be moved meanwhile.
         QVERIFY(gui.waitForPlugins());
@@ -142,7 +142,7 @@ private Q_SLOTS:
         QVERIFY2(open.isEmpty(), qPrintable(open));
         const QString folder = gui.window().runs().folder();
         const TerminalRun first(folder + "/first");
-        QTRY_COMPARE_WITH_TIMEOUT(gui.window().currentRun(), QString("first"), 30'000);
+        QTRY_COMPARE(gui.window().currentRun(), QString("first"));
         const TerminalRun second(folder + "/second");
         QVERIFY(gui.waitState("second", RunState::Running));
         QCOMPARE(gui.window().currentRun(), QString("first")); // nobody is interrupted
@@ -157,7 +157,7 @@ private Q_SLOTS:
         QVERIFY(gui.waitForPlugins());
         QVERIFY(gui.waitState(run, RunState::Completed));
         gui.window().openRun(run, true);
-        QTRY_VERIFY_WITH_TIMEOUT(gui.window().views().current()->pump().framesShown() >= 1, 30'000);
+        QTRY_VERIFY(gui.window().views().current()->pump().framesShown() >= 1);
         QCOMPARE(gui.window().runs().find(run)->state, RunState::Completed);
         gui.window().views().closeRun(run);
     }
@@ -468,8 +468,8 @@ private Q_SLOTS:
         ShellOptions options = GuiHarness::optionsWithTestPlugins();
         options.runsFolder = folder;
         GuiHarness gui(options);
-        QTRY_COMPARE_WITH_TIMEOUT(gui.window().runs().rowCount(), 10'000, 30'000);
-        QTRY_VERIFY_WITH_TIMEOUT(gui.window().runs().entry(9'999).isLoaded, 60'000);
+        QTRY_COMPARE(gui.window().runs().rowCount(), 10'000);
+        QTRY_VERIFY(gui.window().runs().entry(9'999).isLoaded);
     }
 };
 

@@ -33,7 +33,7 @@ RunController& ControllerBench::start(const Config& config)
 
 bool ControllerBench::pollUntil(const std::function<bool()>& condition)
 {
-    return QTest::qWaitFor(
+    return test::waitFor(
         [&] {
             const bool holds = condition(); // first, so that what led there is among the messages
             for (nlohmann::json& message : m_controller->poll())

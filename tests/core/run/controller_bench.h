@@ -12,6 +12,7 @@
 #include "core/metrics/metric_store.h"
 #include "core/run/run_controller.h"
 #include "tests/core/run/fake_run.h"
+#include "tests/support/patience.h"
 
 namespace vergence::testing {
 

@@ -74,10 +74,10 @@ void TestRunClient::startThenPauseAtOnce()
     QSignalSpy acknowledged(&client, &RunClient::requestAcknowledged);
     client.start(bench.executable(), bench.arguments({"steps=1000000"}));
     client.pause();
-    QTRY_COMPARE_WITH_TIMEOUT(acknowledged.size(), 1, 60'000);
+    QTRY_COMPARE(acknowledged.size(), 1);
     QVERIFY(client.state() == RunState::Starting || client.state() == RunState::Running ||
             isLive(client.state()));
-    QVERIFY(QTest::qWaitFor(
+    QVERIFY(test::waitFor(
         [&] { return client.state() == RunState::Running || client.state() == RunState::Paused; },
         60'000));
     client.stop();
@@ -89,7 +89,7 @@ void TestRunClient::lateClientSeesTheWholeCurve()
     WorkerBench bench;
     RunClient first(bench.folder());
     first.start(bench.executable(), bench.arguments({"steps=600"}));
-    QTRY_VERIFY_WITH_TIMEOUT(first.status().step > 0, 60'000);
+    QTRY_VERIFY(first.status().step > 0);
     first.pause(); // so that it is there when the late one comes
     QVERIFY(reaches(first, RunState::Paused));
     RunClient late(bench.folder());
@@ -125,7 +125,7 @@ void TestRunClient::runOutlivesItsClient()
     {
         RunClient client(bench.folder());
         client.start(bench.executable(), bench.arguments({"steps=300"}));
-        QTRY_VERIFY_WITH_TIMEOUT(client.status().step > 0, 60'000);
+        QTRY_VERIFY(client.status().step > 0);
         client.pause();
         QVERIFY(reaches(client, RunState::Paused));
     }
@@ -172,7 +172,7 @@ void TestRunClient::killIsACrashWithSignal9()
     client.start(bench.executable(), bench.arguments({"steps=1000000"}));
     QVERIFY(reaches(client, RunState::Running));
     client.setWatched(true);
-    QTRY_VERIFY_WITH_TIMEOUT(!readStatus(bench.folder()).rings.empty(), 60'000);
+    QTRY_VERIFY(!readStatus(bench.folder()).rings.empty());
     const auto rings = readStatus(bench.folder()).rings;
     client.kill();
     QVERIFY(reaches(client, RunState::Crashed));
@@ -187,7 +187,7 @@ void TestRunClient::strangersDeathIsLost()
     QProcess process;
     process.start(bench.executable(), bench.arguments({"steps=1000000"}));
     RunClient client(bench.folder());
-    QTRY_VERIFY_WITH_TIMEOUT((client.attach(), client.isConnected()), 60'000);
+    QTRY_VERIFY((client.attach(), client.isConnected()));
     QSignalSpy problems(&client, &RunClient::problemRaised);
     process.kill();
     QVERIFY(process.waitForFinished(60'000));
@@ -205,8 +205,8 @@ void TestRunClient::whatAnotherWorkerDoesAnewIsShown()
     process.start(bench.executable(),
                   bench.arguments({"steps=400", "wait_at=200"}, {"--checkpoint-steps", "100"}));
     RunClient client(bench.folder());
-    QTRY_VERIFY_WITH_TIMEOUT((client.attach(), client.isConnected()), 60'000);
-    QTRY_VERIFY_WITH_TIMEOUT(WorkerBench::curveOf(client).size() > 150, 60'000);
+    QTRY_VERIFY((client.attach(), client.isConnected()));
+    QTRY_VERIFY(WorkerBench::curveOf(client).size() > 150);
     process.kill();
     QVERIFY(process.waitForFinished(60'000));
     QVERIFY(reaches(client, RunState::Lost));
@@ -277,9 +277,9 @@ void TestRunClient::hangingRunLeavesRequestsAnsweredAndCanBeKilled()
     RunClient client(bench.folder());
     QSignalSpy acknowledged(&client, &RunClient::requestAcknowledged);
     client.start(bench.executable(), bench.arguments({"steps=100", "hang_at=3"}));
-    QTRY_COMPARE_WITH_TIMEOUT(client.status().step, std::int64_t{3}, 60'000);
+    QTRY_COMPARE(client.status().step, std::int64_t{3});
     client.stop();
-    QTRY_COMPARE_WITH_TIMEOUT(acknowledged.size(), 1, 60'000);
+    QTRY_COMPARE(acknowledged.size(), 1);
     QVERIFY(reaches(client, RunState::Stopping));
     client.kill();
     QVERIFY(reaches(client, RunState::Crashed));
@@ -295,7 +295,7 @@ void TestRunClient::stoppedProcessLeavesRequestsWaiting()
     QTRY_VERIFY(client.isConnected());
     ::kill(client.status().pid, SIGSTOP);
     client.pause();
-    QTRY_COMPARE_WITH_TIMEOUT(waiting.size(), 1, 60'000);
+    QTRY_COMPARE(waiting.size(), 1);
     QCOMPARE(waiting.first().first().toString(), QStringLiteral("pause"));
     ::kill(client.status().pid, SIGCONT);
     QVERIFY(reaches(client, RunState::Paused));
@@ -311,7 +311,7 @@ void TestRunClient::framesArriveAndFollowTheControl()
     client.start(bench.executable(), bench.arguments({"steps=1000000", "rate=0"}));
     QVERIFY(reaches(client, RunState::Running));
     client.setWatched(true);
-    QTRY_VERIFY_WITH_TIMEOUT(frames.size() > 0, 60'000);
+    QTRY_VERIFY(frames.size() > 0);
     std::optional<Frame> frame = client.frame("picture", 0);
     QVERIFY(frame && frame->info.width == 32 && frame->info.height == 32);
     QVERIFY(!client.frame("nothing", 0));
@@ -324,9 +324,8 @@ void TestRunClient::framesArriveAndFollowTheControl()
         client.setView(input);
     }
     // The last pixel is the brightest; at level 1 it saturates.
-    QTRY_VERIFY_WITH_TIMEOUT((frame = client.frame("picture", 0)) &&
-                                 frame->pixels[4 * (32 * 32 - 1)] == std::byte{255},
-                             60'000);
+    QTRY_VERIFY((frame = client.frame("picture", 0)) &&
+                frame->pixels[4 * (32 * 32 - 1)] == std::byte{255});
     client.stop();
     QVERIFY(reaches(client, RunState::Stopped));
 }
@@ -355,17 +354,17 @@ void TestRunClient::exploringShowsPicturesOfAFinishedRun()
     QSignalSpy frames(&client, &RunClient::frameArrived), states(&client, &RunClient::stateChanged);
     client.start(bench.executable(), bench.viewArguments());
     client.setWatched(true);
-    QTRY_VERIFY_WITH_TIMEOUT(frames.size() > 0, 60'000);
+    QTRY_VERIFY(frames.size() > 0);
     QVERIFY(client.frame("picture", 0));
     ViewInput input;
     input.values["level"] = {1};
     const auto count = frames.size();
     client.setView(input);
-    QTRY_VERIFY_WITH_TIMEOUT(frames.size() > count, 60'000);
+    QTRY_VERIFY(frames.size() > count);
     QCOMPARE(nameOf(client.state()), std::string("Completed"));
     QCOMPARE(states.size(), 0);
     client.stop();
-    QTRY_VERIFY_WITH_TIMEOUT(!client.isConnected(), 60'000);
+    QTRY_VERIFY(!client.isConnected());
     QTRY_VERIFY(!std::filesystem::exists(bench.folder().root / "explore.json"));
     QVERIFY(readFile(bench.folder().status()) == status);
     QVERIFY(readFile(bench.folder().manifest()) == manifest);
@@ -473,7 +472,7 @@ void TestRunClient::fiveHundredRandomRequests()
     QSignalSpy acknowledged(&client, &RunClient::requestAcknowledged),
         waiting(&client, &RunClient::requestWaiting);
     client.start(bench.executable(), bench.arguments({"steps=1000000", "save_ms=5"}));
-    QVERIFY(QTest::qWaitFor(
+    QVERIFY(test::waitFor(
         [&] { return client.isConnected() && client.state() == RunState::Running; }, 60'000));
     std::mt19937 random(9);
     for (int i = 0; i < 500; ++i) {
@@ -503,7 +502,7 @@ void TestRunClient::fiveHundredRandomRequests()
     QCOMPARE(waiting.size(), 0);
     QVERIFY(acknowledged.size() > 300);
     QCOMPARE(static_cast<std::int64_t>(bench.curve().size()), client.status().step);
-    QTRY_VERIFY_WITH_TIMEOUT(!isWorkerAlive(readStatus(bench.folder())), 60'000);
+    QTRY_VERIFY(!isWorkerAlive(readStatus(bench.folder())));
     QCOMPARE(loadNewestCheckpoint(bench.folder())->step, client.status().step);
 }
 
@@ -512,11 +511,11 @@ void TestRunClient::liveSettingsAreToldToAll()
     WorkerBench bench;
     RunClient client(bench.folder()), other(bench.folder());
     client.start(bench.executable(), bench.arguments({"steps=1000000", "rate=3"}));
-    QVERIFY(QTest::qWaitFor([&] { return client.liveSettings().contains("rate"); }, 60'000));
+    QVERIFY(test::waitFor([&] { return client.liveSettings().contains("rate"); }, 60'000));
     QCOMPARE(client.liveSettings().at("rate"), std::string("3.0"));
     QVERIFY(reaches(client, RunState::Running));
     other.attach();
-    QVERIFY(QTest::qWaitFor([&] { return other.liveSettings().contains("rate"); }, 60'000));
+    QVERIFY(test::waitFor([&] { return other.liveSettings().contains("rate"); }, 60'000));
 
     // One told for many that were asked for at once, never one that is older than the last.
     std::vector<double> told;
@@ -524,7 +523,7 @@ void TestRunClient::liveSettingsAreToldToAll()
             [&] { told.push_back(std::stod(client.liveSettings().at("rate"))); });
     for (int rate = 10; rate <= 60; rate += 10)
         client.setLive("rate", std::to_string(rate));
-    QVERIFY(QTest::qWaitFor([&] { return other.liveSettings().at("rate") == "60.0"; }, 60'000));
+    QVERIFY(test::waitFor([&] { return other.liveSettings().at("rate") == "60.0"; }, 60'000));
     QTRY_VERIFY(!told.empty() && told.back() == 60);
     QVERIFY(std::ranges::is_sorted(told));
 

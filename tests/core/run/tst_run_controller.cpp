@@ -138,7 +138,7 @@ public:
     }
     bool isReached() const
     {
-        return QTest::qWaitFor([this] { return m_flags->isHeld.load(); }, 20'000);
+        return test::waitFor([this] { return m_flags->isHeld.load(); });
     }
 
 private:
@@ -253,9 +253,9 @@ void TestRunController::interruptedStepDoesNotCount()
     RunController controller(std::make_unique<Patient>(), fakeConfig(1), makeCpuDevice(1),
                              bench.settings);
     controller.start();
-    QVERIFY(QTest::qWaitFor([&] { return controller.state() == RunState::Running; }));
+    QVERIFY(test::waitFor([&] { return controller.state() == RunState::Running; }));
     controller.requestStop();
-    QVERIFY(QTest::qWaitFor([&] { return controller.isFinished(); }));
+    QVERIFY(test::waitFor([&] { return controller.isFinished(); }));
     QCOMPARE(controller.step(), std::int64_t{0});
     QCOMPARE(nameOf(controller.state()), std::string("Stopped"));
 }
@@ -305,7 +305,7 @@ void TestRunController::progressFollowsTheStatesOfItsBatch()
             std::this_thread::yield();
     };
     RunController& controller = bench.start(5);
-    QVERIFY(QTest::qWaitFor([&] { return isHeld.load(); }));
+    QVERIFY(test::waitFor([&] { return isHeld.load(); }));
     std::int64_t step = -1; // as a client keeps it: the newest message wins
     for (const json& message : controller.poll())
         step = message.value("step", step);

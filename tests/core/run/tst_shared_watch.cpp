@@ -3,6 +3,7 @@
 
 #include "tests/core/run/live_worker.h"
 #include "tests/support/fake_card.h"
+#include "tests/support/patience.h"
 
 using namespace vergence;
 using namespace vergence::testing;
@@ -26,14 +27,14 @@ public:
 
     bool isPaused()
     {
-        return QTest::qWaitFor([&] { return worker.controller().requestPause(); }) &&
-               QTest::qWaitFor([&] { return worker.controller().state() == RunState::Paused; });
+        return test::waitFor([&] { return worker.controller().requestPause(); }) &&
+               test::waitFor([&] { return worker.controller().state() == RunState::Paused; });
     }
     std::unique_ptr<RunClient> attach()
     {
         auto client = std::make_unique<RunClient>(worker.folder());
         client->attach();
-        const bool isConnected = QTest::qWaitFor([&] { return client->isConnected(); });
+        const bool isConnected = test::waitFor([&] { return client->isConnected(); });
         return isConnected ? std::move(client) : nullptr;
     }
 
@@ -47,7 +48,7 @@ Frame nextFrame(RunClient& client, std::uint64_t seen = 0)
 {
     std::optional<Frame> frame;
     const bool hasCome =
-        QTest::qWaitFor([&] { return (frame = client.frame(kStream, seen)).has_value(); });
+        test::waitFor([&] { return (frame = client.frame(kStream, seen)).has_value(); });
     return hasCome ? *frame : Frame{};
 }
 

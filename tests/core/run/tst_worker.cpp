@@ -50,7 +50,7 @@ RunStatus TestWorker::startAndStep(WorkerBench& bench, QProcess& process,
 {
     process.start(bench.executable(), arguments);
     RunStatus status;
-    const bool isStepping = QTest::qWaitFor(
+    const bool isStepping = test::waitFor(
         [&] {
             std::error_code ignored;
             if (!std::filesystem::exists(bench.folder().status(), ignored))
@@ -141,7 +141,7 @@ void TestWorker::everyPhaseHearsOfTheEnd()
             return std::filesystem::exists(bench.folder().status(), ignored) &&
                    readStatus(bench.folder()).state == state.toStdString();
         };
-        QVERIFY(QTest::qWaitFor(isThere, 60'000));
+        QVERIFY(test::waitFor(isThere, 60'000));
         ::kill(static_cast<pid_t>(process.processId()), signal);
     }
     QVERIFY(process.waitForFinished(60'000));
@@ -194,7 +194,7 @@ void TestWorker::secondSignalEndsAHangingRun()
     QProcess process;
     startAndStep(bench, process, bench.arguments({"steps=100", "hang_at=5"}), 5);
     ::kill(static_cast<pid_t>(process.processId()), SIGINT);
-    QTRY_COMPARE_WITH_TIMEOUT(readStatus(bench.folder()).state, std::string("Stopping"), 60'000);
+    QTRY_COMPARE(readStatus(bench.folder()).state, std::string("Stopping"));
     ::kill(static_cast<pid_t>(process.processId()), SIGINT);
     QVERIFY(process.waitForFinished(60'000));
     QCOMPARE(process.exitCode(), 130);
@@ -252,7 +252,7 @@ struct BareClient {
     }
     bool hears(const std::function<bool(const json&)>& wanted)
     {
-        return QTest::qWaitFor(
+        return test::waitFor(
             [&] {
                 const QByteArray bytes = socket.readAll();
                 for (const std::string& line :
@@ -298,7 +298,7 @@ void TestWorker::everyRequestIsAcknowledged()
         [](const json& m) { return m.at("type") == "state" && m.at("state") == "Paused"; }));
     client.send(serialise({{"type", "kill_after"}, {"id", 8}, {"seconds", 20}}));
     QVERIFY(client.hears([](const json& m) { return m.at("type") == "done"; }));
-    QTRY_COMPARE_WITH_TIMEOUT(process.state(), QProcess::NotRunning, 60'000);
+    QTRY_COMPARE(process.state(), QProcess::NotRunning);
     QCOMPARE(process.exitCode(), 0);
     QVERIFY(client.isAcknowledged(8, true));
 }
@@ -315,7 +315,7 @@ void TestWorker::nonsenseOnTheSocketIsSurvived()
     client.send("\n" + serialise({{"type", "ping"}, {"id", 9}}));
     QVERIFY(client.isAcknowledged(9, true));
     client.send(serialise({{"type", "stop"}, {"id", 10}}));
-    QTRY_COMPARE_WITH_TIMEOUT(process.state(), QProcess::NotRunning, 60'000);
+    QTRY_COMPARE(process.state(), QProcess::NotRunning);
     QCOMPARE(process.exitCode(), 0);
 }
 

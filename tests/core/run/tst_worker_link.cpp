@@ -6,6 +6,7 @@
 #include <QTest>
 
 #include "core/run/worker_link.h"
+#include "tests/support/patience.h"
 
 using namespace vergence;
 
@@ -37,13 +38,13 @@ void TestWorkerLink::init()
 
 std::unique_ptr<QLocalSocket> TestWorkerLink::caller()
 {
-    const bool hasCalled = QTest::qWaitFor([this] { return m_worker->hasPendingConnections(); });
+    const bool hasCalled = test::waitFor([this] { return m_worker->hasPendingConnections(); });
     return std::unique_ptr<QLocalSocket>(hasCalled ? m_worker->nextPendingConnection() : nullptr);
 }
 
 QByteArray TestWorkerLink::lineFrom(QLocalSocket& caller)
 {
-    return QTest::qWaitFor([&] { return caller.canReadLine(); }) ? caller.readLine() : QByteArray();
+    return test::waitFor([&] { return caller.canReadLine(); }) ? caller.readLine() : QByteArray();
 }
 
 void TestWorkerLink::requestsWaitForTheWorker()

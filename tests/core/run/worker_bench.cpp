@@ -109,7 +109,7 @@ std::vector<std::string> WorkerBench::curveOf(const RunClient& client)
 
 bool reaches(const RunClient& client, RunState state, int milliseconds)
 {
-    return QTest::qWaitFor([&] { return client.state() == state; }, milliseconds);
+    return test::waitFor([&] { return client.state() == state; }, milliseconds);
 }
 
 } // namespace vergence::testing

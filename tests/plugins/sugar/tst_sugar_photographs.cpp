@@ -13,6 +13,7 @@
 #include "plugins/sugar/io/scene_math.h"
 #include "plugins/sugar/io/synthetic_scene.h"
 #include "tests/support/golden.h"
+#include "tests/support/patience.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -44,7 +45,7 @@ std::string withOrientation(const std::string& jpeg, char orientation)
 template <class Condition>
 bool eventually(const Condition& condition)
 {
-    return QTest::qWaitFor(condition, 60'000);
+    return test::waitFor(condition, 60'000);
 }
 
 } // namespace

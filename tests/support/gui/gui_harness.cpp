@@ -145,17 +145,29 @@ std::vector<double> GuiHarness::valuesOf(const QString& run, const std::string& 
 
 bool GuiHarness::waitForPlugins()
 {
-    return QTest::qWaitFor([this] { return m_window->catalog().isComplete(); }, 30'000);
+    return test::waitFor([this] { return m_window->catalog().isComplete(); });
 }
 
 bool GuiHarness::waitState(const QString& run, RunState state, int milliseconds)
 {
-    return QTest::qWaitFor(
-        [&] {
-            const RunEntry* entry = m_window->runs().find(run);
-            return entry != nullptr && entry->isLoaded && entry->state == state;
-        },
-        milliseconds);
+    QDeadlineTimer patience(milliseconds);
+    std::tuple<RunState, std::int64_t, QString> seen;
+    const auto isThere = [&] {
+        const RunEntry* entry = m_window->runs().find(run);
+        if (entry == nullptr || !entry->isLoaded)
+            return false;
+        if (std::tuple now(entry->state, entry->step, entry->phase); now != seen) {
+            seen = std::move(now);
+            patience.setRemainingTime(milliseconds);
+        }
+        return entry->state == state;
+    };
+    while (!isThere()) {
+        if (patience.hasExpired())
+            return false;
+        QTest::qWait(20);
+    }
+    return true;
 }
 
 QString GuiHarness::start(const QString& plugin, const QString& toml)
@@ -191,8 +203,7 @@ void GuiHarness::endRuns()
             session->client().stop();
     for (const QString& id : m_window->runs().liveIds()) {
         m_window->runs().session(id)->client().kill();
-        static_cast<void>(
-            QTest::qWaitFor([&] { return isFinal(m_window->runs().find(id)->state); }, 20'000));
+        static_cast<void>(test::waitFor([&] { return isFinal(m_window->runs().find(id)->state); }));
     }
 }
 

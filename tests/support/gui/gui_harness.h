@@ -13,10 +13,6 @@
 
 namespace vergence {
 
-/// Times that a scenario promises on a computer of one's own get this factor where tests share the
-/// cores with a build.
-inline constexpr int kBusyFactor = 3;
-
 /// The real window in this process, with private folders for everything it may write.
 class GuiHarness {
 public:
@@ -49,7 +45,9 @@ public:
     std::vector<double> valuesOf(const QString& run, const std::string& name);
 
     bool waitForPlugins();
-    bool waitState(const QString& run, RunState state, int milliseconds = 30'000);
+    /// Bears with a run as long as it moves: `milliseconds` are those without a new state, step or
+    /// phase.
+    bool waitState(const QString& run, RunState state, int milliseconds = test::kGuardMilliseconds);
     /// Starts `plugin` with the values of `toml` from the form; id of the run.
     QString start(const QString& plugin, const QString& toml);
     /// Saves a picture of the screen where VERGENCE_SHOTS names a folder; VERGENCE_SHOTS_THEME
