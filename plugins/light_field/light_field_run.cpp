@@ -246,6 +246,7 @@ bool LightFieldRun::beginItem(RunContext& context, bool startsOver)
     Prepared& prepared = m_prepared.at(m_index);
     m_solver = std::make_unique<Solver>(context.stream(), prepared.geometry->solving,
                                         prepared.targets.training, solverSettingsOf(item().config));
+    m_hasPreview = false;
     const double start = steadySeconds();
     InitMode mode = InitMode::Black;
     const Tensor planes = startsOver ? initialPlanes(context, mode) : Tensor();
@@ -276,6 +277,7 @@ void LightFieldRun::iterate(RunContext& context)
             item().label, point.record.iteration));
     m_current.iterations = point.record.iteration;
     ++m_stepsDone;
+    m_hasPreview = point.record.iteration > 1; // the first pass shows the start, usually black
     if (m_current.history.empty())
         m_current.mseFirst = point.record.mse;
     m_current.history.push_back(point);
@@ -546,7 +548,7 @@ ViewSource LightFieldRun::viewSource(RunContext& context)
         look(m_index);
     if (m_solver) {
         source.planes = m_solver->planes(context.stream());
-        if (m_current.iterations > 1) // the first residual pass shows the start, usually black
+        if (m_hasPreview)
             source.views = m_solver->preview();
         source.weight = [this, &context] { return m_solver->seenWeight(context.stream()); };
     }

@@ -74,8 +74,9 @@ private:
     ItemResult m_current;
     std::vector<ItemResult> m_results;
     int m_index = 0;
-    int m_shownIndex = -1; ///< finished item whose planes are loaded for the viewer
-    bool m_isShown = true; ///< the newest step was published
+    int m_shownIndex = -1;     ///< finished item whose planes are loaded for the viewer
+    bool m_hasPreview = false; ///< the solver has looked at planes that are not its start
+    bool m_isShown = true;     ///< the newest step was published
     Tensor m_shownPlanes;
     std::int64_t m_stepsDone = 0;
     Viewer m_viewer;

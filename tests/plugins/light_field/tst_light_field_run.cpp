@@ -14,6 +14,7 @@
 #include "core/base/file.h"
 #include "core/metrics/metric_store.h"
 #include "core/run/run_controller.h"
+#include "core/view/frame_channel.h"
 #include "plugins/light_field/light_field_run.h"
 #include "tests/support/run_bench.h"
 #include "tests/support/stop_at_poll.h"
@@ -93,6 +94,30 @@ Outcome lookAt(const RunFolder& folder, const Config& config)
                 controller.requestStop();
         }
     });
+}
+
+/// The brightest value of the first eye view that a viewer of a run that ended gets, 0 to 255.
+int brightestSeen(const RunFolder& folder, const Config& config)
+{
+    RunSettings settings;
+    settings.folder = folder;
+    settings.plugin = "light_field";
+    settings.exploresOnly = settings.resumes = true;
+    int brightest = -1;
+    toEnd(settings, config, [&](RunController& controller, const Outcome& outcome) {
+        for (const auto& message : outcome.messages) {
+            if (brightest >= 0 || message.at("type") != "frame" ||
+                message.at("stream") != "eye_view")
+                continue;
+            const auto frame = FrameRingReader(message.at("ring").get<std::string>()).readNewest(0);
+            for (std::size_t i = 0; frame && i < frame->pixels.size(); ++i) {
+                if (i % 4 != 3) // colour, not alpha
+                    brightest = std::max(brightest, static_cast<int>(frame->pixels[i]));
+            }
+            controller.requestStop();
+        }
+    });
+    return brightest;
 }
 
 /// Values of the series that do not depend on time.
@@ -356,6 +381,20 @@ private Q_SLOTS:
         QVERIFY(training.at("rows")[0][0] < training.at("rows")[1][0]);
         for (const auto& row : heldOut.at("rows"))
             QVERIFY(row[1].is_number() && row[2].is_number());
+    }
+
+    /// A stopped run is looked at by another worker, whose solver has not iterated.
+    void stoppedRunsShowWhatTheyReached()
+    {
+        const RunFolder folder = newFolder();
+        const Config config = configOf({"boards=[26]", "iterations=10000"});
+        const Outcome stopped = runToEnd(folder, config, false, [](RunController& controller) {
+            if (controller.step() >= 5)
+                controller.requestStop();
+        });
+        QCOMPARE(stopped.state, RunState::Stopped);
+        const int brightest = brightestSeen(folder, config);
+        QVERIFY2(brightest > 100, qPrintable(QString::number(brightest)));
     }
 
     void viewerMovesTheEye()
