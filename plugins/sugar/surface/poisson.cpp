@@ -188,8 +188,7 @@ bool hasPoisson(std::string* reason)
 Reconstruction poissonSurface(const SurfacePoints& points, const PoissonSettings& settings,
                               const std::function<bool()>& stop)
 {
-    expects(settings.depth >= 1 && settings.depth <= 16 && settings.scale > 1 &&
-                settings.threads >= 0,
+    expects(settings.depth >= 1 && settings.depth <= 16 && settings.scale > 1,
             "poissonSurface: settings are out of range");
     const auto isFinite = [](float value) { return std::isfinite(value); };
     expects(std::all_of(points.position.begin(), points.position.end(), isFinite) &&
@@ -206,7 +205,6 @@ Reconstruction poissonSurface(const SurfacePoints& points, const PoissonSettings
     header.points = static_cast<std::uint64_t>(points.count());
     header.scale = settings.scale;
     header.depth = settings.depth;
-    header.threads = settings.threads;
     request.write(&header, 1);
     request.write(points.position.data(), points.position.size());
     request.write(points.normal.data(), points.normal.size());

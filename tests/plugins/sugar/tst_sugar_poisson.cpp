@@ -78,6 +78,18 @@ private Q_SLOTS:
         QVERIFY(kept.faces() < result.mesh.faces());
     }
 
+    void equalPointsGiveEqualBits()
+    {
+        if (!hasPoisson())
+            QSKIP("built without Open3D");
+        const SurfacePoints points = spherePoints(20'000);
+        const Reconstruction first = poissonSurface(points, {.depth = 7});
+        const Reconstruction second = poissonSurface(points, {.depth = 7});
+        QCOMPARE(second.mesh.position, first.mesh.position);
+        QCOMPARE(second.mesh.triangle, first.mesh.triangle);
+        QCOMPARE(second.density, first.density);
+    }
+
     void fewPointsAndStops()
     {
         if (!hasPoisson())
