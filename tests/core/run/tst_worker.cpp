@@ -141,7 +141,7 @@ void TestWorker::everyPhaseHearsOfTheEnd()
             return std::filesystem::exists(bench.folder().status(), ignored) &&
                    readStatus(bench.folder()).state == state.toStdString();
         };
-        QVERIFY(test::waitFor(isThere, 60'000));
+        QVERIFY(test::waitFor(isThere));
         ::kill(static_cast<pid_t>(process.processId()), signal);
     }
     QVERIFY(process.waitForFinished(60'000));
