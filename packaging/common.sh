@@ -38,7 +38,9 @@ install_packages() {
     [ ${#missing[@]} -eq 0 ] && { say "All packages are installed"; return; }
     local sudo=()
     if [ "$(id -u)" -ne 0 ]; then
-        command -v sudo >/dev/null || die "packages are missing and this user may not install them. As root: packaging/test.sh, or apt-get install one of each line of packaging/debian-packages.txt: $(printf '%s; ' "${missing[@]}")"
+        for name in "${missing[@]}"; do chosen+=("$(first_where is_known $name || awk '{ print $NF }' <<<"$name")"); done
+        command -v sudo >/dev/null || die "packages are missing and this user may not install them. As root: apt-get install ${chosen[*]}"
+        chosen=()
         sudo=(sudo)
     fi
     "${sudo[@]}" apt-get update -qq || die "apt-get update failed; check the package sources and the network."

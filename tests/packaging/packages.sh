@@ -17,7 +17,8 @@ stand_in() { printf '#!/bin/sh\n%s\n' "$2" >"$room/bin/$1"; chmod +x "$room/bin/
 stand_in apt-get 'echo "$*" >>"$ROOM/calls"'
 stand_in apt-cache 'grep -qx "$2" "$ROOM/known"'
 stand_in dpkg-query 'grep -qx "$3" "$ROOM/installed" && printf "install ok installed"'
-stand_in id 'echo 0'
+stand_in id 'cat "$ROOM/uid"'
+echo 0 >"$room/uid"
 
 failures=0
 # expect TITLE KNOWN INSTALLED WANTED-STATUS WANTED-PACKAGES WANTED-WORDS
@@ -42,4 +43,9 @@ expect "all is there" "$newer" "$newer" 0 "" "All packages are installed"
 expect "all is there, lists are not" "" "$newer" 0 "" "All packages are installed"
 expect "no cameras" "g++ old-charts old-opengl" "" 0 "g++ old-charts old-opengl" "optional: cameras; that will be absent"
 expect "no charts" "g++ old-opengl camera1" "" 1 "" "no package for: qt6-charts-dev (charts)"
+if ! command -v sudo >/dev/null; then
+    echo 1000 >"$room/uid"
+    expect "no right to install" "$newer" "g++" 1 "" "As root: apt-get install qt6-charts-dev qt6-base-dev camera2"
+    expect "no right, no lists" "" "g++" 1 "" "As root: apt-get install old-charts qt6-base-dev camera1"
+fi
 exit $failures
