@@ -1,63 +1,76 @@
-# Shared by run.sh and test.sh: installs what is missing, configures, builds. Sourced, not started.
+# shellcheck shell=bash
+# Shared by run.sh, test.sh and gpu.sh: says what will be done, configures, builds. Sourced, not started.
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-cd "$top"
+cd "$top" || exit
+build=${VERGENCE_BUILD_DIR:-build/release}
+[[ $build == /* ]] || build=$top/$build
+logs=$build/logs
+
 say() { printf '\n== %s\n' "$*" >&2; }
 die() { printf '\nVergence Studio: %s\n' "$*" >&2; exit 1; }
 
-is_installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'install ok installed'; }
-
-# first_where TEST NAME...: the first name for which TEST holds.
-first_where() {
-    local test=$1 name
+# logged STEP COMMAND...: what it prints is seen, and kept for who helps.
+logged() {
+    local log=$logs/$1.log
     shift
-    for name in "$@"; do "$test" "$name" && { echo "$name"; return; }; done
-    return 1
+    "$@" 2>&1 | tee -a "$log"
 }
 
-is_known() { apt-cache show "$1" >/dev/null 2>&1; }
-is_there() { is_installed "$1" || is_known "$1"; }
+free_megabytes() { df -Pk "$build" | awk 'NR == 2 { print int($4 / 1024) }'; }
 
-# Calls VISIT "NAME NAME..." "REASON" for every line of the list; the names of a line are alternatives.
-each_package() {
-    local line names
-    while IFS= read -r line; do
-        names=${line%%#*}
-        [ -n "${names// /}" ] && "$1" "${names//|/ }" "$(sed 's/^[^#]*# *//' <<<"$line")"
-    done <packaging/debian-packages.txt
-    return 0
-}
-
-install_packages() {
-    command -v apt-get >/dev/null || die "this script installs packages with apt-get (Debian 12); on other systems install the counterparts of packaging/debian-packages.txt, then use CMake as the README says."
-    local missing=() reasons=() chosen=() absent=() i name
-    note_missing() {
-        name=$(first_where is_there $1) && is_installed "$name" || { missing+=("$1"); reasons+=("$2"); }
-    }
-    each_package note_missing
-    [ ${#missing[@]} -eq 0 ] && { say "All packages are installed"; return; }
-    local sudo=()
-    if [ "$(id -u)" -ne 0 ]; then
-        for name in "${missing[@]}"; do chosen+=("$(first_where is_known $name || awk '{ print $NF }' <<<"$name")"); done
-        command -v sudo >/dev/null || die "packages are missing and this user may not install them. As root: apt-get install ${chosen[*]}"
-        chosen=()
-        sudo=(sudo)
+# failed STEP SENTENCE: the last words of a step, with its log and with the reasons that a log may bury.
+failed() {
+    local log=$logs/$1.log why=""
+    if [ "$(free_megabytes)" -lt 10 ] || grep -qs 'No space left on device' "$log"; then
+        why=" A disk is full."
+    elif grep -qsE 'Killed signal terminated|out of memory|Cannot allocate memory' "$log"; then
+        why=" Memory ran out; CMAKE_BUILD_PARALLEL_LEVEL=1 compiles one file at a time."
     fi
-    "${sudo[@]}" apt-get update -qq || die "apt-get update failed; check the package sources and the network."
-    for i in "${!missing[@]}"; do
-        if name=$(first_where is_known ${missing[$i]}); then
-            chosen+=("$name")
-        elif [[ ${reasons[$i]} == optional* ]]; then
-            say "This system has no package ${missing[$i]%% *}. It is ${reasons[$i]}; that will be absent."
-        else
-            absent+=("${missing[$i]%% *} (${reasons[$i]})")
-        fi
-    done
-    [ ${#absent[@]} -eq 0 ] || die "this system has no package for: $(printf '%s; ' "${absent[@]}")the README names the systems that do."
-    [ ${#chosen[@]} -eq 0 ] && return
-    say "Installing ${#chosen[@]} packages: ${chosen[*]}"
-    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${chosen[@]}" >&2 ||
-        die "apt-get could not install: ${chosen[*]}"
+    die "$2.$why The log to send when you ask for help: $log"
+}
+
+# available_megabytes ROOT: memory that is free, or less where a control group (version 2 or 1) or one above it has a limit.
+available_megabytes() {
+    local least controllers path base file limit
+    least=$(awk '/^MemAvailable:/ { print int($2 / 1024) }' "$1/proc/meminfo")
+    while IFS=: read -r _ controllers path; do
+        case ,$controllers, in
+            ,,) base=$1/sys/fs/cgroup file=memory.max ;;
+            *,memory,*) base=$1/sys/fs/cgroup/memory file=memory.limit_in_bytes ;;
+            *) continue ;;
+        esac
+        while :; do
+            path=${path%/}
+            limit=$(cat "$base$path/$file" 2>/dev/null) || limit=max
+            if [ "$limit" != max ] && [ $((limit >> 20)) -lt "$least" ]; then least=$((limit >> 20)); fi
+            [ -n "$path" ] || break
+            path=${path%/*}
+        done
+    done <"$1/proc/self/cgroup"
+    echo "$least"
+}
+
+# As many compilers at once as there are cores, but no more than fit: the largest files take 1.5 GB.
+build_jobs() {
+    local cores memory jobs
+    cores=$(nproc)
+    memory=$(available_megabytes "")
+    jobs=$((memory / 1536 < cores ? memory / 1536 : cores))
+    [ $jobs -ge 1 ] || jobs=1
+    [ $jobs -eq "$cores" ] || say "Only $memory MB of memory are available: $jobs of $cores cores compile"
+    echo $jobs
+}
+
+# announce CORE_MINUTES GIGABYTES AFTERWARDS: what a build from nothing takes, without a compiler cache, and what follows it.
+announce() {
+    local jobs=$CMAKE_BUILD_PARALLEL_LEVEL free built
+    say "Installs what is missing, builds in $build (at most $((($1 + jobs - 1) / jobs)) minutes, $jobs files at once;" \
+        "longer with CUDA), then $3. Logs: $logs"
+    free=$(free_megabytes)
+    built=$(du -sm "$build" | cut -f 1)
+    [ $((free + built)) -ge $(($2 * 1000)) ] ||
+        die "the build needs $2 GB and $free MB are free in $build; make room, or set VERGENCE_BUILD_DIR to another disk."
 }
 
 # CUDA is used where nvcc is found. Architectures: $VERGENCE_CUDA_ARCHITECTURES, or those of the GPUs here. Without one, what
@@ -78,18 +91,47 @@ cuda_arguments() {
 }
 
 configure() {
-    local arguments
+    local arguments cache
     arguments=$(cuda_arguments)
-    build=${VERGENCE_BUILD_DIR:-build/release}
+    cache=$(command -v ccache >/dev/null && echo ccache) || true
     say "Configuring in $build ($arguments)"
     # shellcheck disable=SC2086
-    cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DVERGENCE_UNITY=ON -DCMAKE_CXX_COMPILER_LAUNCHER=ccache \
-        -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache $arguments "$@" >"$top/.configure.log" 2>&1 ||
-        { cat "$top/.configure.log" >&2; die "CMake could not configure; the lines above say what is missing."; }
-    rm -f "$top/.configure.log"
+    cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DVERGENCE_UNITY=ON -DCMAKE_CXX_COMPILER_LAUNCHER="$cache" \
+        -DCMAKE_CUDA_COMPILER_LAUNCHER="$cache" $arguments "$@" >"$logs/configure.log" 2>&1 ||
+        { cat "$logs/configure.log" >&2; failed configure "CMake could not configure; the lines above say what is missing"; }
+}
+
+# Reads what ninja prints. Steps become one line with the time that is left: in place on a terminal, else every twentieth part.
+show_progress() {
+    local line steps part=0 shown="" step='^\[([0-9]+)/([0-9]+) ([0-9]+)[0-9.]*\]'
+    while IFS= read -r line; do
+        if [[ $line =~ $step ]]; then
+            local finished=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]} seconds=${BASH_REMATCH[3]}
+            [ "$finished" -gt 0 ] || continue
+            steps="$finished of $all steps, about $(((seconds * (all - finished) / finished + 59) / 60)) min left"
+            if [ -t 2 ]; then
+                printf '\r\e[K%s' "$steps" >&2
+                shown=$'\n'
+            elif [ $((20 * finished / all)) -gt $part ]; then
+                part=$((20 * finished / all))
+                echo "$steps" >&2
+            fi
+        else
+            echo "$shown$line" >&2
+            shown=""
+        fi
+    done
+    [ -z "$shown" ] || echo >&2
 }
 
 build_targets() {
-    say "Building $* (the first build takes some minutes)"
-    cmake --build "$build" --target "$@" >&2 || die "the build failed; the lines above name the file."
+    say "Building $*"
+    NINJA_STATUS='[%f/%t %e] ' logged build cmake --build "$build" --target "$@" | show_progress ||
+        failed build "the build failed; the lines above name the file"
 }
+
+error=$({ mkdir -p "$logs" && rm -f "$logs"/*.log && : >"$logs/configure.log"; } 2>&1) ||
+    die "the build folder $build cannot be written; set VERGENCE_BUILD_DIR to a folder that can. ($error)"
+# CMake reads it; who sets it decides.
+export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(build_jobs)}
+. packaging/packages.sh

@@ -5,13 +5,11 @@
 set -euo pipefail
 [ $# -eq 1 ] || { sed -n '2,4p' "$0" >&2; exit 2; }
 results=$(mkdir -p "$1" && cd "$1" && pwd)
+VERGENCE_BUILD_DIR=${VERGENCE_BUILD_DIR:-build/gpu}
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-export VERGENCE_BUILD_DIR=${VERGENCE_BUILD_DIR:-build/gpu}
 nvidia-smi >"$results/device.txt" 2>&1 || die "nvidia-smi names no GPU; without one packaging/test.sh tests all that can be."
-options=(-DVERGENCE_BUILD_STUDIO=OFF -DVERGENCE_BUILD_TESTS=ON)
-command -v ccache >/dev/null || options+=(-DCMAKE_CXX_COMPILER_LAUNCHER= -DCMAKE_CUDA_COMPILER_LAUNCHER=)
-configure "${options[@]}"
+configure -DVERGENCE_BUILD_STUDIO=OFF -DVERGENCE_BUILD_TESTS=ON
 build_targets all
 
 say "Running the tests; a GPU is required"

@@ -9,12 +9,17 @@ set -euo pipefail
 selection=()
 [ "${1:-}" = --fast ] && { selection=(-LE long); shift; }
 
+announce 90 6 "runs the tests"
 install_packages
 configure -DVERGENCE_BUILD_TESTS=ON
 build_targets all
 
 say "Running the tests"
 status=0
-ctest --test-dir "$build" --output-on-failure -j "$(nproc)" "${selection[@]}" "$@" || status=$?
-[ $status -eq 0 ] && say "All tests passed" || say "Tests failed; their output is above"
+logged tests ctest --test-dir "$build" --output-on-failure -j "$(nproc)" "${selection[@]}" "$@" || status=$?
+if [ $status -eq 0 ]; then
+    say "All tests passed"
+else
+    say "Tests failed; their output is above and in the log to send when you ask for help: $logs/tests.log"
+fi
 exit $status

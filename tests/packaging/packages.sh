@@ -5,7 +5,7 @@ source_dir=$(cd "$(dirname "$0")/../.." && pwd)
 room=$(mktemp -d)
 trap 'rm -rf "$room"' EXIT
 mkdir -p "$room/bin" "$room/tree/packaging"
-cp "$source_dir/packaging/common.sh" "$room/tree/packaging/"
+cp "$source_dir"/packaging/*.sh "$room/tree/packaging/"
 cat >"$room/tree/packaging/debian-packages.txt" <<'LIST'
 # comment
 g++                           # compiler
@@ -14,7 +14,11 @@ old-opengl | qt6-base-dev     # OpenGL widget
 camera2 | camera1             # optional: cameras
 LIST
 stand_in() { printf '#!/bin/sh\n%s\n' "$2" >"$room/bin/$1"; chmod +x "$room/bin/$1"; }
-stand_in apt-get 'echo "$*" >>"$ROOM/calls"'
+stand_in apt-get 'echo "$*" >>"$ROOM/calls"
+case "$*" in
+    "${BROKEN:-nothing}"*) exit 1 ;;
+    *--print-uris*) printf "place %s %s sum\n" a 3100000 b 900000 ;;
+esac'
 stand_in apt-cache 'grep -qx "$2" "$ROOM/known"'
 stand_in dpkg-query 'grep -qx "$3" "$ROOM/installed" && printf "install ok installed"'
 stand_in id 'cat "$ROOM/uid"'
@@ -38,11 +42,14 @@ older="g++ old-charts old-opengl qt6-base-dev camera1"
 newer="g++ qt6-charts-dev qt6-base-dev camera2"
 expect "older system" "$older" "" 0 "g++ old-charts old-opengl camera1" "Installing 4"
 expect "newer system" "$newer" "" 0 "g++ qt6-charts-dev qt6-base-dev camera2" "Installing 4"
+expect "size" "$newer" "" 0 "g++ qt6-charts-dev qt6-base-dev camera2" "(4 MB to download)"
 expect "half is there" "$older" "g++ qt6-base-dev camera1" 0 "old-charts old-opengl" "Installing 2"
 expect "all is there" "$newer" "$newer" 0 "" "All packages are installed"
 expect "all is there, lists are not" "" "$newer" 0 "" "All packages are installed"
 expect "no cameras" "g++ old-charts old-opengl" "" 0 "g++ old-charts old-opengl" "optional: cameras; that will be absent"
 expect "no charts" "g++ old-opengl camera1" "" 1 "" "no package for: qt6-charts-dev (charts)"
+BROKEN=update expect "no network" "$newer" "" 1 "" "build/release/logs/packages.log"
+BROKEN=install expect "no room" "$newer" "g++ qt6-base-dev camera2" 1 "qt6-charts-dev" "build/release/logs/packages.log"
 if ! command -v sudo >/dev/null; then
     echo 1000 >"$room/uid"
     expect "no right to install" "$newer" "g++" 1 "" "As root: apt-get install qt6-charts-dev qt6-base-dev camera2"

@@ -1,0 +1,64 @@
+# shellcheck shell=bash
+# What the system must have, by packaging/debian-packages.txt, installed with apt-get. Sourced by common.sh.
+
+is_installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'install ok installed'; }
+
+# first_where TEST NAME...: the first name for which TEST holds.
+first_where() {
+    local test=$1 name
+    shift
+    for name in "$@"; do "$test" "$name" && { echo "$name"; return; }; done
+    return 1
+}
+
+is_known() { apt-cache show "$1" >/dev/null 2>&1; }
+is_there() { is_installed "$1" || is_known "$1"; }
+
+# Calls VISIT "NAME NAME..." "REASON" for every line of the list; the names of a line are alternatives.
+each_package() {
+    local line names
+    while IFS= read -r line; do
+        names=${line%%#*}
+        [ -n "${names// /}" ] && "$1" "${names//|/ }" "$(sed 's/^[^#]*# *//' <<<"$line")"
+    done <packaging/debian-packages.txt
+    return 0
+}
+
+# download_megabytes PACKAGE...: of these and what they bring along.
+download_megabytes() {
+    apt-get -qq --print-uris install --no-install-recommends "$@" 2>/dev/null |
+        awk '{ bytes += $3 } END { printf "%.0f", bytes / 1e6 }'
+}
+
+install_packages() {
+    command -v apt-get >/dev/null || die "this script installs packages with apt-get (Debian 12); on other systems install the counterparts of packaging/debian-packages.txt, then use CMake as the README says."
+    local missing=() reasons=() chosen=() absent=() i name
+    note_missing() {
+        name=$(first_where is_there $1) && is_installed "$name" || { missing+=("$1"); reasons+=("$2"); }
+    }
+    each_package note_missing
+    [ ${#missing[@]} -eq 0 ] && { say "All packages are installed"; return; }
+    local sudo=()
+    if [ "$(id -u)" -ne 0 ]; then
+        for name in "${missing[@]}"; do chosen+=("$(first_where is_known $name || awk '{ print $NF }' <<<"$name")"); done
+        command -v sudo >/dev/null || die "packages are missing and this user may not install them. As root: apt-get install ${chosen[*]}"
+        chosen=()
+        sudo=(sudo)
+    fi
+    logged packages "${sudo[@]}" apt-get update -qq >&2 ||
+        failed packages "apt-get update failed; check the package sources and the network"
+    for i in "${!missing[@]}"; do
+        if name=$(first_where is_known ${missing[$i]}); then
+            chosen+=("$name")
+        elif [[ ${reasons[$i]} == optional* ]]; then
+            say "This system has no package ${missing[$i]%% *}. It is ${reasons[$i]}; that will be absent."
+        else
+            absent+=("${missing[$i]%% *} (${reasons[$i]})")
+        fi
+    done
+    [ ${#absent[@]} -eq 0 ] || die "this system has no package for: $(printf '%s; ' "${absent[@]}")the README names the systems that do."
+    [ ${#chosen[@]} -eq 0 ] && return
+    say "Installing ${#chosen[@]} packages ($(download_megabytes "${chosen[@]}") MB to download): ${chosen[*]}"
+    logged packages "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${chosen[@]}" >&2 ||
+        failed packages "apt-get could not install the packages"
+}
