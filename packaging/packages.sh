@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the system must have, by packaging/debian-packages.txt, installed with apt-get. Sourced by common.sh.
+# What the system must have, by packaging/debian-packages.txt: installed with apt-get, elsewhere listed. Sourced by common.sh.
 
 is_installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'install ok installed'; }
 
@@ -14,14 +14,38 @@ first_where() {
 is_known() { apt-cache show "$1" >/dev/null 2>&1; }
 is_there() { is_installed "$1" || is_known "$1"; }
 
-# Calls VISIT "NAME NAME..." "REASON" for every line of the list; the names of a line are alternatives.
+# Calls VISIT "NAME NAME..." "REASON" "FILE FILE..." for every line of the list; the names of a line are alternatives.
 each_package() {
-    local line names
+    local line names files
     while IFS= read -r line; do
         names=${line%%#*}
-        [ -n "${names// /}" ] && "$1" "${names//|/ }" "$(sed 's/^[^#]*# *//' <<<"$line")"
+        files=${names#"${names%%:*}"}
+        names=${names%%:*}
+        [ -n "${names// /}" ] && "$1" "${names//|/ }" "$(sed 's/^[^#]*# *//' <<<"$line")" "${files#:}"
     done <packaging/debian-packages.txt
     return 0
+}
+
+# is_found FILE: whether pkg-config knows the .pc, the compiler the header, the shell the program.
+is_found() {
+    case $1 in
+        *.pc) pkg-config --exists "${1%.pc}" 2>/dev/null ;;
+        *.h | *.hpp) printf '#if !__has_include(<%s>)\n#error\n#endif\n' "$1" | "${CXX:-c++}" -E -x c++ - >/dev/null 2>&1 ;;
+        *) command -v "$1" >/dev/null ;;
+    esac
+}
+
+list_needs() {
+    local file
+    show_need() {
+        for file in $3; do
+            printf '   %-8s %-36s %s\n' "$(is_found "$file" && echo found || echo missing)" "$file" "$2" >&2
+        done
+    }
+    say "This system has no apt-get, so nothing is installed. The studio needs these programs, pkg-config files and headers;
+   \"dnf provides '*/FILE'\", \"pacman -F FILE\" or \"zypper search --file-list FILE\" name the packages that bring them:"
+    each_package show_need
+    say "CMake looks for them next and has the last word: some systems leave out a .pc and bring a file for CMake instead"
 }
 
 # download_megabytes PACKAGE...: of these and what they bring along.
@@ -31,7 +55,7 @@ download_megabytes() {
 }
 
 install_packages() {
-    command -v apt-get >/dev/null || die "this script installs packages with apt-get (Debian 12); on other systems install the counterparts of packaging/debian-packages.txt, then use CMake as the README says."
+    command -v apt-get >/dev/null || { list_needs; return; }
     local missing=() reasons=() chosen=() absent=() i name
     note_missing() {
         name=$(first_where is_there $1) && is_installed "$name" || { missing+=("$1"); reasons+=("$2"); }

@@ -8,7 +8,7 @@ mkdir -p "$room/bin" "$room/tree/packaging"
 cp "$source_dir"/packaging/*.sh "$room/tree/packaging/"
 cat >"$room/tree/packaging/debian-packages.txt" <<'LIST'
 # comment
-g++                           # compiler
+g++ : sh                      # compiler
 qt6-charts-dev | old-charts   # charts
 old-opengl | qt6-base-dev     # OpenGL widget
 camera2 | camera1             # optional: cameras
@@ -54,5 +54,32 @@ if ! command -v sudo >/dev/null; then
     echo 1000 >"$room/uid"
     expect "no right to install" "$newer" "g++" 1 "" "As root: apt-get install qt6-charts-dev qt6-base-dev camera2"
     expect "no right, no lists" "" "g++" 1 "" "As root: apt-get install old-charts qt6-base-dev camera1"
+fi
+
+# Systems without apt-get are told what to look for.
+cat >"$room/tree/packaging/debian-packages.txt" <<'LIST'
+g++     : sh no-such-program        # compiler
+spdlog  : no-such-package.pc        # log
+libgif  : cstddef no/such/header.h  # GIF
+LIST
+output=$(PATH=$room/bin:$PATH ROOM=$room bash -c 'set -euo pipefail
+    command() { [ "$2" != apt-get ] && builtin command "$@"; }
+    . "$ROOM/tree/packaging/common.sh"; install_packages; echo "goes on"' 2>&1)
+for words in "found +sh +compiler" "missing +no-such-program +compiler" "missing +no-such-package.pc +log" \
+    "missing +no/such/header.h +GIF" "goes on"; do
+    grep -Eq "$words" <<<"$output" || { printf 'FAIL no apt-get: no "%s" in: %s\n' "$words" "$output"; failures=1; }
+done
+
+# What the list says of each package is true of those that are installed here.
+if command -v dpkg-query >/dev/null; then
+    cd "$source_dir"
+    VERGENCE_BUILD_DIR=$room/build
+    . packaging/common.sh
+    check_files() {
+        local file
+        first_where is_installed $1 >/dev/null || return 0
+        for file in $3; do is_found "$file" || { echo "FAIL $1 does not bring $file"; failures=1; }; done
+    }
+    each_package check_files
 fi
 exit $failures
