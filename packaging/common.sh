@@ -30,9 +30,11 @@ failed() {
     die "$2.$why The log to send when you ask for help: $log"
 }
 
-# available_megabytes ROOT: memory that is free, or less where a control group (version 2 or 1) or one above it has a limit.
+# available_megabytes ROOT: memory that is free, or less where a control group (version 2 or 1) or one above it has a
+# limit; nothing where the kernel does not tell.
 available_megabytes() {
     local least controllers path base file limit
+    [ -r "$1/proc/self/cgroup" ] || return 0
     least=$(awk '/^MemAvailable:/ { print int($2 / 1024) }' "$1/proc/meminfo")
     while IFS=: read -r _ controllers path; do
         case ,$controllers, in
@@ -56,7 +58,8 @@ build_jobs() {
     local cores memory jobs
     cores=$(nproc)
     memory=$(available_megabytes "")
-    jobs=$((memory / 1536 < cores ? memory / 1536 : cores))
+    jobs=$((${memory:-$((cores * 1536))} / 1536))
+    [ $jobs -le "$cores" ] || jobs=$cores
     [ $jobs -ge 1 ] || jobs=1
     [ $jobs -eq "$cores" ] || say "Only $memory MB of memory are available: $jobs of $cores cores compile"
     echo $jobs
@@ -65,7 +68,7 @@ build_jobs() {
 # announce CORE_MINUTES GIGABYTES AFTERWARDS: what a build from nothing takes, without a compiler cache, and what follows it.
 announce() {
     local jobs=$CMAKE_BUILD_PARALLEL_LEVEL free built
-    say "Installs what is missing, builds in $build (at most $((($1 + jobs - 1) / jobs)) minutes, $jobs files at once;" \
+    say "Installs what is missing, builds in $build (at most $((($1 + jobs - 1) / jobs)) minutes with $jobs of $(nproc) cores;" \
         "longer with CUDA), then $3. Logs: $logs"
     free=$(free_megabytes)
     built=$(du -sm "$build" | cut -f 1)

@@ -89,13 +89,15 @@ chmod -R u+w "$tree"
 within() {
     bash -c 'set -euo pipefail; . packaging/common.sh
         nproc() { echo 4; }
-        [ -z "${MEMORY:-}" ] || available_megabytes() { echo "$MEMORY"; }
+        [ -z "${MEMORY+x}" ] || available_megabytes() { echo "$MEMORY"; }
         "$@"' within "$@"
 }
 MEMORY=64000 expect "memory for all cores" 0 4 within build_jobs
 MEMORY=4000 expect "memory for two" 0 "4000 MB of memory are available: 2 of 4" within build_jobs
+MEMORY="" expect "memory that nobody tells" 0 4 within build_jobs
 MEMORY=900 expect "memory for none" 0 "1 of 4" within build_jobs
 
+expect "no /proc" 0 "" within available_megabytes "$room"
 machine=$room/machine
 mkdir -p "$machine/proc/self" "$machine/sys/fs/cgroup/user/shell" "$machine/sys/fs/cgroup/memory"
 echo "MemAvailable: 8192000 kB" >"$machine/proc/meminfo"
