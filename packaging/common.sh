@@ -80,7 +80,6 @@ announce() {
 # is built runs on no GPU of this computer and is compiled for one architecture, 90, so that the suite takes a seventh of the
 # time. What goes to other computers is built for all of them: cmake --preset cuda-release.
 cuda_arguments() {
-    if ! command -v nvcc >/dev/null && [ -x /usr/local/cuda/bin/nvcc ]; then PATH=$PATH:/usr/local/cuda/bin; fi
     if ! command -v nvcc >/dev/null || [ "${VERGENCE_WITH_CUDA:-ON}" = OFF ]; then
         echo -DVERGENCE_WITH_CUDA=OFF
         return
@@ -135,6 +134,8 @@ build_targets() {
 
 error=$({ mkdir -p "$logs" && rm -f "$logs"/*.log && : >"$logs/configure.log"; } 2>&1) ||
     die "the build folder $build cannot be written; set VERGENCE_BUILD_DIR to a folder that can. ($error)"
+# Where CUDA's own packages put nvcc.
+if ! command -v nvcc >/dev/null && [ -x /usr/local/cuda/bin/nvcc ]; then PATH=$PATH:/usr/local/cuda/bin; fi
 # CMake reads it; who sets it decides.
 export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(build_jobs)}
 . packaging/packages.sh
