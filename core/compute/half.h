@@ -11,6 +11,14 @@
 
 namespace vergence {
 
+#if !defined(__CUDACC__)
+#if defined(__aarch64__)
+using NativeHalf = __fp16; // in C++, GCC has _Float16 there from 13 on
+#else
+using NativeHalf = _Float16;
+#endif
+#endif
+
 /// Storage types of 16 bits. Arithmetic happens in float: read, compute, write back rounded to
 /// nearest even. Source: IEEE 754-2019, section 3.6 (binary16); bfloat16 is the upper half of a
 /// binary32.
@@ -43,12 +51,12 @@ struct Float16 {
     }
 #else
     VERGENCE_HD explicit Float16(float value)
-        : bits(__builtin_bit_cast(std::uint16_t, static_cast<_Float16>(value)))
+        : bits(__builtin_bit_cast(std::uint16_t, static_cast<NativeHalf>(value)))
     {
     }
     VERGENCE_HD operator float() const
     {
-        return static_cast<float>(__builtin_bit_cast(_Float16, bits));
+        return static_cast<float>(__builtin_bit_cast(NativeHalf, bits));
     }
 #endif
 };
