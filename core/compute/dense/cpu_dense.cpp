@@ -16,6 +16,7 @@ namespace {
 /// Rapids without them, dot products of pairs reach half of the rate of F32.
 bool processorMultipliesBf16()
 {
+#if defined(__x86_64__)
     // A set of bits: later instruction sets have those of the earlier ones.
     const auto has = [isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa())](auto wanted) {
         return (isa & static_cast<unsigned>(wanted)) == static_cast<unsigned>(wanted);
@@ -24,6 +25,9 @@ bool processorMultipliesBf16()
     const bool hasPairs = has(dnnl::cpu_isa::avx512_core_bf16);
     __builtin_cpu_init();
     return hasTiles || (hasPairs && !__builtin_cpu_is("intel"));
+#else
+    return false;
+#endif
 }
 
 /// Between the memory of two threads: processors read ahead, and what one reads ahead of another's

@@ -166,6 +166,8 @@ VERGENCE_HD void keepInRegister(P& pack)
 {
 #if defined(__SSE__)
     asm("" : "+v"(pack));
+#elif defined(__aarch64__)
+    asm("" : "+w"(pack));
 #endif
 }
 

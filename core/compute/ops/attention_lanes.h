@@ -16,7 +16,7 @@ namespace lanes {
 
 using vergence::multiplyAdd;
 
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) || defined(__aarch64__)
 inline constexpr int kRegisters = 32;
 #else
 inline constexpr int kRegisters = 16;

@@ -10,6 +10,7 @@
 #endif
 
 #include "core/compute/host_device.h"
+#include "core/compute/ops/plain_lanes.h"
 
 namespace vergence {
 
@@ -86,6 +87,11 @@ VERGENCE_HD R multiplyAdd(R a, R b, R c)
         return (R)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
     else
         return a * b + c;
+#elif defined(__FP_FAST_FMAF)
+    if constexpr (kIsScalar<R>)
+        return plain::MultiplyAdd{}(a, b, c);
+    else
+        return plain::eachLane<R>(plain::MultiplyAdd{}, a, b, c);
 #else
     return a * b + c;
 #endif

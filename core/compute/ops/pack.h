@@ -119,11 +119,15 @@ VERGENCE_HD void storeWhole(T* to, const Pack<Real, N>& pack)
 /// Intel, which gain a third where a formula is long; not at all on others: AMD's lose a fifth.
 inline Index bytesAhead()
 {
+#if defined(__x86_64__)
     static const Index bytes = [] {
         __builtin_cpu_init();
         return __builtin_cpu_is("intel") ? Index{2048} : Index{0};
     }();
     return bytes;
+#else
+    return 0;
+#endif
 }
 
 /// Asks for the memory that a walk reaches soon; no address is wrong.

@@ -16,6 +16,8 @@ namespace philoxes {
 inline constexpr int kWords = kVectorBytes / 4;
 using Words = Pack<std::uint32_t, kWords>;
 
+#if defined(__SSE2__)
+
 /// Products of the even words of a and b: 64 bits in place of each pair of words.
 VERGENCE_HD Words multiplyEven(Words a, Words b)
 {
@@ -39,6 +41,23 @@ VERGENCE_HD void multiplyWide(Words a, std::uint32_t factor, Words& high, Words&
     high = (Words)((even >> 32) | (odd & ~kLow));
     low = (Words)((even & kLow) | (odd << 32));
 }
+
+#else
+
+VERGENCE_HD void multiplyWide(Words a, std::uint32_t factor, Words& high, Words& low)
+{
+    Words above, below;
+#pragma GCC unroll 1 // see plain::eachLane
+    for (int i = 0; i < kWords; ++i) {
+        const std::uint64_t product = std::uint64_t{a[i]} * factor;
+        above[i] = static_cast<std::uint32_t>(product >> 32);
+        below[i] = static_cast<std::uint32_t>(product);
+    }
+    high = above;
+    low = below;
+}
+
+#endif
 
 /// Number I of the interleaved halves of a and b, per 16 bytes: words (a0 b0 a1 b1 or a2 b2 a3 b3)
 /// or pairs of words (a0 a1 b0 b1 or a2 a3 b2 b3).
