@@ -11,6 +11,7 @@
 #endif
 
 #include "core/compute/host_device.h"
+#include "core/compute/ops/plain_lanes.h"
 
 namespace vergence::light_field::simd {
 
@@ -72,8 +73,10 @@ struct NativeRoot {
         return _mm512_maskz_sqrt_ps(0xFFFF, value); // the plain one warns in GCC 12
 #elif defined(__AVX__)
         return _mm256_sqrt_ps(value);
-#else
+#elif defined(__SSE__)
         return _mm_sqrt_ps(value);
+#else
+        return plain::eachLane<Native>(plain::Root{}, value);
 #endif
     }
 };
@@ -101,6 +104,7 @@ VERGENCE_HD Native gather(const float* from, const NativeInt& index)
 /// Functions of a vector, correctly rounded as those of a number are.
 struct NativeMath {
     VERGENCE_HD Native root(const Native& value) const { return NativeRoot{}(value); }
+#if defined(__SSE__)
     VERGENCE_HD Native nearest(const Native& value) const
     {
         return rounded<_MM_FROUND_TO_NEAREST_INT>(value);
@@ -122,6 +126,16 @@ private:
         return _mm_round_ps(value, Mode | _MM_FROUND_NO_EXC);
 #endif
     }
+#else
+    VERGENCE_HD Native nearest(const Native& value) const
+    {
+        return plain::eachLane<Native>(plain::Nearest{}, value);
+    }
+    VERGENCE_HD Native truncated(const Native& value) const
+    {
+        return plain::eachLane<Native>(plain::Truncated{}, value);
+    }
+#endif
 };
 
 namespace detail {

@@ -55,12 +55,17 @@ VERGENCE_HD void compareVector(philoxes::Words words, std::uint32_t high, std::u
         static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, limit)));
     std::memcpy(below, &less, sizeof(less));
     std::memcpy(equal, &same, sizeof(same));
-#else
+#elif defined(__SSE2__)
     const __m128i bytes = (__m128i)words;
     const __m128i limit = _mm_set1_epi8(static_cast<char>(high));
     const __m128i atLeast = _mm_cmpeq_epi8(_mm_max_epu8(bytes, limit), bytes);
     *below = static_cast<std::uint16_t>(~_mm_movemask_epi8(atLeast));
     *equal = static_cast<std::uint16_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, limit)));
+#else
+    const auto bytes = (Pack<std::uint8_t, 16>)words;
+    const auto limit = static_cast<std::uint8_t>(high);
+    *below = plain::byteBits(bytes < limit);
+    *equal = plain::byteBits(bytes == limit);
 #endif
 }
 

@@ -101,8 +101,10 @@ struct Mask {
     {
 #if defined(__AVX__)
         return static_cast<unsigned>(_mm256_movemask_ps((__m256)value));
-#else
+#elif defined(__SSE__)
         return static_cast<unsigned>(_mm_movemask_ps((__m128)value));
+#else
+        return plain::laneBits(value);
 #endif
     }
 };
