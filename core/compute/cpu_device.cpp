@@ -1,7 +1,6 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <mutex>
 #include <new>
 #include <string_view>
@@ -56,15 +55,7 @@ std::align_val_t alignmentOf(std::size_t bytes)
     return std::align_val_t{bytes < kHugePage ? 256 : kHugePage};
 }
 
-std::string processorName()
-{
-    std::ifstream file("/proc/cpuinfo");
-    for (std::string line; std::getline(file, line);) {
-        if (line.rfind("model name", 0) == 0)
-            return line.substr(std::min(line.size(), line.find(':') + 2));
-    }
-    return "CPU";
-}
+#if defined(__x86_64__)
 
 int bestVariant()
 {
@@ -88,6 +79,20 @@ int bestVariant()
     }
     return variant;
 }
+
+#else
+
+int bestVariant()
+{
+    const char* wanted = std::getenv("VERGENCE_ISA");
+    if (wanted && std::string_view(wanted) != "generic")
+        throw DeviceError(
+            fmt::format("VERGENCE_ISA is {}; on this processor it must be generic.", wanted),
+            ExitCode::Usage);
+    return kVariantGeneric;
+}
+
+#endif
 
 class CpuDevice final : public Device {
 public:

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include <sched.h>
+#include <sys/utsname.h>
 
 #include <fmt/format.h>
 
@@ -120,6 +121,21 @@ int usableThreads()
     const double quota = std::ceil(std::max(1.0, cpuQuota()));
     const int limit = std::min(processors(), wantedAtMost());
     return quota < limit ? static_cast<int>(quota) : limit;
+}
+
+std::string processorName()
+{
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);) {
+        if (line.rfind("model name", 0) == 0)
+            return line.substr(std::min(line.size(), line.find(':') + 2));
+    }
+    std::ifstream board("/sys/firmware/devicetree/base/model");
+    if (std::string name; std::getline(board, name, '\0') && !name.empty())
+        return name;
+    struct utsname system {};
+    ::uname(&system);
+    return system.machine;
 }
 
 int usableCores()

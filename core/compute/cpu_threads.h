@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <string>
 
 namespace vergence {
 
@@ -11,6 +12,10 @@ class Device;
 /// of its control groups, rounded up), and VERGENCE_THREADS where that is less. At least 1. Throws
 /// DeviceError where VERGENCE_THREADS is no positive number.
 int usableThreads();
+
+/// What /proc/cpuinfo calls the processor; where it has no name for it, as on ARM, the name of the
+/// board, and without one that of the architecture.
+std::string processorName();
 
 /// Cores among the processors of this process: two hardware threads of one core count once.
 int usableCores();

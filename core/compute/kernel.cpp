@@ -36,7 +36,8 @@ KernelTable& table()
 
 const char* nameOf(KernelVariant variant)
 {
-    static constexpr const char* kNames[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4", "cuda"};
+    static constexpr const char* kNames[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4", "cuda",
+                                             "generic"};
     return variant >= 0 && variant < kVariantCount ? kNames[variant] : "?";
 }
 

@@ -10,17 +10,19 @@
 
 namespace vergence {
 
-/// The builds of one kernel file: three CPU instruction sets and CUDA. The CPU device picks once at
-/// start; the environment variable VERGENCE_ISA = v2 | v3 | v4 overrides.
+/// The builds of one kernel file: on x86-64 three instruction sets, of which the CPU device picks
+/// one at start (the environment variable VERGENCE_ISA = v2 | v3 | v4 overrides), on other
+/// processors one build for all of them; and CUDA.
 enum KernelVariant : int {
     kVariantV2 = 0,
     kVariantV3 = 1,
     kVariantV4 = 2,
     kVariantCuda = 3,
-    kVariantCount = 4
+    kVariantGeneric = 4,
+    kVariantCount = 5
 };
 
-/// "x86-64-v3", …, "cuda"
+/// "x86-64-v3", …, "generic", "cuda"
 const char* nameOf(KernelVariant variant);
 
 namespace detail {

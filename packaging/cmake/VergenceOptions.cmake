@@ -1,5 +1,11 @@
 # Options, warnings and output folders that every target shares. Included once by the top-level list.
 
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+    set(VERGENCE_ON_X86_64 ON)
+else()
+    set(VERGENCE_ON_X86_64 OFF)
+endif()
+
 include(CheckLanguage)
 include(GNUInstallDirs)
 include(${CMAKE_CURRENT_LIST_DIR}/CudaArchitectures.cmake)
@@ -63,6 +69,8 @@ target_compile_options(vergence_options INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
         $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # GCC 12 warns wrongly about std::string's operator+
         $<$<BOOL:${VERGENCE_WERROR}>:-Werror>>)
+# Where every processor fuses products and sums, the host's arithmetic is still rounded as on x86-64.
+target_compile_options(vergence_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:$<$<NOT:$<BOOL:${VERGENCE_ON_X86_64}>>:-ffp-contract=off>>)
 if(VERGENCE_BUILD_FUZZERS AND NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     message(FATAL_ERROR "VERGENCE_BUILD_FUZZERS needs Clang: configure with --preset fuzz.")
 endif()

@@ -13,18 +13,30 @@ string(TOLOWER "${CMAKE_BUILD_TYPE}" VERGENCE_PLUGIN_BUILD)
 
 add_custom_target(studio)
 
-# Kernel files are compiled for x86-64-v2, v3 and v4 and linked into TARGET; with CUDA once more, by nvcc, into the module
-# libvergence-kernels-<name>.so, which a worker loads only where it found a CUDA device.
+if(VERGENCE_ON_X86_64)
+    set(VERGENCE_KERNEL_LEVELS v2 v3 v4)
+else()
+    set(VERGENCE_KERNEL_LEVELS generic)
+endif()
+
+# Kernel files are compiled for x86-64-v2, v3 and v4, on other processors once for all of them, and linked into TARGET; with
+# CUDA once more, by nvcc, into the module libvergence-kernels-<name>.so, which a worker loads only where it found a CUDA
+# device. Numbers of variants: core/compute/kernel.h.
 function(vergence_add_kernels target)
     cmake_parse_arguments(arg "NO_INSTALL" "NAME" "SOURCES" ${ARGN})
-    set(levels v2 v3 v4)
-    foreach(level IN LISTS levels)
-        list(FIND levels ${level} variant)
+    set(variants v2 v3 v4 cuda generic)
+    foreach(level IN LISTS VERGENCE_KERNEL_LEVELS)
+        list(FIND variants ${level} variant)
         set(objects ${target}_${arg_NAME}_kernels_${level})
         add_library(${objects} OBJECT ${arg_SOURCES})
         set_target_properties(${objects} PROPERTIES UNITY_BUILD OFF)
         target_link_libraries(${objects} PRIVATE vergence_options)
-        target_compile_options(${objects} PRIVATE -march=x86-64-${level} -O3 -ffp-contract=off)
+        target_compile_options(${objects} PRIVATE -O3 -ffp-contract=off)
+        if(level STREQUAL generic)
+            target_compile_options(${objects} PRIVATE -fno-math-errno)  # roots of vectors are instructions
+        else()
+            target_compile_options(${objects} PRIVATE -march=x86-64-${level})
+        endif()
         if(level STREQUAL v4)
             target_compile_options(${objects} PRIVATE -mprefer-vector-width=512)
         endif()
@@ -128,7 +140,7 @@ function(vergence_add_test name)
     if("gl" IN_LIST arg_LABELS)
         set(display ${CMAKE_SOURCE_DIR}/tests/support/own_display.sh)
     endif()
-    add_test(NAME ${name} COMMAND ${display} $<TARGET_FILE:${target}>)
+    add_test(NAME ${name} COMMAND ${display} ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:${target}>)
     if(NOT arg_TIMEOUT)
         set(arg_TIMEOUT 600)
     endif()
