@@ -14,6 +14,7 @@
 #include "core/artifact/output_file.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/compute/cpu_threads.h"
 
 namespace vergence {
 
@@ -23,8 +24,7 @@ using nlohmann::json;
 
 constexpr const char* kFormat = "vergence-manifest/1";
 
-/// Value behind `key` in files of lines such as /etc/os-release ('=') and /proc/cpuinfo (':');
-/// empty where there is none.
+/// Value behind `key` in files of lines such as /etc/os-release; empty where there is none.
 std::string valueInFile(const char* path, std::string_view key, char separator)
 {
     std::ifstream file(path);
@@ -60,7 +60,7 @@ json environment()
                          static_cast<double>(::sysconf(_SC_PAGESIZE));
     return {{"os", valueInFile("/etc/os-release", "PRETTY_NAME", '=')},
             {"kernel", fmt::format("{} {}", system.sysname, system.release)},
-            {"cpu", valueInFile("/proc/cpuinfo", "model name", ':')},
+            {"cpu", processorName()},
             {"threads", std::thread::hardware_concurrency()},
             {"ram_gib", static_cast<int>(bytes / (1 << 30) + 0.5)},
             {"env", relevantEnvironment()}};

@@ -32,7 +32,7 @@ std::string firstLine(const char* path)
     return line;
 }
 
-/// Value behind `key` in /proc/cpuinfo and its like; empty: none.
+/// Value behind `key` in /etc/os-release and its like; empty: none.
 std::string valueIn(const char* path, const std::string& key, char separator)
 {
     std::ifstream file(path);
@@ -77,7 +77,7 @@ json systemFacts()
 
 json processorFacts()
 {
-    json facts = {{"model", valueIn("/proc/cpuinfo", "model name", ':')},
+    json facts = {{"model", processorName()},
                   {"processors", ::sysconf(_SC_NPROCESSORS_ONLN)},
                   {"usable_threads", usableThreads()},
                   {"usable_cores", usableCores()}};
