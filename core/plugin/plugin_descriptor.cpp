@@ -39,16 +39,24 @@ bool looksLikeText(const char* bytes, std::size_t count)
     });
 }
 
+#if defined(__x86_64__)
+constexpr int kOwnMachine = EM_X86_64;
+#elif defined(__aarch64__)
+constexpr int kOwnMachine = EM_AARCH64;
+#elif defined(__riscv)
+constexpr int kOwnMachine = EM_RISCV;
+#else
+#error "Name the ELF machine of this processor."
+#endif
+
 /// What speaks against an ELF header in a file of `size` bytes; empty where it is whole and for
 /// this processor.
 std::string elfProblem(const Elf64_Ehdr& header, std::uintmax_t size)
 {
     if (header.e_ident[EI_CLASS] != ELFCLASS64)
         return "it is a 32-bit library";
-#if defined(__x86_64__)
-    if (header.e_machine != EM_X86_64)
+    if (header.e_machine != kOwnMachine)
         return "it is built for another processor";
-#endif
     if (header.e_type != ET_DYN)
         return "it is an ELF file but not a shared library";
     const std::uintmax_t end =
