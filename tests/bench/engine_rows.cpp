@@ -65,6 +65,8 @@ template <class Lanes>
     benchmark::ClobberMemory();
 }
 
+#if defined(__x86_64__)
+
 [[gnu::target("avx512f")]] void multiplyAdds512(Index count)
 {
     typedef float Lanes __attribute__((vector_size(64)));
@@ -77,21 +79,43 @@ template <class Lanes>
     multiplyAdds<Lanes>(count);
 }
 
+int lanesOfCpu()
+{
+    return __builtin_cpu_supports("avx512f") ? 16 : 8;
+}
+
+void multiplyAddsOfCpu(Index count)
+{
+    lanesOfCpu() == 16 ? multiplyAdds512(count) : multiplyAdds256(count);
+}
+
+#else
+
+int lanesOfCpu()
+{
+    return 4;
+}
+
+void multiplyAddsOfCpu(Index count)
+{
+    typedef float Lanes __attribute__((vector_size(16)));
+    multiplyAdds<Lanes>(count);
+}
+
+#endif
+
 double peakFlopsOfCpu()
 {
     constexpr Index kTasks = 64, kCount = 20000;
-    const bool isWide = __builtin_cpu_supports("avx512f");
-    const auto call = [isWide] {
+    const auto call = [] {
         s_stream->parallelFor(
             kTasks, 1,
-            [](const void* context, Index first, Index last) {
-                const Index count = (last - first) * kCount;
-                *static_cast<const bool*>(context) ? multiplyAdds512(count)
-                                                   : multiplyAdds256(count);
+            [](const void*, Index first, Index last) {
+                multiplyAddsOfCpu((last - first) * kCount);
             },
-            &isWide);
+            nullptr);
     };
-    return 2.0 * kChains * (isWide ? 16 : 8) * kTasks * kCount / leastSeconds(call, 50);
+    return 2.0 * kChains * lanesOfCpu() * kTasks * kCount / leastSeconds(call, 50);
 }
 
 double peakFlopsOfGpu()

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/base/error.h"
+#include "core/compute/kernel.h"
 #include "plugins/live_diffusion/bench/baselines.h"
 #include "plugins/live_diffusion/bench/compare.h"
 #include "plugins/live_diffusion/bench/environment.h"
@@ -485,7 +486,8 @@ void TestLiveBench::environmentNamesItsDevice()
     QVERIFY(!textAt(environment, "/libraries/onednn").empty());
     QVERIFY(!textAt(environment, "/build/version").empty());
     QVERIFY(environment["cpu"]["usable_threads"].get<int>() >= 1);
-    QVERIFY(environmentBadge(environment).find("x86-64") != std::string::npos);
+    const char* kernels = nameOf(static_cast<KernelVariant>(device->kernelVariant()));
+    QVERIFY(environmentBadge(environment).find(kernels) != std::string::npos);
     QCOMPARE(textAt(environment, "/cpu/processors"), std::string()); // a number, no text
     QCOMPARE(textAt(nlohmann::json(3), "/device/name"), std::string());
     QCOMPARE(environmentBadge(nlohmann::json::object()), std::string("unknown device"));

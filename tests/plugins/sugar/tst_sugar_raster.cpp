@@ -6,6 +6,7 @@
 #include "tests/plugins/sugar/raster_bench.h"
 #include "tests/support/device_table.h"
 #include "tests/support/golden.h"
+#include "tests/support/instruction_sets.h"
 #include "tests/support/numbers.h"
 #include "tests/support/thrown.h"
 
@@ -347,7 +348,7 @@ void SugarRasterTest::instructionSetsAgree()
     const GaussianCloud cloud = cloudFor(c);
     const Raster reference(parametersOf(cloud), referenceOf(camera, settingsFor(c)));
     const Images want = reference.render();
-    for (const char* isa : {"v2", "v3", "v4"}) {
+    for (const char* isa : instructionSets()) {
         qputenv("VERGENCE_ISA", isa);
         RasterBench bench(makeCpuDevice(1), cloud);
         qunsetenv("VERGENCE_ISA");

@@ -40,11 +40,15 @@ inline std::vector<double> numbers(Index count, std::uint64_t seed, double facto
 /// are exact there (factor 1).
 inline double factorOfThreadTests()
 {
+#if defined(__x86_64__)
     __builtin_cpu_init();
     return __builtin_cpu_supports("avx512f") && !__builtin_cpu_is("intel") &&
                    !std::getenv("ONEDNN_MAX_CPU_ISA")
                ? 1 / 3.0
                : 1;
+#else
+    return 1;
+#endif
 }
 
 template <class T>

@@ -35,8 +35,10 @@ inline const std::vector<int> kSizes{0, 1, 31, 32, 33, 257};
 /// instruction sets (−2 and −3).
 inline void forEachPlace(const std::function<void(const std::string&, int)>& add)
 {
+#if defined(__x86_64__)
     add("cpu v2", -2);
     add("cpu v3", -3);
+#endif
     forEachDevice(add);
 }
 

@@ -9,6 +9,7 @@
 #include "tests/core/compute/ops/attention_cases.h"
 #include "tests/core/compute/ops/attention_reference.h"
 #include "tests/support/device_table.h"
+#include "tests/support/instruction_sets.h"
 #include "tests/support/numbers.h"
 #include "tests/support/thrown.h"
 
@@ -350,7 +351,7 @@ private Q_SLOTS:
     void everyInstructionSetAgrees_data()
     {
         QTest::addColumn<QByteArray>("set");
-        for (const char* set : {"v2", "v3", "v4"})
+        for (const char* set : test::instructionSets())
             QTest::newRow(set) << QByteArray(set);
     }
     void everyInstructionSetAgrees()
