@@ -34,9 +34,37 @@ std::vector<Tick> multiples(Range range, double step, Text text)
     return ticks;
 }
 
+/// What `ticksOf` gives for a number of intervals, `wanted` or as many more as it takes for two
+/// ticks: one alone says nothing of the scale.
+template <class TicksOf>
+std::vector<Tick> atLeastTwo(int wanted, TicksOf ticksOf)
+{
+    std::vector<Tick> ticks = ticksOf(wanted);
+    for (int more = 2 * wanted; ticks.size() < 2 && more <= 4 * wanted; more *= 2)
+        ticks = ticksOf(more);
+    return ticks;
+}
+
 bool isDrawable(Range range)
 {
     return std::isfinite(range.from) && std::isfinite(range.to) && range.width() > 0;
+}
+
+std::vector<Tick> ticksOfSeconds(Range seconds, int wanted)
+{
+    constexpr std::array kSteps{60,   120,  300,   600,   1200,  1800,
+                                3600, 7200, 14400, 21600, 43200, 86400};
+    const double rough = seconds.width() / std::max(1, wanted);
+    if (rough <= 30)
+        return multiples(seconds, niceStep(seconds.width(), wanted),
+                         [](double s) { return shortNumber(s) + QStringLiteral(" s"); });
+    const auto* found = std::lower_bound(kSteps.begin(), kSteps.end(), rough);
+    const double step = found == kSteps.end() ? std::ceil(rough / 86400) * 86400 : *found;
+    const bool inHours = step >= 1800;
+    return multiples(seconds, step, [inHours](double s) {
+        return inHours ? shortNumber(s / 3600) + QStringLiteral(" h")
+                       : shortNumber(s / 60) + QStringLiteral(" min");
+    });
 }
 
 } // namespace
@@ -65,11 +93,14 @@ std::vector<Tick> linearTicks(Range range, int wanted)
 {
     if (!isDrawable(range))
         return {};
-    const double step = niceStep(range.width(), wanted);
     const double largest = std::max(std::abs(range.from), std::abs(range.to));
-    const int digits =
-        std::clamp(static_cast<int>(std::ceil(std::log10(largest / step))) + 1, 6, 15);
-    return multiples(range, step, [digits](double value) { return shortNumber(value, digits); });
+    return atLeastTwo(wanted, [&](int intervals) {
+        const double step = niceStep(range.width(), intervals);
+        const int digits =
+            std::clamp(static_cast<int>(std::ceil(std::log10(largest / step))) + 1, 6, 15);
+        return multiples(range, step,
+                         [digits](double value) { return shortNumber(value, digits); });
+    });
 }
 
 std::vector<Tick> logTicks(Range exponents, int wanted)
@@ -101,19 +132,7 @@ std::vector<Tick> timeTicks(Range seconds, int wanted)
 {
     if (!isDrawable(seconds))
         return {};
-    constexpr std::array kSteps{60,   120,  300,   600,   1200,  1800,
-                                3600, 7200, 14400, 21600, 43200, 86400};
-    const double rough = seconds.width() / std::max(1, wanted);
-    if (rough <= 30)
-        return multiples(seconds, niceStep(seconds.width(), wanted),
-                         [](double s) { return shortNumber(s) + QStringLiteral(" s"); });
-    const auto* found = std::lower_bound(kSteps.begin(), kSteps.end(), rough);
-    const double step = found == kSteps.end() ? std::ceil(rough / 86400) * 86400 : *found;
-    const bool inHours = step >= 1800;
-    return multiples(seconds, step, [inHours](double s) {
-        return inHours ? shortNumber(s / 3600) + QStringLiteral(" h")
-                       : shortNumber(s / 60) + QStringLiteral(" min");
-    });
+    return atLeastTwo(wanted, [&](int intervals) { return ticksOfSeconds(seconds, intervals); });
 }
 
 } // namespace vergence

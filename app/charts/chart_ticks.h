@@ -15,6 +15,8 @@ struct Tick {
     bool operator==(const Tick&) const = default;
 };
 
+// All give two ticks at least where numbers between would do.
+
 /// About `wanted` ticks at 1, 2 or 5 times a power of ten within `range`.
 std::vector<Tick> linearTicks(Range range, int wanted);
 /// Ticks of an axis of common logarithms: decades, with 2 and 5 between where fewer than three

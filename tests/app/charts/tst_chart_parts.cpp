@@ -23,6 +23,7 @@ private Q_SLOTS:
     void ticksAreRound_data();
     void ticksAreRound();
     void ticksOfTinyRangesStayApart();
+    void shortAxesHaveTwoTicks();
     void outliersLeaveTheRange();
     void logarithmicRangesStayPositive();
     void samplesAreBoundedByColumns();
@@ -146,6 +147,15 @@ void TestChartParts::ticksOfTinyRangesStayApart()
     QVERIFY(ticks.size() >= 3);
     for (std::size_t i = 1; i < ticks.size(); ++i)
         QVERIFY(ticks[i].label != ticks[i - 1].label);
+}
+
+void TestChartParts::shortAxesHaveTwoTicks()
+{
+    for (const Range range : {Range{0.3, 0.9}, Range{0.51, 1.49}, Range{-4.2, 4.2}, Range{7, 19}})
+        for (const auto& ticksOf : {linearTicks, timeTicks})
+            QVERIFY(ticksOf(range, 2).size() >= 2 && ticksOf(range, 2).size() <= 5);
+    QVERIFY(timeTicks({70, 230}, 2).size() >= 2);
+    QVERIFY(logTicks({0.05, 0.25}, 2).size() >= 2);
 }
 
 void TestChartParts::outliersLeaveTheRange()
