@@ -189,15 +189,21 @@ Index splitNonManifoldVertices(TriangleMesh& mesh)
 }
 
 CleaningReport clean(TriangleMesh& mesh, const std::vector<float>& density,
-                     const CleaningSettings& settings)
+                     const CleaningSettings& settings, const std::function<bool()>& isStopped)
 {
     CleaningReport report;
-    report.sparse = removeSparse(mesh, density, settings.quantile);
-    report.duplicates = mergeDuplicateVertices(mesh) + removeDuplicateFaces(mesh);
-    report.degenerate = removeDegenerateFaces(mesh, settings.leastArea);
-    report.nonManifold = removeNonManifoldEdges(mesh);
-    report.splitVertices = splitNonManifoldVertices(mesh);
-    report.smallParts = removeSmallComponents(mesh, settings.smallShare, settings.smallFaces);
+    const auto step = [&](Index& count, auto&& work) {
+        if (!isStopped || !isStopped())
+            count += work();
+    };
+    step(report.sparse, [&] { return removeSparse(mesh, density, settings.quantile); });
+    step(report.duplicates, [&] { return mergeDuplicateVertices(mesh); });
+    step(report.duplicates, [&] { return removeDuplicateFaces(mesh); });
+    step(report.degenerate, [&] { return removeDegenerateFaces(mesh, settings.leastArea); });
+    step(report.nonManifold, [&] { return removeNonManifoldEdges(mesh); });
+    step(report.splitVertices, [&] { return splitNonManifoldVertices(mesh); });
+    step(report.smallParts,
+         [&] { return removeSmallComponents(mesh, settings.smallShare, settings.smallFaces); });
     return report;
 }
 

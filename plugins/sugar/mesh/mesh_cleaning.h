@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "plugins/sugar/mesh/triangle_mesh.h"
@@ -47,7 +48,9 @@ struct CleaningSettings {
 
 /// Duplicates, degenerate faces and non-manifold edges, after sparse vertices and before small
 /// components. For reconstructions, and with an empty density for meshes after decimation.
+/// `isStopped` is asked before each of these; where it says so, the rest is not done.
 CleaningReport clean(TriangleMesh& mesh, const std::vector<float>& density,
-                     const CleaningSettings& settings);
+                     const CleaningSettings& settings,
+                     const std::function<bool()>& isStopped = {});
 
 } // namespace vergence::sugar

@@ -59,15 +59,18 @@ std::optional<TriangleMesh> solvedSurface(RunContext& context, const Workspace& 
                                           const SurfaceChoice& choice, const SceneBox& box,
                                           Region region, const TsdfVolume* volume)
 {
+    const auto stop = [&] { return context.stopRequested(); };
     Reconstruction found = reconstruction(context, workspace, choice, box, region, volume);
-    if (context.stopRequested())
+    if (stop())
         return std::nullopt;
     CleaningSettings cleaning;
     cleaning.smallShare = workspace.config.meshParts;
     cleaning.quantile = choice.solver == "poisson" ? choice.quantile : 0;
     cleaning.leastArea = leastArea(workspace.extent);
     const Index raw = found.mesh.faces();
-    clean(found.mesh, found.density, cleaning);
+    clean(found.mesh, found.density, cleaning, stop);
+    if (stop())
+        return std::nullopt;
     log("sugar").info("{}: {} triangles, {} after cleaning.",
                       region == Region::Foreground ? "Foreground" : "Background", raw,
                       found.mesh.faces());
@@ -81,12 +84,13 @@ std::optional<TriangleMesh> reducedSurface(RunContext& context, const Workspace&
 {
     DecimationSettings settings;
     settings.triangles = triangles;
-    TriangleMesh reduced = decimated(mesh, settings, [&] { return context.stopRequested(); });
-    if (context.stopRequested())
+    const auto stop = [&] { return context.stopRequested(); };
+    TriangleMesh reduced = decimated(mesh, settings, stop);
+    clean(reduced, {},
+          {.smallShare = workspace.config.meshParts, .leastArea = leastArea(workspace.extent)},
+          stop);
+    if (stop())
         return std::nullopt;
-    std::vector<float> noDensity;
-    clean(reduced, noDensity,
-          {.smallShare = workspace.config.meshParts, .leastArea = leastArea(workspace.extent)});
     if (workspace.config.meshHoles > 0)
         reduced = withFilledHoles(reduced, workspace.config.meshHoles);
     return reduced;

@@ -139,6 +139,19 @@ private Q_SLOTS:
         QCOMPARE(clean(again, {}, {}), CleaningReport{});
         QCOMPARE(again.triangle, mesh.triangle);
     }
+
+    void cleaningHearsAStopBeforeEachRepair()
+    {
+        for (int heard = 0; heard < 7; ++heard) {
+            TriangleMesh mesh = joined(octahedralSphere(4), openQuad());
+            const Index faces = mesh.faces();
+            int asked = 0;
+            const CleaningReport report = clean(mesh, {}, {}, [&] { return asked++ >= heard; });
+            QCOMPARE(report.smallParts, Index(0)); // the last of the seven
+            QCOMPARE(mesh.faces(), faces);
+            QCOMPARE(asked, 7);
+        }
+    }
 };
 
 QTEST_GUILESS_MAIN(TestSugarMeshCleaning)
