@@ -60,7 +60,7 @@ Session::Session(Stream& stream, std::shared_ptr<Device> device, FoveatedVlmConf
         return;
     tellClips(hooks);
     if (m_config.hasText())
-        makeText(folder, hooks);
+        makeText(folder, hooks); // nothing where it was stopped
     if (hooks.opening.isStopped())
         return;
     hooks.opening.doing("preparing the model");
@@ -120,7 +120,9 @@ void Session::makeText(const std::filesystem::path& folder, const Hooks& hooks)
         drawn.count = kTokenizerClips;
         const auto texts = m_config.isDrawn() ? captionsOf(SyntheticClips(drawn), settings)
                                               : captionsOf(*m_sets.training, settings);
-        const std::string json = trainedTokenizerJson(texts);
+        const std::string json = trainedTokenizerJson(texts, {}, hooks.opening.isStopped);
+        if (json.empty())
+            return; // stopped
         writeFileAtomic(folder / kTokenizerFile, json);
         m_tokenizer = parseTokenizerJson(json, kTokenizerFile);
     }

@@ -64,12 +64,17 @@ private:
     Json m_merges = Json::array();
 };
 
-std::vector<Word> wordsOf(std::span<const std::string> texts, const Vocabulary& vocabulary)
+/// Different words of the texts; fewer where it was stopped.
+std::vector<Word> wordsOf(std::span<const std::string> texts, const Vocabulary& vocabulary,
+                          const std::function<bool()>& isStopped)
 {
     const Pattern pattern(kWords);
     std::map<std::string, long> counts;
-    for (const std::string& text : texts)
+    for (const std::string& text : texts) {
+        if (isStopped())
+            return {};
         pattern.split(text, [&](std::string_view word, bool) { ++counts[std::string(word)]; });
+    }
     std::vector<Word> words;
     for (const auto& [text, count] : counts) {
         Word word{{}, count};
@@ -124,8 +129,10 @@ Json addedTokens(const std::vector<std::string>& contents, const Vocabulary& voc
 
 } // namespace
 
-std::string trainedTokenizerJson(std::span<const std::string> texts, const BpeTraining& training)
+std::string trainedTokenizerJson(std::span<const std::string> texts, const BpeTraining& training,
+                                 const std::function<bool()>& isStopped)
 {
+    const auto stopped = [&] { return isStopped && isStopped(); };
     std::vector<std::string> specials = training.specials;
     Vocabulary vocabulary(specials);
     expects(vocabulary.size() == static_cast<int>(specials.size()) + 256,
@@ -133,8 +140,8 @@ std::string trainedTokenizerJson(std::span<const std::string> texts, const BpeTr
     expects(training.vocabulary >= vocabulary.size(),
             fmt::format("trainedTokenizerJson: {} ids cannot hold {} special pieces and 256 bytes",
                         training.vocabulary, specials.size()));
-    std::vector<Word> words = wordsOf(texts, vocabulary);
-    while (vocabulary.size() < training.vocabulary) {
+    std::vector<Word> words = wordsOf(texts, vocabulary, stopped);
+    while (vocabulary.size() < training.vocabulary && !stopped()) {
         const auto [pair, count] = mostFrequentPair(words);
         if (count == 0)
             break;
@@ -142,6 +149,8 @@ std::string trainedTokenizerJson(std::span<const std::string> texts, const BpeTr
         for (Word& word : words)
             replace(word, pair, merged);
     }
+    if (stopped())
+        return {};
     for (int i = 0; vocabulary.size() < training.vocabulary; ++i) {
         specials.push_back(fmt::format("<|reserved_{}|>", i));
         vocabulary.add(specials.back());

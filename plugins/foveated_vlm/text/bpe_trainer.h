@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,9 +19,11 @@ struct BpeTraining {
 /// SmolLM2 (every digit alone, then GPT-2's pattern). The pair that occurs most often is merged
 /// next, of equals the one with the smaller ids; where nothing is left to merge, reserved pieces
 /// fill the vocabulary. The same texts give the same bytes. Throws ContractError for a vocabulary
-/// that cannot hold specials and bytes.
+/// that cannot hold specials and bytes. `isStopped` is asked before each merge and each text; where
+/// it says so, nothing comes back.
 /// Source: Neural Machine Translation of Rare Words with Subword Units (2016), algorithm 1.
 std::string trainedTokenizerJson(std::span<const std::string> texts,
-                                 const BpeTraining& training = {});
+                                 const BpeTraining& training = {},
+                                 const std::function<bool()>& isStopped = {});
 
 } // namespace vergence::fvlm

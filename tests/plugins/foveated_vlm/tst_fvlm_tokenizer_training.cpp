@@ -1,3 +1,5 @@
+#include <limits>
+
 #include <QTest>
 
 #include "core/artifact/json_text.h"
@@ -103,6 +105,20 @@ private Q_SLOTS:
         const auto tokenizer = parseTokenizerJson(trainedTokenizerJson({}), "empty.json");
         QCOMPARE(tokenizer->vocabularySize(), 512);
         QCOMPARE(tokenizer->decodeBytes(tokenizer->encode("red")), std::string("red"));
+    }
+
+    void aStopIsHeardAtEachTextAndMerge()
+    {
+        int asked = 0;
+        const auto askedUntil = [&](int last) {
+            asked = 0;
+            return trainedTokenizerJson(kTexts, {}, [&, last] { return ++asked >= last; });
+        };
+        QCOMPARE(askedUntil(std::numeric_limits<int>::max()), trainedTokenizerJson(kTexts));
+        const int all = asked;
+        QVERIFY(all > static_cast<int>(kTexts.size()) + 20); // of texts, then of merges
+        for (int last = 1; last <= all; ++last)
+            QVERIFY(askedUntil(last).empty());
     }
 
     void vocabulariesTooSmallAreRefused()
