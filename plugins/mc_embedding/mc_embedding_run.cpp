@@ -83,7 +83,6 @@ void McEmbeddingRun::prepare(RunContext& context)
     if (m_config.runs("exp9") && !m_config.exp9Frames.empty())
         m_state.association =
             toJson(associationStudy(readTrackingFrames(m_config.exp9Frames))).dump();
-    context.phase(2, 3, "reading weights");
     const bool isOpen = openSession(context);
     if (!isOpen && !context.stopRequested()) {
         std::string reasons;

@@ -82,6 +82,7 @@ void ModelSession::loadModel(RunContext& context)
         *context.device(), key,
         weightBytes(tower, m_p.compute, isCpu) + workspaceBytes(tower, m_p.compute, {}, isCpu),
         [&] {
+            context.phase(2, 3, fmt::format("reading weights of {}", m_p.plan.model));
             return loadVisionModel(context.stream(), context.device(), m_p.plan.model,
                                    c.folderOf(m_p.plan.model), options);
         });
@@ -89,6 +90,7 @@ void ModelSession::loadModel(RunContext& context)
         m_p.shelf.forget(key);
         return;
     }
+    context.phase(3, 3, "measuring");
     m_vision->preprocess.stored = pixelTypeOf(c);
     if (c.filter != "per_model")
         m_vision->preprocess.filter = c.filter == "bicubic" ? Filter::Bicubic : Filter::Bilinear;
