@@ -1,5 +1,6 @@
 // How the parts of the window are connected; built in main_window.cpp.
 
+#include <algorithm>
 #include <cmath>
 
 #include <QStackedWidget>

@@ -1,5 +1,7 @@
 #include "app/shell/run_stages.h"
 
+#include <algorithm>
+
 #include <QEvent>
 #include <QFrame>
 #include <QHBoxLayout>

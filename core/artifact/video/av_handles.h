@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -23,6 +24,16 @@ struct AvDelete {
 };
 template <class T>
 using AvHandle = std::unique_ptr<T, AvDelete>;
+
+/// How long a decoded frame is shown, in the time base of its stream; 0 where that is not known.
+inline std::int64_t durationOf(const AVFrame& frame)
+{
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(57, 30, 100) // FFmpeg 6
+    return frame.duration;
+#else
+    return frame.pkt_duration;
+#endif
+}
 
 /// libav's own words for an error number.
 inline std::string avReason(int error)

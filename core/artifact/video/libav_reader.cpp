@@ -87,7 +87,7 @@ VideoOutcome LibavReader::decode(const std::function<bool(std::size_t)>& wants,
                     : times.empty()        ? 0.0
                                            : times.back() + m_input.usualSeconds();
         at = times.empty() ? at : std::max(at, times.back());
-        outcome.shown.end = std::max(outcome.shown.end, at + m_input.lasting(frame->pkt_duration));
+        outcome.shown.end = std::max(outcome.shown.end, at + m_input.lasting(durationOf(*frame)));
         if (frame->decode_error_flags != 0 || (frame->flags & AV_FRAME_FLAG_CORRUPT))
             outcome.isDamaged = true;
         if (wants(times.size())) {

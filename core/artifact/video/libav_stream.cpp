@@ -109,7 +109,7 @@ bool LibavStream::decode(const std::stop_token& stop)
             const std::int64_t stamp = m_frame->best_effort_timestamp;
             const double next = m_time < 0 ? 0 : m_time + m_lasts;
             m_time = std::max(stamp != AV_NOPTS_VALUE ? m_input.seconds(stamp) : next, m_time);
-            m_lasts = m_input.lasting(m_frame->pkt_duration);
+            m_lasts = m_input.lasting(durationOf(*m_frame));
             return true;
         }
         if (m_isDrained && (error == AVERROR_EOF || ++m_failures > kMostFailures))
@@ -130,7 +130,7 @@ VideoFrame LibavStream::converted(AVFrame& frame, double time)
     if (m_isLive && !m_firstTime)
         m_firstTime = time;
     result.seconds = time - m_firstTime.value_or(0);
-    result.lasts = m_input.lasting(frame.pkt_duration);
+    result.lasts = m_input.lasting(durationOf(frame));
     return result;
 }
 

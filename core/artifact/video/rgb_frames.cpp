@@ -1,5 +1,6 @@
 #include "core/artifact/video/rgb_frames.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/base/error.h"

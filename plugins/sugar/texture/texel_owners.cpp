@@ -1,5 +1,7 @@
 #include "plugins/sugar/texture/texel_owners.h"
 
+#include <algorithm>
+
 namespace vergence::sugar {
 
 /// Calls use(row, column) for the rows and columns of this part that a triangle may own.

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <QCryptographicHash>
 #include <QElapsedTimer>
 #include <QPushButton>

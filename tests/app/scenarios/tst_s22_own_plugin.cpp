@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <QDir>
 #include <QDirIterator>
 #include <QLineEdit>

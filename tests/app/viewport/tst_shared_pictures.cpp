@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <QLabel>
 #include <QMainWindow>
 #include <QSignalSpy>

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <QTest>
 
 #include "tests/plugins/foveated_vlm/gaze_support.h"

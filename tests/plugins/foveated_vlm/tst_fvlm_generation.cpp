@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <QTest>
 
 #include "core/compute/rng.h"

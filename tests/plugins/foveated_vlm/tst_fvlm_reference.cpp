@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <QTest>
 
 #include "plugins/foveated_vlm/model/generation.h"

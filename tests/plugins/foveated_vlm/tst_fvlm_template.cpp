@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <QTest>
 
 #include "core/base/error.h"

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <QRegularExpression>
 #include <QtTest>
 

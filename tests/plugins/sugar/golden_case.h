@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "core/artifact/safetensors.h"
 #include "tests/plugins/sugar/raster_support.h"
 

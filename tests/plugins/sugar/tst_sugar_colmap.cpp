@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <QTemporaryDir>
 #include <QTest>
 

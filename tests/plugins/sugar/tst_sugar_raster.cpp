@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <QTest>
 
 #include "plugins/sugar/compute/rasteriser.h"

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <QTest>
 
 #include "tests/plugins/sugar/raster_bench.h"

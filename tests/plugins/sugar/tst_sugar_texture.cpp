@@ -1,5 +1,6 @@
 #include <QTest>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 

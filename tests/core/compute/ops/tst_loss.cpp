@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/compute/ops/loss.h"
 #include "core/compute/ops/pointwise.h"
 #include "tests/core/compute/ops/ops_support.h"
