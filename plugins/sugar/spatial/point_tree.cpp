@@ -67,6 +67,7 @@ public:
         m_indices[at] = point;
         return true;
     }
+    void sort() const {} // they are in order
 
 private:
     bool isBefore(double distance, std::uint32_t point, std::size_t at) const
@@ -127,7 +128,7 @@ std::size_t PointTree<Real>::nearest(const Real* point, std::size_t k,
     if (!m_impl->tree || k == 0)
         return 0;
     Nearest found(indices, squaredDistances, k);
-    m_impl->tree->findNeighbors(found, point, nanoflann::SearchParams());
+    m_impl->tree->findNeighbors(found, point, {});
     return found.size();
 }
 
