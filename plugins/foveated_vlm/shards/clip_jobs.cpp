@@ -163,7 +163,7 @@ std::optional<PredecodeReport> finished(const fs::path& target, const std::strin
     try {
         const json manifest = parseJson(readFile(manifestOf(target)), manifestOf(target).string());
         if (manifest.at("fingerprint") != fingerprint ||
-            Shard(target).digest() != manifest.at("digest"))
+            manifest.at("digest") != Shard(target).digest())
             return std::nullopt;
         return reportFrom(manifest);
     } catch (const Error&) {
