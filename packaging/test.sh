@@ -9,7 +9,7 @@ set -euo pipefail
 selection=()
 [ "${1:-}" = --fast ] && { selection=(-LE long); shift; }
 
-announce 90 6 "runs the tests"
+announce 90 2 "runs the tests"
 install_packages
 configure -DVERGENCE_BUILD_TESTS=ON
 build_targets all

@@ -60,7 +60,7 @@ BUILD="echo c++: fatal error: Killed signal terminated program cc1plus; false" \
 BUILD="echo ld: final link failed: No space left on device; false" \
     expect "no room elsewhere" 1 "A disk is full" packaging/run.sh
 OUTCOME="exit 3" expect "a test fails" 8 "help: $logs/tests.log" packaging/test.sh
-FREE=2000000 expect "too little room" 1 "needs 3 GB" packaging/run.sh
+FREE=700000 expect "too little room" 1 "needs 1 GB" packaging/run.sh
 
 # A file system of its own, without being root, where the kernel lets users have one.
 small_disk() {
