@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include <QDir>
 #include <QDirIterator>
 #include <QLineEdit>
@@ -78,13 +76,14 @@ private Q_SLOTS:
         QTRY_VERIFY(gui.valuesOf(run, "train/distance").size() >= 2);
         const std::vector<double> curve = gui.valuesOf(run, "train/distance");
         QVERIFY(curve.back() < 1e-4 && curve.front() > curve.back()); // 0.9 to the power of 100
-        const auto cards = gui.window().findChildren<ChartCard*>();
-        const auto card = std::find_if(cards.begin(), cards.end(), [](const ChartCard* one) {
-            return one->id() == "train/distance";
-        });
-        QVERIFY(card != cards.end());
-        QTRY_VERIFY((*card)->drawnPoints() >= 2);
-        QCOMPARE((*card)->title(), QString("Distance"));
+        const auto card = [&]() -> const ChartCard* {
+            for (const ChartCard* one : gui.window().findChildren<ChartCard*>())
+                if (one->id() == "train/distance")
+                    return one;
+            return nullptr;
+        };
+        QTRY_VERIFY(card() != nullptr && card()->drawnPoints() >= 2); // drawn after values came
+        QCOMPARE(card()->title(), QString("Distance"));
         gui.shoot("own_plugin");
     }
     void badNamesAndTakenFoldersAreRefused()
