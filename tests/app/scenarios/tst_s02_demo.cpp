@@ -72,8 +72,8 @@ private Q_SLOTS:
         QVERIFY2(changes >= 3, qPrintable(QString::number(changes)));
 
         QTRY_VERIFY(gui.valuesOf(run, "train/loss").size() >= 20);
+        QTRY_VERIFY(chartOf(gui.window(), "train/loss") != nullptr);
         ChartCard* chart = chartOf(gui.window(), "train/loss");
-        QVERIFY(chart != nullptr);
         QTRY_VERIFY(chart->drawnPoints() >= 20);
         const std::vector<double> loss = gui.valuesOf(run, "train/loss");
         qInfo("loss %g -> %g in %zu points", loss.front(), loss.back(), loss.size());
