@@ -41,7 +41,7 @@ QDateTime exportTime()
 {
     bool isSet = false;
     const qint64 epoch = qEnvironmentVariable("SOURCE_DATE_EPOCH").toLongLong(&isSet);
-    return isSet ? QDateTime::fromSecsSinceEpoch(epoch, Qt::UTC) : QDateTime::currentDateTime();
+    return isSet ? QDateTime::fromSecsSinceEpoch(epoch).toUTC() : QDateTime::currentDateTime();
 }
 
 /// Folder above the runs, which people name after their project.

@@ -43,7 +43,7 @@ private:
     void useLine(class CommitEdit* line);
 
     Field m_field;
-    Value m_last;
+    ConfigValue m_last;
     QWidget* m_widget = nullptr;
     QWidget* m_input = nullptr;
     std::function<void(const FieldState&)> m_show;

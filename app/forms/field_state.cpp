@@ -34,7 +34,7 @@ QString listText(const std::vector<T>& values)
 /// Numbers may stand apart by commas, semicolons or spaces, with or without brackets around the
 /// list.
 template <class T>
-FieldState numberList(const QString& typed, const Value& lastValue,
+FieldState numberList(const QString& typed, const ConfigValue& lastValue,
                       ParsedNumber<T> (*parse)(const QString&))
 {
     static const QRegularExpression kGaps(QStringLiteral("[\\s,;]+"));
@@ -65,7 +65,7 @@ std::vector<std::string> stringList(const QString& text)
 }
 
 template <class T>
-FieldState number(const QString& typed, const Value& lastValue, const ParsedNumber<T>& parsed)
+FieldState number(const QString& typed, const ConfigValue& lastValue, const ParsedNumber<T>& parsed)
 {
     return parsed.value ? FieldState{*parsed.value, {}, {}}
                         : FieldState{lastValue, typed, parsed.reason};
@@ -73,7 +73,7 @@ FieldState number(const QString& typed, const Value& lastValue, const ParsedNumb
 
 } // namespace
 
-FieldState stateFromText(const Field& field, const QString& text, const Value& lastValue)
+FieldState stateFromText(const Field& field, const QString& text, const ConfigValue& lastValue)
 {
     switch (field.type) {
     case FieldType::Bool:
@@ -98,7 +98,7 @@ FieldState stateFromText(const Field& field, const QString& text, const Value& l
     return {text.trimmed().toStdString(), {}, {}};
 }
 
-QString editorText(const Value& value)
+QString editorText(const ConfigValue& value)
 {
     return std::visit(
         [](const auto& held) -> QString {

@@ -6,6 +6,7 @@
 #include <QDateTime>
 #include <QLocale>
 #include <QRegularExpression>
+#include <QTimeZone>
 
 #include "core/artifact/manifest.h"
 #include "core/base/clock.h"
@@ -164,9 +165,8 @@ QString defaultName(const QString& id, const QString& plugin, const QString& pre
     const auto match = form.match(id);
     if (!match.hasMatch())
         return id;
-    QDateTime made = QDateTime::fromString(match.captured(1), "yyyy-MM-dd'T'HH-mm-ss'Z'");
-    made.setTimeSpec(Qt::UTC);
-    const QDateTime local = made.toLocalTime();
+    const QDateTime made = QDateTime::fromString(match.captured(1), "yyyy-MM-dd'T'HH-mm-ss'Z'");
+    const QDateTime local = QDateTime(made.date(), made.time(), QTimeZone::utc()).toLocalTime();
     const bool isToday = local.date() == QDate::currentDate();
     const QString what = plugin.isEmpty() ? match.captured(2) : plugin;
     return QString("%1 %2").arg(

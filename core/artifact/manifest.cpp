@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <thread>
 
 #include <sys/utsname.h>
 #include <unistd.h>
+
+#include <QString>
+#include <QSysInfo>
 
 #include <fmt/format.h>
 
@@ -23,21 +25,6 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kFormat = "vergence-manifest/1";
-
-/// Value behind `key` in files of lines such as /etc/os-release; empty where there is none.
-std::string valueInFile(const char* path, std::string_view key, char separator)
-{
-    std::ifstream file(path);
-    for (std::string line; std::getline(file, line);) {
-        const std::size_t at = line.find(separator);
-        if (line.rfind(key, 0) != 0 || at == std::string::npos)
-            continue;
-        const std::size_t first = line.find_first_not_of(" \t\"", at + 1);
-        const std::size_t last = line.find_last_not_of(" \t\"");
-        return first == std::string::npos ? "" : line.substr(first, last - first + 1);
-    }
-    return "";
-}
 
 /// Variables that change what a run computes or where.
 json relevantEnvironment()
@@ -58,7 +45,7 @@ json environment()
     ::uname(&system);
     const double bytes = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
                          static_cast<double>(::sysconf(_SC_PAGESIZE));
-    return {{"os", valueInFile("/etc/os-release", "PRETTY_NAME", '=')},
+    return {{"os", QSysInfo::prettyProductName().toStdString()},
             {"kernel", fmt::format("{} {}", system.sysname, system.release)},
             {"cpu", processorName()},
             {"threads", std::thread::hardware_concurrency()},

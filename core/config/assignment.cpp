@@ -44,12 +44,12 @@ std::string withoutQuotes(const std::string& text)
 }
 
 /// Text of the command line: a TOML string where it is one, else the characters as they stand.
-Value bareText(const std::string& text)
+ConfigValue bareText(const std::string& text)
 {
     return withoutQuotes(text);
 }
 
-Value bareTexts(const std::string& text)
+ConfigValue bareTexts(const std::string& text)
 {
     std::vector<std::string> list;
     const std::string inner = text.starts_with('[') && text.ends_with(']') && text.size() >= 2

@@ -6,7 +6,7 @@
 
 namespace vergence {
 
-const Value& Config::value(const std::string& key) const
+const ConfigValue& Config::value(const std::string& key) const
 {
     const auto found = m_values.find(key);
     expects(found != m_values.end(), "config: no parameter " + key + " in " + m_schema.id());
@@ -23,11 +23,11 @@ const Place& Config::origin(const std::string& key) const
 bool Config::differsFromDefault(const std::string& key) const
 {
     // Spellings differ exactly where bits do, also between 0.0 and -0.0.
-    const Value& current = value(key);
+    const ConfigValue& current = value(key);
     return toToml(current) != toToml(m_schema.find(key)->defaultValue);
 }
 
-Config Config::with(const std::string& key, Value value, Place place) const
+Config Config::with(const std::string& key, ConfigValue value, Place place) const
 {
     const Field* field = m_schema.find(key);
     expects(field != nullptr, "config: no parameter " + key + " in " + m_schema.id());

@@ -23,7 +23,8 @@ class Config {
 public:
     const ConfigSchema& schema() const { return m_schema; }
 
-    const Value& value(const std::string& key) const;  ///< throws ContractError for unknown keys
+    const ConfigValue&
+    value(const std::string& key) const;               ///< throws ContractError for unknown keys
     const Place& origin(const std::string& key) const; ///< empty source for defaults
     bool differsFromDefault(const std::string& key) const;
 
@@ -38,7 +39,7 @@ public:
     }
 
     /// A copy with one value replaced (already validated by ConfigBuilder or for live changes).
-    Config with(const std::string& key, Value value, Place place) const;
+    Config with(const std::string& key, ConfigValue value, Place place) const;
 
     /// Only the keys that differ from the default, as `key=value` for --set. TOML spelling.
     std::vector<std::string> asFlags() const;
@@ -46,7 +47,7 @@ public:
 private:
     friend class ConfigBuilder;
     ConfigSchema m_schema;
-    std::map<std::string, Value> m_values;
+    std::map<std::string, ConfigValue> m_values;
     std::map<std::string, Place> m_origins;
 };
 
@@ -63,7 +64,7 @@ public:
     /// One `key=value` of the command line; value as in TOML, quotes around strings may be left
     /// out.
     void addAssignment(const std::string& assignment, const std::string& source = "--set");
-    void addValue(const std::string& key, Value value, const Place& place);
+    void addValue(const std::string& key, ConfigValue value, const Place& place);
     void addIssue(ConfigIssue issue) { m_issues.push_back(std::move(issue)); }
 
     struct Result {
@@ -74,13 +75,13 @@ public:
     Result build() const;
 
 private:
-    void check(const Field& field, const Value& value, const Place& place,
+    void check(const Field& field, const ConfigValue& value, const Place& place,
                const std::vector<Place>& elements);
     void complain(const Field& field, const std::vector<detail::Complaint>& complaints,
                   const Place& place, const std::vector<Place>& elements);
 
     ConfigSchema m_schema;
-    std::map<std::string, Value> m_values;
+    std::map<std::string, ConfigValue> m_values;
     std::map<std::string, Place> m_origins;
     std::vector<ConfigIssue> m_issues;
 };

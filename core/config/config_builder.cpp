@@ -32,7 +32,7 @@ void ConfigBuilder::addToml(const std::string& text, const std::string& source)
         });
 }
 
-void ConfigBuilder::addValue(const std::string& key, Value value, const Place& place)
+void ConfigBuilder::addValue(const std::string& key, ConfigValue value, const Place& place)
 {
     if (const Field* field = m_schema.find(key))
         check(*field, value, place, {});
@@ -40,7 +40,7 @@ void ConfigBuilder::addValue(const std::string& key, Value value, const Place& p
         m_issues.push_back(detail::unknownKey(m_schema, key, place));
 }
 
-void ConfigBuilder::check(const Field& field, const Value& value, const Place& place,
+void ConfigBuilder::check(const Field& field, const ConfigValue& value, const Place& place,
                           const std::vector<Place>& elements)
 {
     detail::Checked checked = detail::checkValue(field, value);

@@ -21,7 +21,7 @@ struct Field {
     std::string title; ///< for people; derived from the key where not given
     std::string group; ///< TOML table and section of the form
     FieldType type = FieldType::Float;
-    Value defaultValue;
+    ConfigValue defaultValue;
     std::optional<double> minimum, maximum; ///< inclusive; for lists: of each element
     std::optional<std::size_t> minimumCount, maximumCount; ///< lists
     std::vector<std::string> choices;                      ///< Enum

@@ -17,7 +17,7 @@ struct FieldTraits;
 template <class T, class Stored, FieldType Type>
 struct ScalarTraits {
     static constexpr FieldType type = Type;
-    static Value toValue(const T& member) { return static_cast<Stored>(member); }
+    static ConfigValue toValue(const T& member) { return static_cast<Stored>(member); }
     static T fromConfig(const Config& config, const std::string& key)
     {
         return static_cast<T>(config.get<Stored>(key));
@@ -41,7 +41,7 @@ struct FieldTraits<float> {
     static constexpr FieldType type = FieldType::Float;
     // By way of its shortest spelling: 1e-4f is shown as 1e-04, not as 9.99999974737875e-05, and
     // reads back as the same float.
-    static Value toValue(float member)
+    static ConfigValue toValue(float member)
     {
         std::array<char, 32> buffer{};
         const char* end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), member).ptr;
@@ -64,7 +64,7 @@ struct FieldTraits<std::string> : ScalarTraits<std::string, std::string, FieldTy
 template <>
 struct FieldTraits<std::filesystem::path> {
     static constexpr FieldType type = FieldType::Path;
-    static Value toValue(const std::filesystem::path& member) { return member.string(); }
+    static ConfigValue toValue(const std::filesystem::path& member) { return member.string(); }
     static std::filesystem::path fromConfig(const Config& config, const std::string& key)
     {
         return config.get<std::string>(key);
@@ -74,7 +74,7 @@ struct FieldTraits<std::filesystem::path> {
 template <class T, class Stored, FieldType Type>
 struct ListTraits {
     static constexpr FieldType type = Type;
-    static Value toValue(const std::vector<T>& member)
+    static ConfigValue toValue(const std::vector<T>& member)
     {
         return std::vector<Stored>(member.begin(), member.end());
     }

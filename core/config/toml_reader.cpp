@@ -120,46 +120,46 @@ const char* kindOf(const toml::node& node)
     }
 }
 
-std::optional<Value> scalarOf(const toml::node& node, bool wantsInteger)
+std::optional<ConfigValue> scalarOf(const toml::node& node, bool wantsInteger)
 {
     if (const auto* truth = node.as_boolean())
-        return Value(truth->get());
+        return ConfigValue(truth->get());
     if (const auto* integer = node.as_integer())
-        return Value(integer->get());
+        return ConfigValue(integer->get());
     if (const auto* number = node.as_floating_point()) {
         const auto integer = wantsInteger ? exactInteger(number->get()) : std::nullopt;
-        return integer ? Value(*integer) : Value(number->get());
+        return integer ? ConfigValue(*integer) : ConfigValue(number->get());
     }
     if (const auto* text = node.as_string())
-        return Value(text->get());
+        return ConfigValue(text->get());
     return std::nullopt;
 }
 
 template <class T>
-std::optional<Value> collected(const std::vector<Value>& scalars)
+std::optional<ConfigValue> collected(const std::vector<ConfigValue>& scalars)
 {
     std::vector<T> list;
     list.reserve(scalars.size());
-    for (const Value& scalar : scalars) {
+    for (const ConfigValue& scalar : scalars) {
         const T* held = std::get_if<T>(&scalar);
         if (!held)
             return std::nullopt;
         list.push_back(*held);
     }
-    return Value(std::move(list));
+    return ConfigValue(std::move(list));
 }
 
 ReadValue readList(const toml::array& array, const Field& field, const std::string& source)
 {
     ReadValue read;
-    std::vector<Value> scalars;
+    std::vector<ConfigValue> scalars;
     for (const toml::node& element : array) {
         const std::size_t index = read.elements.size();
         read.elements.push_back(placeOf(element.source(), source));
         auto scalar = scalarOf(element, field.type == FieldType::IntList);
         if (scalar && field.type == FieldType::FloatList &&
             std::holds_alternative<std::int64_t>(*scalar))
-            scalar = Value(static_cast<double>(std::get<std::int64_t>(*scalar)));
+            scalar = ConfigValue(static_cast<double>(std::get<std::int64_t>(*scalar)));
         const bool fits = scalar && ((field.type == FieldType::IntList && scalar->index() == 1) ||
                                      (field.type == FieldType::FloatList && scalar->index() == 2) ||
                                      (field.type == FieldType::StringList && scalar->index() == 3));

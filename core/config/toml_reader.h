@@ -27,7 +27,7 @@ bool isHeaderKey(const std::string& key);
 /// A TOML value in the form that `field` wants, as far as TOML can say it; complaints where it
 /// cannot.
 struct ReadValue {
-    std::optional<Value> value;
+    std::optional<ConfigValue> value;
     std::vector<Complaint> complaints;
     std::vector<Place> elements; ///< of lists, one place each
 };

@@ -194,17 +194,17 @@ std::optional<FieldType> fieldTypeFromName(const std::string& name)
     return std::nullopt;
 }
 
-std::string toToml(const Value& value)
+std::string toToml(const ConfigValue& value)
 {
     return std::visit([](const auto& held) { return spell(held); }, value);
 }
 
-nlohmann::json toJson(const Value& value)
+nlohmann::json toJson(const ConfigValue& value)
 {
     return std::visit([](const auto& held) { return jsonOf(held); }, value);
 }
 
-Value valueFromJson(const nlohmann::json& json, FieldType type)
+ConfigValue valueFromJson(const nlohmann::json& json, FieldType type)
 {
     switch (type) {
     case FieldType::Bool:

@@ -146,8 +146,8 @@ void checkCount(const Field& field, std::size_t count, std::vector<Complaint>& c
 
 /// Elements one by one; what does not convert is a complaint.
 template <class To, class From>
-std::optional<Value> convertedList(const std::vector<From>& list, const Field& field,
-                                   std::vector<Complaint>& complaints)
+std::optional<ConfigValue> convertedList(const std::vector<From>& list, const Field& field,
+                                         std::vector<Complaint>& complaints)
 {
     std::vector<To> result;
     result.reserve(list.size());
@@ -165,12 +165,12 @@ std::optional<Value> convertedList(const std::vector<From>& list, const Field& f
             complaints.push_back(wrongType(field, shortened(toToml(list[i])), i));
         }
     }
-    return complaints.empty() ? std::optional<Value>(std::move(result)) : std::nullopt;
+    return complaints.empty() ? std::optional<ConfigValue>(std::move(result)) : std::nullopt;
 }
 
 template <class To>
-std::optional<Value> listOf(const Value& value, const Field& field,
-                            std::vector<Complaint>& complaints)
+std::optional<ConfigValue> listOf(const ConfigValue& value, const Field& field,
+                                  std::vector<Complaint>& complaints)
 {
     if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value))
         return convertedList<To>(*integers, field, complaints);
@@ -181,31 +181,32 @@ std::optional<Value> listOf(const Value& value, const Field& field,
     return std::nullopt;
 }
 
-std::optional<Value> integerOf(const Value& value)
+std::optional<ConfigValue> integerOf(const ConfigValue& value)
 {
     if (std::holds_alternative<std::int64_t>(value))
         return value;
     const auto* number = std::get_if<double>(&value);
     const auto integer = number ? exactInteger(*number) : std::nullopt;
-    return integer ? std::optional<Value>(*integer) : std::nullopt;
+    return integer ? std::optional<ConfigValue>(*integer) : std::nullopt;
 }
 
-std::optional<Value> floatOf(const Value& value)
+std::optional<ConfigValue> floatOf(const ConfigValue& value)
 {
     if (std::holds_alternative<double>(value))
         return value;
     const auto* integer = std::get_if<std::int64_t>(&value);
-    return integer ? std::optional<Value>(static_cast<double>(*integer)) : std::nullopt;
+    return integer ? std::optional<ConfigValue>(static_cast<double>(*integer)) : std::nullopt;
 }
 
 /// The value in the type that the field stores; empty, mostly with complaints about elements, where
 /// it does not fit.
-std::optional<Value> convert(const Field& field, const Value& value,
-                             std::vector<Complaint>& complaints)
+std::optional<ConfigValue> convert(const Field& field, const ConfigValue& value,
+                                   std::vector<Complaint>& complaints)
 {
     switch (field.type) {
     case FieldType::Bool:
-        return std::holds_alternative<bool>(value) ? std::optional<Value>(value) : std::nullopt;
+        return std::holds_alternative<bool>(value) ? std::optional<ConfigValue>(value)
+                                                   : std::nullopt;
     case FieldType::Int:
     case FieldType::Seed:
         return integerOf(value);
@@ -215,7 +216,7 @@ std::optional<Value> convert(const Field& field, const Value& value,
     case FieldType::String:
     case FieldType::Path:
     case FieldType::Device:
-        return std::holds_alternative<std::string>(value) ? std::optional<Value>(value)
+        return std::holds_alternative<std::string>(value) ? std::optional<ConfigValue>(value)
                                                           : std::nullopt;
     case FieldType::IntList:
         return listOf<std::int64_t>(value, field, complaints);
@@ -253,7 +254,7 @@ struct ContentCheck {
 
 } // namespace
 
-Checked checkValue(const Field& field, const Value& value)
+Checked checkValue(const Field& field, const ConfigValue& value)
 {
     Checked checked;
     checked.value = convert(field, value, checked.complaints);

@@ -18,14 +18,14 @@ struct Complaint {
 
 /// A value as its field stores it, or the reasons against it.
 struct Checked {
-    std::optional<Value> value;
+    std::optional<ConfigValue> value;
     std::vector<Complaint> complaints;
 };
 
 /// Converts without loss where the field allows it (1 → 1.0 for floats, 1e3 → 1000 for integers),
 /// then checks finiteness, range, choices, encoding and length. Every complaint of every element is
 /// returned.
-Checked checkValue(const Field& field, const Value& value);
+Checked checkValue(const Field& field, const ConfigValue& value);
 
 /// "iterations must be a whole number (found "many").", for the whole value or one element.
 Complaint wrongType(const Field& field, const std::string& found,

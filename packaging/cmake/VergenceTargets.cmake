@@ -6,7 +6,8 @@
 #   vergence_add_kernels(TARGET NAME name SOURCES …)                 kernel files, built per instruction set and for CUDA
 #   vergence_add_plugin(id SOURCES … [KERNELS …] [PRESETS …] [LIBRARIES …]      lab module libvergence-plugin-<id>.so
 #                       [OUTPUT_FOLDER dir] [PRESETS_FOLDER dir] [NO_INSTALL])
-#   vergence_add_test(name [LABELS …] [SOURCES …] [LIBRARIES …])     one QtTest class tst_<name>.cpp under CTest
+#   vergence_add_test(name [ALONE] [LABELS …] [TIMEOUT seconds]      one QtTest class tst_<name>.cpp under CTest
+#                     [SOURCES …] [LIBRARIES …] [DEPENDS …])
 
 include(${CMAKE_CURRENT_LIST_DIR}/VergencePlugin.cmake)
 string(TOLOWER "${CMAKE_BUILD_TYPE}" VERGENCE_PLUGIN_BUILD)
@@ -116,31 +117,58 @@ function(vergence_add_plugin id)
 endfunction()
 
 # Tests run on the offscreen platform; the label `gl` asks for a virtual display, and each of those gets one of its own.
+# The tests of a folder that need the same of Qt are one program, tests_<folder>, _gui or _window, so that they are linked
+# once; tests/support/test_program.h. ALONE makes it a program of its own, tst_<name>, with QtTest's main function: for
+# tests that replace functions of the C library or have kernels of their own.
 function(vergence_add_test name)
-    cmake_parse_arguments(arg "" "TIMEOUT" "LABELS;SOURCES;LIBRARIES" ${ARGN})
-    set(target tst_${name})
-    add_executable(${target} tst_${name}.cpp ${arg_SOURCES})
-    target_link_libraries(${target} PRIVATE vergence_core Qt6::Core Qt6::Test ${arg_LIBRARIES})
-    set_target_properties(${target} PROPERTIES AUTOMOC ON RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin/tests)
-    # What is tested is optimised; the tests themselves need not be, and compile in two thirds of the time.
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
-    target_compile_definitions(${target} PRIVATE
-        VERGENCE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" VERGENCE_BINARY_DIR="${CMAKE_BINARY_DIR}")
-    # Most of a test's compile time is Qt's header of tests: it is read once for those with a window and once for the rest.
-    set(windowed ${arg_LIBRARIES})
-    list(FILTER windowed INCLUDE REGEX "^vergence_(charts|export|forms|gui_harness|shell|viewport)$")
-    if(windowed)
-        target_precompile_headers(${target} REUSE_FROM vergence_window_test_headers)
-        target_compile_options(${target} PRIVATE -UQT_TESTCASE_BUILDDIR -UQT_TESTCASE_SOURCEDIR)
-    elseif(NOT "Qt6::Gui" IN_LIST arg_LIBRARIES)
-        target_precompile_headers(${target} REUSE_FROM vergence_test_headers)
-        target_compile_options(${target} PRIVATE -UQT_TESTCASE_BUILDDIR -UQT_TESTCASE_SOURCEDIR)
+    cmake_parse_arguments(arg "ALONE" "TIMEOUT" "LABELS;SOURCES;LIBRARIES;DEPENDS" ${ARGN})
+    set(kind "")
+    set(headers vergence_test_headers)
+    if("${arg_LIBRARIES}" MATCHES "vergence_(charts|export|forms|gui_harness|shell|viewport)")
+        set(kind _window)
+        set(headers vergence_window_test_headers)
+    elseif("Qt6::Gui" IN_LIST arg_LIBRARIES)
+        set(kind _gui)
+        set(headers "")
+    endif()
+    if(arg_ALONE)
+        set(target tst_${name})
+        set(arguments "")
+    else()
+        cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${CMAKE_SOURCE_DIR}/tests OUTPUT_VARIABLE folder)
+        string(REPLACE "/" "_" target tests_${folder}${kind})
+        set(arguments ${name})
+    endif()
+    if(NOT TARGET ${target})
+        add_executable(${target})
+        set_target_properties(${target} PROPERTIES AUTOMOC ON UNITY_BUILD ${VERGENCE_UNITY}
+            RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin/tests)
+        target_link_libraries(${target} PRIVATE vergence_core Qt6::Core Qt6::Test)
+        if(NOT arg_ALONE)
+            target_link_libraries(${target} PRIVATE vergence_test_program)
+        endif()
+        # What is tested is optimised; the tests themselves need not be, and compile in two thirds of the time.
+        target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+        if(VERGENCE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU) # takes the files that are joined for headers
+            target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+        endif()
+        target_compile_definitions(${target} PRIVATE
+            VERGENCE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" VERGENCE_BINARY_DIR="${CMAKE_BINARY_DIR}")
+        if(headers) # Qt's header of tests is read once for those with a window and once for the rest
+            target_precompile_headers(${target} REUSE_FROM ${headers})
+            target_compile_options(${target} PRIVATE -UQT_TESTCASE_BUILDDIR -UQT_TESTCASE_SOURCEDIR)
+        endif()
+    endif()
+    target_sources(${target} PRIVATE tst_${name}.cpp ${arg_SOURCES})
+    target_link_libraries(${target} PRIVATE ${arg_LIBRARIES})
+    if(arg_DEPENDS)
+        add_dependencies(${target} ${arg_DEPENDS})
     endif()
     set(display "")
     if("gl" IN_LIST arg_LABELS)
         set(display ${CMAKE_SOURCE_DIR}/tests/support/own_display.sh)
     endif()
-    add_test(NAME ${name} COMMAND ${display} ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:${target}>)
+    add_test(NAME ${name} COMMAND ${display} ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:${target}> ${arguments})
     if(NOT arg_TIMEOUT)
         set(arg_TIMEOUT 600)
     endif()

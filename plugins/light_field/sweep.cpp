@@ -80,7 +80,7 @@ void addParameterValues(const LightFieldConfig& config, const Config& source,
     const Field* field = source.schema().find(config.sweepKey);
     expects(field != nullptr, "sweep: unknown parameter " + config.sweepKey);
     for (const double value : config.sweepValues) {
-        Value stored = value;
+        ConfigValue stored = value;
         if (field->type == FieldType::Int)
             stored = static_cast<std::int64_t>(std::llround(value));
         LightFieldConfig varied =

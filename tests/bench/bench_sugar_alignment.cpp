@@ -24,7 +24,7 @@ namespace vergence::sugar {
 
 namespace {
 
-using namespace test;
+using namespace fixtures;
 namespace fs = std::filesystem;
 
 /// Flat Gaussians on a sphere, about as far from each other as they are wide.

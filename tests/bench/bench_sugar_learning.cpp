@@ -19,7 +19,7 @@ namespace vergence::sugar {
 
 namespace {
 
-using namespace test;
+using namespace fixtures;
 
 struct Machine {
     std::shared_ptr<Device> device;

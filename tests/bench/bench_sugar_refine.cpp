@@ -19,7 +19,7 @@ namespace vergence::sugar {
 
 namespace {
 
-using namespace test;
+using namespace fixtures;
 
 /// Gaussians on a sphere of 2·rings·(2·rings − 2) triangles, with some gradients.
 struct BoundSphere {

@@ -20,7 +20,7 @@ namespace vergence::sugar {
 
 namespace {
 
-using namespace test;
+using namespace fixtures;
 
 /// A sphere of Gaussians and one view of it.
 struct Sphere {

@@ -1,6 +1,7 @@
 #include <QTest>
 
 #include "cuda/backend/copy_source.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -31,5 +32,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestCopySource)
+VERGENCE_TEST(TestCopySource)
 #include "tst_copy_source.moc"

@@ -12,6 +12,7 @@
 #include "core/compute/rng.h"
 #include "core/compute/tensor.h"
 #include "tests/support/cuda_device.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -274,5 +275,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestCudaBackend)
+VERGENCE_TEST(TestCudaBackend)
 #include "tst_cuda_backend.moc"

@@ -5,6 +5,7 @@
 #include "core/view/frame_publisher.h"
 #include "tests/cuda/interop_pattern.h"
 #include "tests/support/cuda_device.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -195,5 +196,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestInterop)
+VERGENCE_TEST(TestInterop)
 #include "tst_interop.moc"

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "cuda/backend/memory_pool.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -294,5 +295,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestMemoryPool)
+VERGENCE_TEST(TestMemoryPool)
 #include "tst_memory_pool.moc"

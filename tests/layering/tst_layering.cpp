@@ -9,6 +9,8 @@
 
 #include <QTest>
 
+#include "tests/support/test_program.h"
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -228,5 +230,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestLayering)
+VERGENCE_TEST(TestLayering)
 #include "tst_layering.moc"

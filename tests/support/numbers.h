@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,6 +11,14 @@
 #include <fmt/format.h>
 
 namespace vergence::test {
+
+inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+inline bool isClose(double a, double b, double tolerance = 1e-12)
+{
+    return std::abs(a - b) <= tolerance;
+}
 
 /// Empty where |got − want| ≤ absolute + relative · |want| for all entries, otherwise a message
 /// that names the worst entry and the share of the tolerance it used. Entries that are not finite

@@ -35,6 +35,20 @@ inline std::int64_t durationOf(const AVFrame& frame)
 #endif
 }
 
+/// Nine numbers that turn or mirror the stream's frames for display; null where there are none.
+inline const std::int32_t* displayMatrixOf(const AVStream& stream)
+{
+#if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(60, 31, 102) // FFmpeg 6.1
+    const AVPacketSideData* data =
+        av_packet_side_data_get(stream.codecpar->coded_side_data,
+                                stream.codecpar->nb_coded_side_data, AV_PKT_DATA_DISPLAYMATRIX);
+    return data == nullptr ? nullptr : reinterpret_cast<const std::int32_t*>(data->data);
+#else
+    return reinterpret_cast<const std::int32_t*>(
+        av_stream_get_side_data(&stream, AV_PKT_DATA_DISPLAYMATRIX, nullptr));
+#endif
+}
+
 /// libav's own words for an error number.
 inline std::string avReason(int error)
 {

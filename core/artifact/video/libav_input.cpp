@@ -184,8 +184,7 @@ AVRational LibavInput::aspectOf(AVFrame& frame) const
 
 const std::int32_t* LibavInput::displayMatrix() const
 {
-    return reinterpret_cast<const std::int32_t*>(
-        av_stream_get_side_data(&stream(), AV_PKT_DATA_DISPLAYMATRIX, nullptr));
+    return displayMatrixOf(stream());
 }
 
 } // namespace vergence

@@ -8,6 +8,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <QString>
+#include <QSysInfo>
+
 #include <fmt/format.h>
 #include <oneapi/dnnl/dnnl.h>
 
@@ -32,21 +35,6 @@ std::string firstLine(const char* path)
     return line;
 }
 
-/// Value behind `key` in /etc/os-release and its like; empty: none.
-std::string valueIn(const char* path, const std::string& key, char separator)
-{
-    std::ifstream file(path);
-    for (std::string line; std::getline(file, line);) {
-        const std::size_t at = line.find(separator);
-        if (at == std::string::npos || !line.starts_with(key))
-            continue;
-        const std::size_t first = line.find_first_not_of(" \t\"", at + 1);
-        const std::size_t last = line.find_last_not_of(" \t\"");
-        return first == std::string::npos ? "" : line.substr(first, last - first + 1);
-    }
-    return {};
-}
-
 /// Variables that change speed or arithmetic.
 json relevantVariables()
 {
@@ -65,7 +53,7 @@ json systemFacts()
 {
     struct utsname system {};
     ::uname(&system);
-    json facts = {{"os", valueIn("/etc/os-release", "PRETTY_NAME", '=')},
+    json facts = {{"os", QSysInfo::prettyProductName().toStdString()},
                   {"kernel", fmt::format("{} {}", system.sysname, system.release)},
                   {"ram_bytes", static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
                                     static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))}};

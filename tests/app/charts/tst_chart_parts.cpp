@@ -10,6 +10,7 @@
 #include "app/charts/series_source.h"
 #include "app/charts/smooth_cache.h"
 #include "app/charts/zoom_stack.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -286,5 +287,5 @@ void TestChartParts::differencesFollowTheReference()
     QCOMPARE(source.at(4, 0).value, 14.0);
 }
 
-QTEST_APPLESS_MAIN(TestChartParts)
+VERGENCE_TEST(TestChartParts)
 #include "tst_chart_parts.moc"

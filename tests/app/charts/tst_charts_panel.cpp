@@ -22,6 +22,7 @@
 #include "app/charts/chart_card.h"
 #include "app/charts/charts_panel.h"
 #include "tests/app/charts/chart_samples.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using vergence::test::darkPalette;
@@ -592,5 +593,5 @@ void TestChartsPanel::dockPictures()
     m_panel->setRuns({});
 }
 
-QTEST_MAIN(TestChartsPanel)
+VERGENCE_WINDOW_TEST(TestChartsPanel)
 #include "tst_charts_panel.moc"

@@ -1,6 +1,7 @@
 #include "tests/app/cli/cli_bench.h"
 
 #include "core/base/file.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::test;
@@ -72,5 +73,5 @@ void CliBenchTest::labWithoutBenchmarksSaysSo()
     QVERIFY2(other.err.contains("offers no benchmarks"), qPrintable(other.err));
 }
 
-QTEST_GUILESS_MAIN(CliBenchTest)
+VERGENCE_TEST(CliBenchTest)
 #include "tst_cli_bench.moc"

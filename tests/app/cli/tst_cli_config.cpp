@@ -1,4 +1,5 @@
 #include "tests/app/cli/cli_bench.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::test;
@@ -140,5 +141,5 @@ void CliConfigTest::validateListsEveryIssue()
     QVERIFY(!demo.parsed().contains("data")); // a lab that does not look at any
 }
 
-QTEST_GUILESS_MAIN(CliConfigTest)
+VERGENCE_TEST(CliConfigTest)
 #include "tst_cli_config.moc"

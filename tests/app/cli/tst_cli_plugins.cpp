@@ -1,4 +1,5 @@
 #include "tests/app/cli/cli_bench.h"
+#include "tests/support/test_program.h"
 
 #include <algorithm>
 
@@ -94,5 +95,5 @@ void CliPluginsTest::doctorReportsDevicesAndFolders()
     QVERIFY(vergence({"doctor"}).out.contains("Devices"));
 }
 
-QTEST_GUILESS_MAIN(CliPluginsTest)
+VERGENCE_TEST(CliPluginsTest)
 #include "tst_cli_plugins.moc"

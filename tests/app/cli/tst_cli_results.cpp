@@ -5,6 +5,7 @@
 #include "core/artifact/event_export.h"
 #include "core/artifact/gif.h"
 #include "core/base/file.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::test;
@@ -155,5 +156,5 @@ void CliResultsTest::unknownSeriesIsNamed()
     QVERIFY2(outcome.err.contains("Did you mean `heat/residual`?"), qPrintable(outcome.err));
 }
 
-QTEST_GUILESS_MAIN(CliResultsTest)
+VERGENCE_TEST(CliResultsTest)
 #include "tst_cli_results.moc"

@@ -9,6 +9,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -189,5 +190,5 @@ void CliRunTest::viewServesAFinishedRunUntilInterrupted()
     QCOMPARE(readFile(RunFolder{made.folder()}.metrics()), before);
 }
 
-QTEST_GUILESS_MAIN(CliRunTest)
+VERGENCE_TEST(CliRunTest)
 #include "tst_cli_run.moc"

@@ -1,4 +1,5 @@
 #include "tests/app/cli/cli_bench.h"
+#include "tests/support/test_program.h"
 
 #include <csignal>
 
@@ -177,5 +178,5 @@ void CliUsageTest::failedRunHasTheCodeOfItsCause()
     QCOMPARE(vergence(arguments).code, code);
 }
 
-QTEST_GUILESS_MAIN(CliUsageTest)
+VERGENCE_TEST(CliUsageTest)
 #include "tst_cli_usage.moc"

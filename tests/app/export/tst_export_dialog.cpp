@@ -20,6 +20,7 @@
 #include "core/artifact/video/video.h"
 #include "tests/app/export/sample_run.h"
 #include "tests/support/patience.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -296,5 +297,5 @@ private:
     std::unique_ptr<ExportDialog> m_dialog;
 };
 
-QTEST_MAIN(ExportDialogTest)
+VERGENCE_WINDOW_TEST(ExportDialogTest)
 #include "tst_export_dialog.moc"

@@ -11,6 +11,7 @@
 #include "core/artifact/event_export.h"
 #include "core/base/error.h"
 #include "tests/app/export/sample_run.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -149,5 +150,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(ExportPlanTest)
+VERGENCE_TEST(ExportPlanTest)
 #include "tst_export_plan.moc"

@@ -10,7 +10,7 @@
 
 namespace vergence {
 
-inline Field field(const char* key, const char* group, Value value, FieldType type)
+inline Field field(const char* key, const char* group, ConfigValue value, FieldType type)
 {
     Field made;
     made.key = key;

@@ -18,6 +18,7 @@
 #include "app/forms/accents.h"
 #include "app/forms/config_form.h"
 #include "tests/app/forms/lab_schema.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -567,5 +568,5 @@ void TestConfigForm::pictures()
     QApplication::setPalette(light);
 }
 
-QTEST_MAIN(TestConfigForm)
+VERGENCE_WINDOW_TEST(TestConfigForm)
 #include "tst_config_form.moc"

@@ -9,6 +9,7 @@
 
 #include "app/forms/config_form.h"
 #include "tests/app/forms/lab_schema.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -109,5 +110,5 @@ private:
     std::unique_ptr<ConfigForm> m_form;
 };
 
-QTEST_MAIN(TestFormPresets)
+VERGENCE_WINDOW_TEST(TestFormPresets)
 #include "tst_form_presets.moc"

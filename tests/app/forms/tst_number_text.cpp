@@ -6,6 +6,7 @@
 #include "app/forms/field_state.h"
 #include "app/forms/number_text.h"
 #include "app/forms/shell_text.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -136,10 +137,10 @@ void TestNumberText::listsNameTheWrongElement()
 {
     Field field;
     field.type = FieldType::FloatList;
-    const Value last = std::vector<double>{1};
+    const ConfigValue last = std::vector<double>{1};
     const FieldState right = stateFromText(field, QStringLiteral("[0.5, 1/4 2;3]"), last);
     QVERIFY(right.isValid());
-    QVERIFY(right.value == Value(std::vector<double>{0.5, 0.25, 2, 3}));
+    QVERIFY(right.value == ConfigValue(std::vector<double>{0.5, 0.25, 2, 3}));
     const FieldState wrong = stateFromText(field, QStringLiteral("0.5, x"), last);
     QVERIFY(!wrong.isValid());
     QVERIFY2(wrong.reason.contains(QStringLiteral("Element 2")), qPrintable(wrong.reason));
@@ -153,5 +154,5 @@ void TestNumberText::wordsAreQuotedForAShell()
     QCOMPARE(shellQuoted(QString()), QStringLiteral("''"));
 }
 
-QTEST_MAIN(TestNumberText)
+VERGENCE_WINDOW_TEST(TestNumberText)
 #include "tst_number_text.moc"

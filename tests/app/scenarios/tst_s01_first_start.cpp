@@ -88,5 +88,5 @@ private Q_SLOTS:
     }
 };
 
-VERGENCE_GUI_TEST_MAIN(TestFirstStart)
+VERGENCE_GUI_TEST(TestFirstStart)
 #include "tst_s01_first_start.moc"

@@ -97,5 +97,5 @@ private Q_SLOTS:
     }
 };
 
-VERGENCE_GUI_TEST_MAIN(TestDemo)
+VERGENCE_GUI_TEST(TestDemo)
 #include "tst_s02_demo.moc"

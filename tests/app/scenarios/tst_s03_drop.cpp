@@ -176,5 +176,5 @@ private Q_SLOTS:
     }
 };
 
-VERGENCE_GUI_TEST_MAIN(TestDrop)
+VERGENCE_GUI_TEST(TestDrop)
 #include "tst_s03_drop.moc"

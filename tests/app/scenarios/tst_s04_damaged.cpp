@@ -134,5 +134,5 @@ private:
     QString m_path;
 };
 
-VERGENCE_GUI_TEST_MAIN(TestDamaged)
+VERGENCE_GUI_TEST(TestDamaged)
 #include "tst_s04_damaged.moc"

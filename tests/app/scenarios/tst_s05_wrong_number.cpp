@@ -64,5 +64,5 @@ private Q_SLOTS:
     }
 };
 
-VERGENCE_GUI_TEST_MAIN(TestWrongNumber)
+VERGENCE_GUI_TEST(TestWrongNumber)
 #include "tst_s05_wrong_number.moc"

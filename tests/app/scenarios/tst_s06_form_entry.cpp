@@ -115,5 +115,5 @@ private Q_SLOTS:
     }
 };
 
-VERGENCE_GUI_TEST_MAIN(TestFormEntry)
+VERGENCE_GUI_TEST(TestFormEntry)
 #include "tst_s06_form_entry.moc"

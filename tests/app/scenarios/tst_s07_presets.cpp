@@ -151,5 +151,5 @@ private Q_SLOTS:
     }
 };
 
-VERGENCE_GUI_TEST_MAIN(TestPresets)
+VERGENCE_GUI_TEST(TestPresets)
 #include "tst_s07_presets.moc"

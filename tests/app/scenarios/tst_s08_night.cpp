@@ -163,5 +163,5 @@ private Q_SLOTS:
     }
 };
 
-VERGENCE_GUI_TEST_MAIN(TestNight)
+VERGENCE_GUI_TEST(TestNight)
 #include "tst_s08_night.moc"

@@ -139,5 +139,5 @@ private Q_SLOTS:
     }
 };
 
-VERGENCE_GUI_TEST_MAIN(TestImpatience)
+VERGENCE_GUI_TEST(TestImpatience)
 #include "tst_s09_impatience.moc"

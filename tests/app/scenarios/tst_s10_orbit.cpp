@@ -4,26 +4,16 @@
 #include <QTest>
 
 #include "app/shell/watchdog.h"
+#include "tests/app/scenarios/hands.h"
 #include "tests/support/gui/gui_harness.h"
 
 using namespace vergence;
+using test::choose;
+using test::moveTo;
 
 namespace {
 
 constexpr qint64 kWatchMs = 5000;
-
-void choose(QComboBox& combo, const QString& text)
-{
-    combo.setCurrentIndex(combo.findText(text));
-    Q_EMIT combo.activated(combo.currentIndex());
-}
-
-void moveTo(QWidget& canvas, QPoint to)
-{
-    QMouseEvent event(QEvent::MouseMove, to, canvas.mapToGlobal(to), Qt::NoButton, Qt::LeftButton,
-                      Qt::NoModifier);
-    QCoreApplication::sendEvent(&canvas, &event);
-}
 
 /// Steps of the run per second while `act` is called 60 times a second.
 template <class Act>
@@ -95,5 +85,5 @@ private Q_SLOTS:
     }
 };
 
-VERGENCE_GUI_TEST_MAIN(TestOrbit)
+VERGENCE_GUI_TEST(TestOrbit)
 #include "tst_s10_orbit.moc"

@@ -93,5 +93,5 @@ private Q_SLOTS:
     }
 };
 
-VERGENCE_GUI_TEST_MAIN(TestCrash)
+VERGENCE_GUI_TEST(TestCrash)
 #include "tst_s11_crash.moc"

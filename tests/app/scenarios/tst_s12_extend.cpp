@@ -57,5 +57,5 @@ private Q_SLOTS:
     }
 };
 
-VERGENCE_GUI_TEST_MAIN(TestExtend)
+VERGENCE_GUI_TEST(TestExtend)
 #include "tst_s12_extend.moc"

@@ -155,5 +155,5 @@ private Q_SLOTS:
     }
 };
 
-VERGENCE_GUI_TEST_MAIN(TestDeadWindow)
+VERGENCE_GUI_TEST(TestDeadWindow)
 #include "tst_s13_dead_window.moc"

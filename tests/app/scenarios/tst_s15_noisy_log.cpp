@@ -55,5 +55,5 @@ private Q_SLOTS:
     }
 };
 
-VERGENCE_GUI_TEST_MAIN(TestNoisyLog)
+VERGENCE_GUI_TEST(TestNoisyLog)
 #include "tst_s15_noisy_log.moc"

@@ -9,10 +9,12 @@
 
 #include "app/viewport/mesh/mesh_scene.h"
 #include "core/base/file.h"
+#include "tests/app/scenarios/hands.h"
 #include "tests/app/viewport/mesh_fixtures.h"
 #include "tests/support/gui/gui_harness.h"
 
 using namespace vergence;
+using test::choose;
 
 namespace {
 
@@ -25,12 +27,6 @@ double coveredShare(const QImage& image)
         for (int x = 0; x < image.width(); x += 2)
             count += image.pixel(x, y) != background ? 1 : 0;
     return 4.0 * count / (image.width() * image.height());
-}
-
-void choose(QComboBox& combo, const QString& text)
-{
-    combo.setCurrentIndex(combo.findText(text));
-    Q_EMIT combo.activated(combo.currentIndex());
 }
 
 /// A run that has ended, with meshes and stages in its manifest.
@@ -169,5 +165,5 @@ private Q_SLOTS:
     }
 };
 
-VERGENCE_GUI_TEST_MAIN(TestMesh)
+VERGENCE_GUI_TEST(TestMesh)
 #include "tst_s16_mesh.moc"

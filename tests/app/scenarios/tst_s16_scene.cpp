@@ -3,26 +3,16 @@
 #include <QTest>
 
 #include "app/viewport/scene_camera.h"
+#include "tests/app/scenarios/hands.h"
 #include "tests/support/gui/gui_harness.h"
 
 using namespace vergence;
+using test::choose;
+using test::moveTo;
 
 namespace {
 
 const std::string kScene = "scene";
-
-void choose(QComboBox& combo, const QString& text)
-{
-    combo.setCurrentIndex(combo.findText(text));
-    Q_EMIT combo.activated(combo.currentIndex());
-}
-
-void moveTo(QWidget& canvas, QPoint to)
-{
-    QMouseEvent event(QEvent::MouseMove, to, canvas.mapToGlobal(to), Qt::NoButton, Qt::LeftButton,
-                      Qt::NoModifier);
-    QCoreApplication::sendEvent(&canvas, &event);
-}
 
 } // namespace
 
@@ -76,5 +66,5 @@ private Q_SLOTS:
     }
 };
 
-VERGENCE_GUI_TEST_MAIN(TestScene)
+VERGENCE_GUI_TEST(TestScene)
 #include "tst_s16_scene.moc"

@@ -118,5 +118,5 @@ private Q_SLOTS:
     }
 };
 
-VERGENCE_GUI_TEST_MAIN(TestSplats)
+VERGENCE_GUI_TEST(TestSplats)
 #include "tst_s16_splats.moc"

@@ -229,5 +229,5 @@ private:
     std::unique_ptr<GuiHarness> m_gui;
 };
 
-VERGENCE_GUI_TEST_MAIN(TestBundle)
+VERGENCE_GUI_TEST(TestBundle)
 #include "tst_s19_bundle.moc"

@@ -107,5 +107,5 @@ private Q_SLOTS:
     }
 };
 
-VERGENCE_GUI_TEST_MAIN(TestGif)
+VERGENCE_GUI_TEST(TestGif)
 #include "tst_s20_gif.moc"

@@ -226,5 +226,5 @@ private:
     std::map<std::string, Row> m_table;
 };
 
-VERGENCE_GUI_TEST_MAIN(TestDubiousPlugins)
+VERGENCE_GUI_TEST(TestDubiousPlugins)
 #include "tst_s21_dubious_plugins.moc"

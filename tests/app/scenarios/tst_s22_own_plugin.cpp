@@ -103,5 +103,5 @@ private Q_SLOTS:
     }
 };
 
-VERGENCE_GUI_TEST_MAIN(TestOwnPlugin)
+VERGENCE_GUI_TEST(TestOwnPlugin)
 #include "tst_s22_own_plugin.moc"

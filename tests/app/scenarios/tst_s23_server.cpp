@@ -192,5 +192,5 @@ private Q_SLOTS:
     }
 };
 
-VERGENCE_GUI_TEST_MAIN(TestServer)
+VERGENCE_GUI_TEST(TestServer)
 #include "tst_s23_server.moc"

@@ -53,5 +53,5 @@ private Q_SLOTS:
     }
 };
 
-VERGENCE_GUI_TEST_MAIN(TestBadDay)
+VERGENCE_GUI_TEST(TestBadDay)
 #include "tst_s25_bad_day.moc"

@@ -137,5 +137,5 @@ private:
     }
 };
 
-VERGENCE_GUI_TEST_MAIN(TestUnblocked)
+VERGENCE_GUI_TEST(TestUnblocked)
 #include "tst_unblocked.moc"

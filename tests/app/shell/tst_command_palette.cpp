@@ -3,6 +3,7 @@
 #include <QTest>
 
 #include "app/shell/command_palette.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -39,5 +40,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestCommandPalette)
+VERGENCE_WINDOW_TEST(TestCommandPalette)
 #include "tst_command_palette.moc"

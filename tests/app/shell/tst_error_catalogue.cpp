@@ -3,6 +3,7 @@
 
 #include "app/shell/error_catalogue.h"
 #include "core/run/run_failure.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -81,5 +82,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestErrorCatalogue)
+VERGENCE_TEST(TestErrorCatalogue)
 #include "tst_error_catalogue.moc"

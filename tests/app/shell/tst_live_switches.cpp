@@ -123,5 +123,5 @@ private:
     }
 };
 
-VERGENCE_GUI_TEST_MAIN(TestLiveSwitches)
+VERGENCE_GUI_TEST(TestLiveSwitches)
 #include "tst_live_switches.moc"

@@ -3,6 +3,7 @@
 
 #include "app/shell/log_filter.h"
 #include "app/shell/log_intake.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -108,5 +109,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestLogModel)
+VERGENCE_WINDOW_TEST(TestLogModel)
 #include "tst_log_model.moc"

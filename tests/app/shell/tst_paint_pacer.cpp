@@ -2,6 +2,7 @@
 #include <QtTest>
 
 #include "app/shell/paint_pacer.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -70,5 +71,5 @@ void PaintPacerTest::theLastChangeIsPainted()
     QCOMPARE(window.paints, after);
 }
 
-QTEST_MAIN(PaintPacerTest)
+VERGENCE_WINDOW_TEST(PaintPacerTest)
 #include "tst_paint_pacer.moc"

@@ -6,6 +6,7 @@
 #include "app/shell/icons.h"
 #include "app/shell/run_stages.h"
 #include "app/shell/theme.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using nlohmann::json;
@@ -124,5 +125,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestRunStages)
+VERGENCE_WINDOW_TEST(TestRunStages)
 #include "tst_run_stages.moc"

@@ -7,6 +7,7 @@
 #include "tests/app/viewport/fake_importer.h"
 #include "tests/core/run/live_worker.h"
 #include "tests/support/patience.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::testing;
@@ -140,5 +141,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestSharedPath)
+VERGENCE_WINDOW_TEST(TestSharedPath)
 #include "tst_shared_path.moc"

@@ -3,6 +3,7 @@
 #include <QtTest>
 
 #include "app/shell/success_bar.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -55,5 +56,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestSuccessBar)
+VERGENCE_WINDOW_TEST(TestSuccessBar)
 #include "tst_success_bar.moc"

@@ -2,6 +2,7 @@
 
 #include "app/shell/sweep.h"
 #include "app/shell/worker_commands.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -121,5 +122,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestSweep)
+VERGENCE_TEST(TestSweep)
 #include "tst_sweep.moc"

@@ -396,5 +396,5 @@ private Q_SLOTS:
     }
 };
 
-VERGENCE_GUI_TEST_MAIN(TestWindow)
+VERGENCE_GUI_TEST(TestWindow)
 #include "tst_window.moc"

@@ -473,5 +473,5 @@ private Q_SLOTS:
     }
 };
 
-VERGENCE_GUI_TEST_MAIN(TestWindowRuns)
+VERGENCE_GUI_TEST(TestWindowRuns)
 #include "tst_window_runs.moc"

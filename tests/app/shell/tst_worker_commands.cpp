@@ -5,6 +5,7 @@
 #include "app/shell/worker_commands.h"
 #include "core/base/file.h"
 #include "core/config/config.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -76,5 +77,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestWorkerCommands)
+VERGENCE_WINDOW_TEST(TestWorkerCommands)
 #include "tst_worker_commands.moc"

@@ -8,6 +8,7 @@
 #include "app/viewport/control_strip.h"
 #include "app/viewport/view_panel.h"
 #include "tests/app/viewport/synthetic_frames.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -212,5 +213,5 @@ private:
     int m_sent = 0;
 };
 
-QTEST_MAIN(ControlStripTest)
+VERGENCE_WINDOW_TEST(ControlStripTest)
 #include "tst_control_strip.moc"

@@ -3,6 +3,7 @@
 
 #include "app/viewport/diagram_view.h"
 #include "tests/app/viewport/synthetic_frames.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -158,5 +159,5 @@ private:
     std::unique_ptr<DiagramView> m_view;
 };
 
-QTEST_MAIN(DiagramViewTest)
+VERGENCE_WINDOW_TEST(DiagramViewTest)
 #include "tst_diagram_view.moc"

@@ -7,6 +7,7 @@
 #include "app/viewport/overlay.h"
 #include "core/base/error.h"
 #include "tests/app/viewport/synthetic_frames.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -129,5 +130,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(FrameValuesTest)
+VERGENCE_TEST(FrameValuesTest)
 #include "tst_frame_values.moc"

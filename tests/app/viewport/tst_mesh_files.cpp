@@ -6,6 +6,7 @@
 #include "app/viewport/mesh/mesh_files.h"
 #include "core/base/error.h"
 #include "tests/app/viewport/mesh_fixtures.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -307,5 +308,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(MeshFilesTest)
+VERGENCE_TEST(MeshFilesTest)
 #include "tst_mesh_files.moc"

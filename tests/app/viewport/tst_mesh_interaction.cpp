@@ -5,6 +5,7 @@
 
 #include "tests/app/viewport/mesh_view_bench.h"
 #include "tests/app/viewport/synthetic_frames.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -191,5 +192,5 @@ void MeshInteractionTest::otherWindowsKeepTheMesh()
     QVERIFY(qAbs(covered(grab()) - before) < before / 10);
 }
 
-QTEST_MAIN(MeshInteractionTest)
+VERGENCE_WINDOW_TEST(MeshInteractionTest)
 #include "tst_mesh_interaction.moc"

@@ -6,6 +6,7 @@
 
 #include "app/viewport/mesh/mesh_scene.h"
 #include "tests/app/viewport/mesh_fixtures.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -309,5 +310,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(MeshSceneTest)
+VERGENCE_WINDOW_TEST(MeshSceneTest)
 #include "tst_mesh_scene.moc"

@@ -2,6 +2,7 @@
 
 #include "app/viewport/mesh/mesh_topology.h"
 #include "tests/app/viewport/mesh_fixtures.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -120,5 +121,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(MeshTopologyTest)
+VERGENCE_TEST(MeshTopologyTest)
 #include "tst_mesh_topology.moc"

@@ -9,6 +9,7 @@
 #include "app/viewport/mesh/mesh_overlay.h"
 #include "app/viewport/mesh/mesh_renderer.h"
 #include "tests/app/viewport/mesh_view_bench.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -309,5 +310,5 @@ void MeshViewTest::aLargeMeshGrowsBesideTheScreen()
     canvas().doneCurrent();
 }
 
-QTEST_MAIN(MeshViewTest)
+VERGENCE_WINDOW_TEST(MeshViewTest)
 #include "tst_mesh_view.moc"

@@ -1,6 +1,7 @@
 #include <QtTest>
 
 #include "app/viewport/pane_layout.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -76,5 +77,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(PaneLayoutTest)
+VERGENCE_TEST(PaneLayoutTest)
 #include "tst_pane_layout.moc"

@@ -4,6 +4,7 @@
 
 #include "app/viewport/scene_camera.h"
 #include "tests/support/small_scene.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -291,5 +292,5 @@ void SceneCameraTest::targetAtTheEyeIsPutAhead()
     QVERIFY(std::abs(camera.distance() - 4) < 1e-12);
 }
 
-QTEST_APPLESS_MAIN(SceneCameraTest)
+VERGENCE_TEST(SceneCameraTest)
 #include "tst_scene_camera.moc"

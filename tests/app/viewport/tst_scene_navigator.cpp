@@ -10,6 +10,7 @@
 #include "app/viewport/view_panel.h"
 #include "tests/app/viewport/synthetic_frames.h"
 #include "tests/support/small_scene.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -401,5 +402,5 @@ void SceneNavigatorTest::anotherRunBringsItsOwnCamera()
     QVERIFY(std::abs(lastOf("camera")[13] - 6) < 1e-9);
 }
 
-QTEST_MAIN(SceneNavigatorTest)
+VERGENCE_WINDOW_TEST(SceneNavigatorTest)
 #include "tst_scene_navigator.moc"

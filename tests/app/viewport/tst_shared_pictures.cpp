@@ -10,6 +10,7 @@
 #include "tests/app/viewport/fake_importer.h"
 #include "tests/app/viewport/synthetic_frames.h"
 #include "tests/app/viewport/viewport_of.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -263,5 +264,5 @@ void SharedPicturesTest::startOfTheRunIsKept()
     QVERIFY(kept->info.stream == "eye_view");
 }
 
-QTEST_MAIN(SharedPicturesTest)
+VERGENCE_WINDOW_TEST(SharedPicturesTest)
 #include "tst_shared_pictures.moc"

@@ -4,6 +4,7 @@
 #include "app/viewport/software_view.h"
 #include "app/viewport/view_panel.h"
 #include "tests/app/viewport/synthetic_frames.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -59,5 +60,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(SoftwareViewTest)
+VERGENCE_WINDOW_TEST(SoftwareViewTest)
 #include "tst_software_view.moc"

@@ -7,6 +7,7 @@
 
 #include "app/viewport/view_panel.h"
 #include "tests/app/viewport/synthetic_frames.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -126,5 +127,5 @@ void ViewGalleryTest::everyModeShowsAPicture()
                                                         QStringLiteral(".png"))));
 }
 
-QTEST_MAIN(ViewGalleryTest)
+VERGENCE_WINDOW_TEST(ViewGalleryTest)
 #include "tst_view_gallery.moc"

@@ -13,6 +13,7 @@
 #include "tests/app/viewport/synthetic_frames.h"
 #include "tests/app/viewport/viewport_of.h"
 #include "tests/support/small_scene.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -450,5 +451,5 @@ void ViewPanelTest::clearReturnsToTheMessage()
     QVERIFY(message->isVisible());
 }
 
-QTEST_MAIN(ViewPanelTest)
+VERGENCE_WINDOW_TEST(ViewPanelTest)
 #include "tst_view_panel.moc"

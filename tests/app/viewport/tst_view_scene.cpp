@@ -5,6 +5,7 @@
 
 #include "app/viewport/view_scene.h"
 #include "tests/app/viewport/synthetic_frames.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -179,5 +180,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(ViewSceneTest)
+VERGENCE_TEST(ViewSceneTest)
 #include "tst_view_scene.moc"

@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -61,7 +62,7 @@ Json gemma(bool lowers, bool mergesAsPairs = true)
           {"merges", merges}}}};
 }
 
-std::unique_ptr<Tokenizer> small(bool lowers = false)
+std::unique_ptr<Tokenizer> smallSiglip(bool lowers = false)
 {
     return parseTokenizerJson(gemma(lowers).dump(), "gemma.json");
 }
@@ -132,17 +133,18 @@ private Q_SLOTS:
         QFETCH(QList<int>, ids);
         QFETCH(QList<int>, lowered);
         const auto encoded = [&](bool lowers) {
-            const auto got = small(lowers)->encode(text.toStdString());
+            const auto got = smallSiglip(lowers)->encode(text.toStdString());
             return QList<int>(got.begin(), got.end());
         };
         QCOMPARE(encoded(false), ids);
         QCOMPARE(encoded(true), lowered);
-        QCOMPARE(small()->decodeBytes(small()->encode(text.toStdString())), text.toStdString());
+        QCOMPARE(smallSiglip()->decodeBytes(smallSiglip()->encode(text.toStdString())),
+                 text.toStdString());
     }
 
     void mergesAsTextGiveTheSame()
     {
-        const auto pairs = small();
+        const auto pairs = smallSiglip();
         const auto lines = parseTokenizerJson(gemma(false, false).dump(), "gemma.json");
         QCOMPARE(lines->encode("a photo of the cat"), pairs->encode("a photo of the cat"));
     }
@@ -150,10 +152,10 @@ private Q_SLOTS:
     void brokenTextIsItsBytes()
     {
         const std::string text("a\xFF\xC3z\x80", 5);
-        QCOMPARE(small()->encode(text), (std::vector<int>{261, 259, 199, 286, 132}));
-        QCOMPARE(small()->decodeBytes(small()->encode(text)), text);
+        QCOMPARE(smallSiglip()->encode(text), (std::vector<int>{261, 259, 199, 286, 132}));
+        QCOMPARE(smallSiglip()->decodeBytes(smallSiglip()->encode(text)), text);
         const std::string nulls("a\0b", 3);
-        QCOMPARE(small()->encode(nulls), (std::vector<int>{261, 4, 262}));
+        QCOMPARE(smallSiglip()->encode(nulls), (std::vector<int>{261, 4, 262}));
     }
 
     void textIsCleaned()
@@ -171,7 +173,7 @@ private Q_SLOTS:
 
     void contextIsPaddedToItsLengthWithTheEndBefore()
     {
-        const auto tokenizer = small();
+        const auto tokenizer = smallSiglip();
         const auto ids = siglipContext(*tokenizer, "cat");
         QCOMPARE(ids.size(), std::size_t{64});
         QCOMPARE(ids[0], 303); // no start id
@@ -295,5 +297,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestSiglipTokenizer)
+VERGENCE_TEST(TestSiglipTokenizer)
 #include "tst_siglip_tokenizer.moc"

@@ -12,6 +12,7 @@
 #include "core/base/file.h"
 #include "tests/support/golden.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -257,5 +258,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestTokenizer)
+VERGENCE_TEST(TestTokenizer)
 #include "tst_tokenizer.moc"

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -240,5 +241,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestVideo)
+VERGENCE_TEST(TestVideo)
 #include "tst_video.moc"

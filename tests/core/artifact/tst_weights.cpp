@@ -10,6 +10,7 @@
 #include "core/base/file.h"
 #include "core/compute/half.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -323,5 +324,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestWeights)
+VERGENCE_TEST(TestWeights)
 #include "tst_weights.moc"

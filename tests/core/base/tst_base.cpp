@@ -7,6 +7,7 @@
 #include "core/base/crc32c.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -112,5 +113,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestBase)
+VERGENCE_TEST(TestBase)
 #include "tst_base.moc"

@@ -2,6 +2,7 @@
 
 #include "core/compute/arena.h"
 #include "tests/support/device_table.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -138,5 +139,5 @@ void TestArena::deviceIsNeeded()
     VERGENCE_THROWS(ContractError, "no device", Arena(nullptr));
 }
 
-QTEST_GUILESS_MAIN(TestArena)
+VERGENCE_TEST(TestArena)
 #include "tst_arena.moc"

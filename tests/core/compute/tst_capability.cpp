@@ -1,6 +1,7 @@
 #include <QTest>
 
 #include "core/compute/capability.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -41,5 +42,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestCapability)
+VERGENCE_TEST(TestCapability)
 #include "tst_capability.moc"

@@ -8,6 +8,7 @@
 #include "core/compute/cpu_threads.h"
 #include "core/compute/device.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -134,5 +135,5 @@ void TestCpuThreads::productsStayBelowTheDevice()
     QVERIFY(count == threads || count == usableCores());
 }
 
-QTEST_GUILESS_MAIN(TestCpuThreads)
+VERGENCE_TEST(TestCpuThreads)
 #include "tst_cpu_threads.moc"

@@ -9,6 +9,7 @@
 
 #include "core/compute/device.h"
 #include "core/compute/huge_page_heap.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -150,5 +151,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestHugePageHeap)
+VERGENCE_TEST(TestHugePageHeap)
 #include "tst_huge_page_heap.moc"

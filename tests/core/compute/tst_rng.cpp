@@ -4,6 +4,7 @@
 #include <QtTest>
 
 #include "core/compute/rng.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -72,5 +73,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestRng)
+VERGENCE_TEST(TestRng)
 #include "tst_rng.moc"

@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/compute/temporary.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -76,5 +77,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestTemporary)
+VERGENCE_TEST(TestTemporary)
 #include "tst_temporary.moc"

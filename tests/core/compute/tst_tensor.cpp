@@ -4,6 +4,7 @@
 
 #include "core/compute/tensor.h"
 #include "tests/support/device_table.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -152,5 +153,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestTensor)
+VERGENCE_TEST(TestTensor)
 #include "tst_tensor.moc"

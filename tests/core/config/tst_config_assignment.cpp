@@ -1,6 +1,7 @@
 #include <QtTest>
 
 #include "tests/core/config/lab_config.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using vergence::test::labSchema;
@@ -97,5 +98,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestConfigAssignment)
+VERGENCE_TEST(TestConfigAssignment)
 #include "tst_config_assignment.moc"

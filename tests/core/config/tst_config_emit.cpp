@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 #include "tests/core/config/lab_config.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using vergence::test::labSchema;
@@ -112,5 +113,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestConfigEmit)
+VERGENCE_TEST(TestConfigEmit)
 #include "tst_config_emit.moc"

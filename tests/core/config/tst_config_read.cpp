@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "tests/core/config/lab_config.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using vergence::test::labSchema;
@@ -337,5 +338,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestConfigRead)
+VERGENCE_TEST(TestConfigRead)
 #include "tst_config_read.moc"

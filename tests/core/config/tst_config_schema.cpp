@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "tests/core/config/lab_config.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using vergence::test::labBuilder;
@@ -185,5 +186,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestConfigSchema)
+VERGENCE_TEST(TestConfigSchema)
 #include "tst_config_schema.moc"

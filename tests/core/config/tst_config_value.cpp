@@ -9,8 +9,9 @@
 
 #include "core/base/error.h"
 #include "core/config/config.h"
+#include "tests/support/test_program.h"
 
-Q_DECLARE_METATYPE(vergence::Value)
+Q_DECLARE_METATYPE(vergence::ConfigValue)
 Q_DECLARE_METATYPE(vergence::FieldType)
 
 using namespace vergence;
@@ -21,26 +22,29 @@ class TestConfigValue : public QObject {
 private Q_SLOTS:
     void spellsAsToml_data()
     {
-        QTest::addColumn<Value>("value");
+        QTest::addColumn<ConfigValue>("value");
         QTest::addColumn<QString>("text");
-        QTest::newRow("bool") << Value(true) << "true";
+        QTest::newRow("bool") << ConfigValue(true) << "true";
         QTest::newRow("smallest integer")
-            << Value(std::numeric_limits<std::int64_t>::min()) << "-9223372036854775808";
-        QTest::newRow("integral float") << Value(1.0) << "1.0";
-        QTest::newRow("small float") << Value(1.6e-5) << "1.6e-05";
-        QTest::newRow("large float") << Value(1e300) << "1e+300";
-        QTest::newRow("minus zero") << Value(-0.0) << "-0.0";
-        QTest::newRow("infinity") << Value(-std::numeric_limits<double>::infinity()) << "-inf";
-        QTest::newRow("not a number") << Value(-std::numeric_limits<double>::quiet_NaN()) << "nan";
-        QTest::newRow("text") << Value(std::string("a\"\\\n\t\x01\x7f é"))
+            << ConfigValue(std::numeric_limits<std::int64_t>::min()) << "-9223372036854775808";
+        QTest::newRow("integral float") << ConfigValue(1.0) << "1.0";
+        QTest::newRow("small float") << ConfigValue(1.6e-5) << "1.6e-05";
+        QTest::newRow("large float") << ConfigValue(1e300) << "1e+300";
+        QTest::newRow("minus zero") << ConfigValue(-0.0) << "-0.0";
+        QTest::newRow("infinity") << ConfigValue(-std::numeric_limits<double>::infinity())
+                                  << "-inf";
+        QTest::newRow("not a number")
+            << ConfigValue(-std::numeric_limits<double>::quiet_NaN()) << "nan";
+        QTest::newRow("text") << ConfigValue(std::string("a\"\\\n\t\x01\x7f é"))
                               << "\"a\\\"\\\\\\n\\t\\u0001\\u007F é\"";
-        QTest::newRow("empty list") << Value(std::vector<double>{}) << "[]";
-        QTest::newRow("floats") << Value(std::vector<double>{1, 0.5}) << "[1.0, 0.5]";
-        QTest::newRow("texts") << Value(std::vector<std::string>{"a", "b,c"}) << "[\"a\", \"b,c\"]";
+        QTest::newRow("empty list") << ConfigValue(std::vector<double>{}) << "[]";
+        QTest::newRow("floats") << ConfigValue(std::vector<double>{1, 0.5}) << "[1.0, 0.5]";
+        QTest::newRow("texts") << ConfigValue(std::vector<std::string>{"a", "b,c"})
+                               << "[\"a\", \"b,c\"]";
     }
     void spellsAsToml()
     {
-        QFETCH(Value, value);
+        QFETCH(ConfigValue, value);
         QFETCH(QString, text);
         QCOMPARE(QString::fromStdString(toToml(value)), text);
     }
@@ -75,7 +79,7 @@ private Q_SLOTS:
             QVERIFY2(result.config, toToml(number).c_str());
             QCOMPARE(std::bit_cast<std::uint64_t>(result.config->get<double>("x")),
                      std::bit_cast<std::uint64_t>(number));
-            const auto json = nlohmann::json::parse(toJson(Value(number)).dump());
+            const auto json = nlohmann::json::parse(toJson(ConfigValue(number)).dump());
             const double back = std::get<double>(valueFromJson(json, FieldType::Float));
             QCOMPARE(std::bit_cast<std::uint64_t>(back), std::bit_cast<std::uint64_t>(number));
         }
@@ -83,25 +87,27 @@ private Q_SLOTS:
 
     void jsonKeepsEveryKind_data()
     {
-        QTest::addColumn<Value>("value");
+        QTest::addColumn<ConfigValue>("value");
         QTest::addColumn<FieldType>("type");
         constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
-        QTest::newRow("bool") << Value(true) << FieldType::Bool;
-        QTest::newRow("int") << Value(kMost) << FieldType::Int;
-        QTest::newRow("seed") << Value(std::int64_t{42}) << FieldType::Seed;
-        QTest::newRow("float") << Value(1.0) << FieldType::Float;
-        QTest::newRow("infinite") << Value(std::numeric_limits<double>::infinity())
+        QTest::newRow("bool") << ConfigValue(true) << FieldType::Bool;
+        QTest::newRow("int") << ConfigValue(kMost) << FieldType::Int;
+        QTest::newRow("seed") << ConfigValue(std::int64_t{42}) << FieldType::Seed;
+        QTest::newRow("float") << ConfigValue(1.0) << FieldType::Float;
+        QTest::newRow("infinite") << ConfigValue(std::numeric_limits<double>::infinity())
                                   << FieldType::Float;
-        QTest::newRow("enum") << Value(std::string("adam")) << FieldType::Enum;
-        QTest::newRow("path") << Value(std::string("Übung é 空")) << FieldType::Path;
-        QTest::newRow("ints") << Value(std::vector<std::int64_t>{1, -kMost}) << FieldType::IntList;
-        QTest::newRow("floats") << Value(std::vector<double>{1, 0.1, 1e-320})
+        QTest::newRow("enum") << ConfigValue(std::string("adam")) << FieldType::Enum;
+        QTest::newRow("path") << ConfigValue(std::string("Übung é 空")) << FieldType::Path;
+        QTest::newRow("ints") << ConfigValue(std::vector<std::int64_t>{1, -kMost})
+                              << FieldType::IntList;
+        QTest::newRow("floats") << ConfigValue(std::vector<double>{1, 0.1, 1e-320})
                                 << FieldType::FloatList;
-        QTest::newRow("texts") << Value(std::vector<std::string>{"", "b"}) << FieldType::StringList;
+        QTest::newRow("texts") << ConfigValue(std::vector<std::string>{"", "b"})
+                               << FieldType::StringList;
     }
     void jsonKeepsEveryKind()
     {
-        QFETCH(Value, value);
+        QFETCH(ConfigValue, value);
         QFETCH(FieldType, type);
         const auto json = nlohmann::json::parse(toJson(value).dump());
         QVERIFY(valueFromJson(json, type) == value);
@@ -132,5 +138,5 @@ private Q_SLOTS:
     void unknownTypeNameIsNothing() { QVERIFY(!fieldTypeFromName("colour")); }
 };
 
-QTEST_APPLESS_MAIN(TestConfigValue)
+VERGENCE_TEST(TestConfigValue)
 #include "tst_config_value.moc"

@@ -7,6 +7,7 @@
 
 #include "core/base/crc32c.h"
 #include "core/metrics/event_file.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -196,5 +197,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestEventFile)
+VERGENCE_TEST(TestEventFile)
 #include "tst_event_file.moc"

@@ -8,13 +8,14 @@
 
 #include "core/base/error.h"
 #include "core/metrics/metric_store.h"
+#include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
+using test::kInfinity;
+using test::kNan;
 
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 MetricStore read(const std::string& text)
 {
@@ -185,5 +186,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestMetricCsv)
+VERGENCE_TEST(TestMetricCsv)
 #include "tst_metric_csv.moc"

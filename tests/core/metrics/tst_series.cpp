@@ -6,13 +6,14 @@
 
 #include "core/base/error.h"
 #include "core/metrics/metric_store.h"
+#include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
+using test::kInfinity;
+using test::kNan;
 
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Series seriesOf(const std::vector<double>& values)
 {
@@ -215,5 +216,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestSeries)
+VERGENCE_TEST(TestSeries)
 #include "tst_series.moc"

@@ -5,12 +5,14 @@
 
 #include "core/base/error.h"
 #include "core/metrics/metric_store.h"
+#include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
+using test::kInfinity;
+using test::kNan;
 
 namespace {
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 } // namespace
 
 class TestSmooth : public QObject {
@@ -76,5 +78,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestSmooth)
+VERGENCE_TEST(TestSmooth)
 #include "tst_smooth.moc"

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/metrics/statistics.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -109,5 +110,5 @@ void TestStatistics::badInputIsRefused()
                     bootstrapInterval(0, 1, 10, [](auto) { return 0.0; }));
 }
 
-QTEST_APPLESS_MAIN(TestStatistics)
+VERGENCE_TEST(TestStatistics)
 #include "tst_statistics.moc"

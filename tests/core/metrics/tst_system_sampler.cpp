@@ -5,6 +5,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/metrics/system_sampler.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -82,5 +83,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestSystemSampler)
+VERGENCE_TEST(TestSystemSampler)
 #include "tst_system_sampler.moc"

@@ -8,6 +8,7 @@
 
 #include "core/base/file.h"
 #include "core/plugin/plugin_registry.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 namespace fs = std::filesystem;
@@ -453,5 +454,5 @@ void PluginTest::foldersFollowXdgVariables()
     QCOMPARE(configHome(), m_root / "home/.config/vergence");
 }
 
-QTEST_GUILESS_MAIN(PluginTest)
+VERGENCE_TEST(PluginTest)
 #include "tst_plugin.moc"

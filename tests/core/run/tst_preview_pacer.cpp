@@ -1,6 +1,7 @@
 #include <QTest>
 
 #include "core/run/preview_pacer.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -102,5 +103,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestPreviewPacer)
+VERGENCE_TEST(TestPreviewPacer)
 #include "tst_preview_pacer.moc"

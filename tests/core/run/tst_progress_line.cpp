@@ -1,6 +1,7 @@
 #include <QTest>
 
 #include "core/run/progress_line.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using nlohmann::json;
@@ -126,5 +127,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestProgressLine)
+VERGENCE_TEST(TestProgressLine)
 #include "tst_progress_line.moc"

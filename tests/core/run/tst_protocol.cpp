@@ -7,6 +7,7 @@
 
 #include "core/run/messages.h"
 #include "core/run/protocol.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using nlohmann::json;
@@ -331,5 +332,5 @@ void TestProtocol::splitterDropsAnEndlessLineAndGoesOn()
     QVERIFY((lines == std::vector<std::string>{"next"}));
 }
 
-QTEST_GUILESS_MAIN(TestProtocol)
+VERGENCE_TEST(TestProtocol)
 #include "tst_protocol.moc"

@@ -13,6 +13,7 @@
 #include "core/run/run_state.h"
 #include "core/view/frame_channel.h"
 #include "tests/core/run/worker_bench.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -538,5 +539,5 @@ void TestRunClient::liveSettingsAreToldToAll()
     QVERIFY(reaches(client, RunState::Stopped));
 }
 
-QTEST_GUILESS_MAIN(TestRunClient)
+VERGENCE_TEST(TestRunClient)
 #include "tst_run_client.moc"

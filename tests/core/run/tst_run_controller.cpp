@@ -5,6 +5,7 @@
 #include "core/base/file.h"
 #include "core/run/protocol.h"
 #include "tests/core/run/controller_bench.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::testing;
@@ -323,5 +324,5 @@ void TestRunController::destructorEndsAPausedRun()
     QCOMPARE(readStatus(bench.folder()).state, std::string("Stopped"));
 }
 
-QTEST_GUILESS_MAIN(TestRunController)
+VERGENCE_TEST(TestRunController)
 #include "tst_run_controller.moc"

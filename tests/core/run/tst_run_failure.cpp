@@ -6,6 +6,7 @@
 #include "core/artifact/checkpoint.h"
 #include "core/artifact/manifest.h"
 #include "tests/core/run/controller_bench.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::testing;
@@ -106,5 +107,5 @@ void TestRunFailure::timeLimitSavesAndEndsWith124()
     QCOMPARE(readStatus(bench.folder()).exitCode, std::optional(124));
 }
 
-QTEST_GUILESS_MAIN(TestRunFailure)
+VERGENCE_TEST(TestRunFailure)
 #include "tst_run_failure.moc"

@@ -6,6 +6,7 @@
 
 #include "core/base/file.h"
 #include "core/run/run_history.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -191,5 +192,5 @@ void TestRunHistory::aMillionLinesComeInSlices()
     qInfo("slowest of %d slices: %lld ms", slices, static_cast<long long>(slowest));
 }
 
-QTEST_GUILESS_MAIN(TestRunHistory)
+VERGENCE_TEST(TestRunHistory)
 #include "tst_run_history.moc"

@@ -9,6 +9,7 @@
 #include "core/artifact/manifest.h"
 #include "core/base/file.h"
 #include "tests/core/run/controller_bench.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::testing;
@@ -348,5 +349,5 @@ void TestRunResume::resultsOutliveAResumeThatFails()
     QVERIFY(again.size() == 1 && again[0].at("rows")[0][0] == "2");
 }
 
-QTEST_GUILESS_MAIN(TestRunResume)
+VERGENCE_TEST(TestRunResume)
 #include "tst_run_resume.moc"

@@ -5,6 +5,7 @@
 #include <QTest>
 
 #include "core/run/run_state.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -159,5 +160,5 @@ void TestRunState::aLiveRunCanAlwaysCrashAndFail()
     }
 }
 
-QTEST_GUILESS_MAIN(TestRunState)
+VERGENCE_TEST(TestRunState)
 #include "tst_run_state.moc"

@@ -6,6 +6,7 @@
 #include "core/config/closed_choice.h"
 #include "core/run/status_writer.h"
 #include "tests/core/run/controller_bench.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::testing;
@@ -171,5 +172,5 @@ void TestRunViewing::framesAreDueOnlyWhenWatched()
     QVERIFY(bench.pollUntil([&] { return due > 0; }));
 }
 
-QTEST_GUILESS_MAIN(TestRunViewing)
+VERGENCE_TEST(TestRunViewing)
 #include "tst_run_viewing.moc"

@@ -4,6 +4,7 @@
 #include "tests/core/run/live_worker.h"
 #include "tests/support/fake_card.h"
 #include "tests/support/patience.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::testing;
@@ -199,5 +200,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestSharedWatch)
+VERGENCE_TEST(TestSharedWatch)
 #include "tst_shared_watch.moc"

@@ -16,6 +16,7 @@
 #include "core/base/file.h"
 #include "core/run/protocol.h"
 #include "tests/core/run/worker_bench.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::testing;
@@ -365,5 +366,5 @@ void TestWorker::socketIsPrivateAndRemovedAtTheEnd()
     QVERIFY(!std::filesystem::exists(status.socket));
 }
 
-QTEST_GUILESS_MAIN(TestWorker)
+VERGENCE_TEST(TestWorker)
 #include "tst_worker.moc"

@@ -7,6 +7,7 @@
 
 #include "core/run/worker_link.h"
 #include "tests/support/patience.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -101,5 +102,5 @@ void TestWorkerLink::forgottenRequestsAreNotSent()
     QVERIFY(lineFrom(*heard).contains("\"resume\""));
 }
 
-QTEST_GUILESS_MAIN(TestWorkerLink)
+VERGENCE_TEST(TestWorkerLink)
 #include "tst_worker_link.moc"

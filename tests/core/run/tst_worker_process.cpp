@@ -9,6 +9,7 @@
 #include "core/base/file.h"
 #include "core/run/worker_process.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -52,5 +53,5 @@ void WorkerProcessTest::workersAreHeardWhereNothingCanBeWritten()
     QCOMPARE(readFile(process.strayLog()), std::string("vergence: no room here\n"));
 }
 
-QTEST_GUILESS_MAIN(WorkerProcessTest)
+VERGENCE_TEST(WorkerProcessTest)
 #include "tst_worker_process.moc"

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/view/diagram.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -105,5 +106,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestDiagram)
+VERGENCE_TEST(TestDiagram)
 #include "tst_diagram.moc"

@@ -7,6 +7,7 @@
 #include "core/view/frame.h"
 #include "core/view/frame_publisher.h"
 #include "core/view/view_input.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -103,5 +104,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestFrame)
+VERGENCE_TEST(TestFrame)
 #include "tst_frame.moc"

@@ -15,6 +15,7 @@
 
 #include "core/base/error.h"
 #include "core/view/frame_channel.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -272,5 +273,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestFrameRing)
+VERGENCE_TEST(TestFrameRing)
 #include "tst_frame_ring.moc"

@@ -8,7 +8,7 @@
 #include "plugins/foveated_vlm/text/bpe_trainer.h"
 #include "plugins/foveated_vlm/text/chat_template.h"
 
-namespace vergence::fvlm::test {
+namespace vergence::fvlm::fixtures {
 
 /// Clips of given texts and lengths, grey frames of 16 px whose brightness is the clip's number.
 class ListedClips : public ClipSource {
@@ -65,4 +65,4 @@ inline std::unique_ptr<Tokenizer> tokenizerOf(const std::vector<std::string>& te
     return parseTokenizerJson(trainedTokenizerJson(texts), "trained.json");
 }
 
-} // namespace vergence::fvlm::test
+} // namespace vergence::fvlm::fixtures

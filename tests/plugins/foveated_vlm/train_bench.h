@@ -11,7 +11,7 @@
 #include "plugins/foveated_vlm/train/trainer.h"
 #include "tests/plugins/foveated_vlm/text_support.h"
 
-namespace vergence::fvlm::test {
+namespace vergence::fvlm::fixtures {
 
 /// Everything a trainer needs, tiny: frames of 16 px in four patches, widths of 16 and 24.
 class TrainBench {
@@ -154,4 +154,4 @@ private:
     }
 };
 
-} // namespace vergence::fvlm::test
+} // namespace vergence::fvlm::fixtures

@@ -7,11 +7,12 @@
 #include "core/base/error.h"
 #include "plugins/foveated_vlm/text/batch_maker.h"
 #include "tests/plugins/foveated_vlm/text_support.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::fvlm;
-using namespace vergence::fvlm::test;
+using namespace vergence::fvlm::fixtures;
 
 namespace {
 
@@ -265,5 +266,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestBatches)
+VERGENCE_TEST(TestBatches)
 #include "tst_fvlm_batches.moc"

@@ -4,6 +4,7 @@
 #include "core/base/file.h"
 #include "plugins/foveated_vlm/shards/captions.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -90,5 +91,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestFvlmCaptions)
+VERGENCE_TEST(TestFvlmCaptions)
 #include "tst_fvlm_captions.moc"

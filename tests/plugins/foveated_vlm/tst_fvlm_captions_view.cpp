@@ -10,9 +10,12 @@
 #include "core/base/error.h"
 #include "plugins/foveated_vlm/view/captions_view.h"
 #include "tests/plugins/foveated_vlm/gaze_scenes.h"
+#include "tests/support/diagrams.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::fvlm;
+using test::hasText;
 
 namespace {
 
@@ -32,13 +35,6 @@ CaptionPage page(std::int64_t update, std::size_t rows)
         page.rows.push_back(row);
     }
     return page;
-}
-
-bool hasText(const Diagram& diagram, const std::string& text)
-{
-    return std::ranges::any_of(diagram.texts, [&](const Diagram::Text& each) {
-        return each.text.find(text) != std::string::npos;
-    });
 }
 
 /// Texts that leave the sheet, or lie over another one.
@@ -143,5 +139,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestFvlmCaptionsView)
+VERGENCE_TEST(TestFvlmCaptionsView)
 #include "tst_fvlm_captions_view.moc"

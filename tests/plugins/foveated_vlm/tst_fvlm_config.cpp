@@ -6,6 +6,7 @@
 #include "core/base/file.h"
 #include "core/config/config.h"
 #include "plugins/foveated_vlm/foveated_vlm_config.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::fvlm;
@@ -115,5 +116,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestFvlmConfig)
+VERGENCE_TEST(TestFvlmConfig)
 #include "tst_fvlm_config.moc"

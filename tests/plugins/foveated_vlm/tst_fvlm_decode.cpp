@@ -3,12 +3,13 @@
 #include <QTest>
 
 #include "core/artifact/gif.h"
+#include "core/artifact/video/av_handles.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "plugins/foveated_vlm/shards/decode.h"
-#include "core/artifact/video/av_handles.h"
 #include "tests/plugins/foveated_vlm/made_video.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 namespace fs = std::filesystem;
@@ -486,5 +487,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestFvlmDecode)
+VERGENCE_TEST(TestFvlmDecode)
 #include "tst_fvlm_decode.moc"

@@ -6,6 +6,7 @@
 #include "core/base/file.h"
 #include "tests/app/cli/cli_bench.h"
 #include "tests/support/run_bench.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -36,7 +37,7 @@ const QStringList kSmallDemo{"run",
                              "20"};
 
 /// Numbers of a run that do not depend on time.
-std::map<std::string, std::vector<double>> numbersOf(const RunFolder& folder)
+std::map<std::string, std::vector<double>> demoNumbersOf(const RunFolder& folder)
 {
     auto numbers = test::timelessNumbers(folder);
     for (const char* timed : {"it_per_s", "clips_per_s", "data_wait_ms", "gflop_per_s"})
@@ -86,7 +87,7 @@ private Q_SLOTS:
         QVERIFY(!std::filesystem::exists(folderOf(name).artifacts() / "verdict.json"));
         const test::Outcome rest = patiently({"run", path(name), "--resume"});
         QVERIFY2(rest.code == 0, qPrintable(rest.err));
-        QVERIFY(numbersOf(folderOf(name)) == numbersOf(folderOf("whole")));
+        QVERIFY(demoNumbersOf(folderOf(name)) == demoNumbersOf(folderOf("whole")));
         for (const char* file :
              {"weights/model.safetensors", "captions.json", "attention_fine.npy", "gaze.gif"})
             QVERIFY2(readFile(folderOf(name).artifacts() / file) ==
@@ -95,5 +96,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestFvlmDemo)
+VERGENCE_TEST(TestFvlmDemo)
 #include "tst_fvlm_demo.moc"

@@ -1,6 +1,7 @@
 #include <QTest>
 
 #include "tests/plugins/foveated_vlm/t0_model.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -125,5 +126,5 @@ void TestFvlmDpo::unpairedSamplesAreRefused()
                     run(t0, batch, settingsOf(t0, {0, 0, 0, 0}, 0.5)));
 }
 
-QTEST_GUILESS_MAIN(TestFvlmDpo)
+VERGENCE_TEST(TestFvlmDpo)
 #include "tst_fvlm_dpo.moc"

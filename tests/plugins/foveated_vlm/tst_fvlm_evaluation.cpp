@@ -5,11 +5,12 @@
 #include "plugins/foveated_vlm/train/multiple_choice.h"
 #include "tests/plugins/foveated_vlm/train_bench.h"
 #include "tests/plugins/mc_embedding/faulty_device.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::fvlm;
-using namespace vergence::fvlm::test;
+using namespace vergence::fvlm::fixtures;
 
 namespace {
 
@@ -249,5 +250,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestEvaluation)
+VERGENCE_TEST(TestEvaluation)
 #include "tst_fvlm_evaluation.moc"

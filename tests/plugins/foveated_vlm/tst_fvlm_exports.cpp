@@ -13,6 +13,7 @@
 #include "plugins/foveated_vlm/view/exports.h"
 #include "tests/plugins/foveated_vlm/gaze_scenes.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::fvlm;
@@ -181,5 +182,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestFvlmExports)
+VERGENCE_TEST(TestFvlmExports)
 #include "tst_fvlm_exports.moc"

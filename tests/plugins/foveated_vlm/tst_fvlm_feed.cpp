@@ -10,6 +10,7 @@
 #include "tests/plugins/foveated_vlm/made_clips.h"
 #include "tests/support/device_table.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -426,5 +427,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestFvlmFeed)
+VERGENCE_TEST(TestFvlmFeed)
 #include "tst_fvlm_feed.moc"

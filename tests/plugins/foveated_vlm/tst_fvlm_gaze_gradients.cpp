@@ -3,6 +3,7 @@
 #include <QTest>
 
 #include "tests/plugins/foveated_vlm/gaze_support.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -306,5 +307,5 @@ void TestFvlmGazeGradients::whatDoesNotFitIsRefused()
                     (void)unprepared.encode(pass, graph.constant(setup.patches(2))));
 }
 
-QTEST_GUILESS_MAIN(TestFvlmGazeGradients)
+VERGENCE_TEST(TestFvlmGazeGradients)
 #include "tst_fvlm_gaze_gradients.moc"

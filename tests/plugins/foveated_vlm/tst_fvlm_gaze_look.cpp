@@ -4,6 +4,7 @@
 #include <QTest>
 
 #include "tests/plugins/foveated_vlm/gaze_support.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -361,5 +362,5 @@ void TestFvlmGazeLook::whatDoesNotFitIsRefused()
     VERGENCE_THROWS(ContractError, "for 3 queries", ask({3, 8}, &wrong));
 }
 
-QTEST_GUILESS_MAIN(TestFvlmGazeLook)
+VERGENCE_TEST(TestFvlmGazeLook)
 #include "tst_fvlm_gaze_look.moc"

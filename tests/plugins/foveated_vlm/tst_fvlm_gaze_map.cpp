@@ -5,16 +5,14 @@
 #include "core/artifact/gif.h"
 #include "core/base/error.h"
 #include "tests/plugins/foveated_vlm/gaze_scenes.h"
+#include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::fvlm;
+using test::isClose;
 
 namespace {
-
-bool isClose(double a, double b, double tolerance)
-{
-    return std::abs(a - b) <= tolerance;
-}
 
 /// [frames, blocks, heads, tokens] that say where they are.
 GazeWeights numbered(Index frames, Index blocks, Index heads, Index tokens)
@@ -224,5 +222,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestFvlmGazeMap)
+VERGENCE_TEST(TestFvlmGazeMap)
 #include "tst_fvlm_gaze_map.moc"

@@ -2,6 +2,7 @@
 
 #include "tests/core/compute/nn/golden.h"
 #include "tests/plugins/foveated_vlm/gaze_support.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::fvlm;
@@ -319,5 +320,5 @@ void TestFvlmGazeReference::ignoredPixelsHaveNoInfluence()
     QVERIFY(seen() != before);
 }
 
-QTEST_GUILESS_MAIN(TestFvlmGazeReference)
+VERGENCE_TEST(TestFvlmGazeReference)
 #include "tst_fvlm_gaze_reference.moc"

@@ -3,6 +3,7 @@
 #include <QTest>
 
 #include "tests/plugins/foveated_vlm/gaze_support.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::fvlm;
@@ -320,5 +321,5 @@ void TestFvlmGazeSavings::nothingIsAllocatedAfterTheFirstSteps()
     QCOMPARE(graph.allocations(), allocations);
 }
 
-QTEST_GUILESS_MAIN(TestFvlmGazeSavings)
+VERGENCE_TEST(TestFvlmGazeSavings)
 #include "tst_fvlm_gaze_savings.moc"

@@ -6,6 +6,7 @@
 #include "plugins/foveated_vlm/model/generation.h"
 #include "plugins/foveated_vlm/model/sequential.h"
 #include "tests/plugins/foveated_vlm/t0_model.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -217,5 +218,5 @@ void TestFvlmGeneration::badSettingsAreNamed()
     VERGENCE_THROWS(ContractError, "at least one token", write(t0, prompts(), kClips, settings));
 }
 
-QTEST_GUILESS_MAIN(TestFvlmGeneration)
+VERGENCE_TEST(TestFvlmGeneration)
 #include "tst_fvlm_generation.moc"

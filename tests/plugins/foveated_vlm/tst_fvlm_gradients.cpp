@@ -2,6 +2,7 @@
 
 #include "core/compute/rng.h"
 #include "tests/plugins/foveated_vlm/t0_model.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::fvlm;
@@ -238,5 +239,5 @@ void TestFvlmGradients::stepAgreesWithDifferences()
         VERGENCE_AGREES(run.disagreement(group, probes));
 }
 
-QTEST_GUILESS_MAIN(TestFvlmGradients)
+VERGENCE_TEST(TestFvlmGradients)
 #include "tst_fvlm_gradients.moc"

@@ -1,6 +1,7 @@
 #include <QTest>
 
 #include "tests/plugins/foveated_vlm/t0_model.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::fvlm;
@@ -190,5 +191,5 @@ void TestFvlmHead::convolutionsSeeOnlyTheirNeighbourhood()
     }
 }
 
-QTEST_GUILESS_MAIN(TestFvlmHead)
+VERGENCE_TEST(TestFvlmHead)
 #include "tst_fvlm_head.moc"

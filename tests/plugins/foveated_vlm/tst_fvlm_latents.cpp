@@ -10,6 +10,7 @@
 #include "tests/plugins/foveated_vlm/made_clips.h"
 #include "tests/support/device_table.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 namespace fs = std::filesystem;
@@ -233,5 +234,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestFvlmLatents)
+VERGENCE_TEST(TestFvlmLatents)
 #include "tst_fvlm_latents.moc"

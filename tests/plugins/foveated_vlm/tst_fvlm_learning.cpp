@@ -4,10 +4,11 @@
 
 #include "plugins/foveated_vlm/train/multiple_choice.h"
 #include "tests/plugins/foveated_vlm/train_bench.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::fvlm;
-using namespace vergence::fvlm::test;
+using namespace vergence::fvlm::fixtures;
 
 namespace {
 
@@ -113,5 +114,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestLearning)
+VERGENCE_TEST(TestLearning)
 #include "tst_fvlm_learning.moc"

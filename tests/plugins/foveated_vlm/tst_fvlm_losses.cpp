@@ -3,6 +3,7 @@
 #include "plugins/foveated_vlm/model/token_likelihood.h"
 #include "plugins/foveated_vlm/model/visual_norm.h"
 #include "tests/plugins/foveated_vlm/t0_model.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -523,5 +524,5 @@ void TestFvlmLosses::missingDenominatorsAreNamed()
     VERGENCE_THROWS(ContractError, "at least one look", t0Step(t0, batch, settings));
 }
 
-QTEST_GUILESS_MAIN(TestFvlmLosses)
+VERGENCE_TEST(TestFvlmLosses)
 #include "tst_fvlm_losses.moc"

@@ -11,17 +11,15 @@
 #include "plugins/foveated_vlm/train/bootstrap.h"
 #include "plugins/foveated_vlm/train/gaze_measures.h"
 #include "plugins/foveated_vlm/train/query_controls.h"
+#include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::fvlm;
+using test::isClose;
 
 namespace {
-
-bool isNear(double a, double b, double tolerance = 1e-12)
-{
-    return std::abs(a - b) <= tolerance;
-}
 
 } // namespace
 
@@ -46,10 +44,10 @@ private Q_SLOTS:
         meter.add(std::vector<double>(static_cast<std::size_t>(4 * tokens), 1.0 / tokens), tokens,
                   true);
         const AttentionMeasures measures = meter.measures();
-        QVERIFY(isNear(measures.entropy, entropy, 1e-8));
-        QVERIFY(isNear(measures.share(), 1));
-        QVERIFY(isNear(measures.peak, 1.0 / tokens));
-        QVERIFY(isNear(measures.classMass, 1.0 / tokens));
+        QVERIFY(isClose(measures.entropy, entropy, 1e-8));
+        QVERIFY(isClose(measures.share(), 1));
+        QVERIFY(isClose(measures.peak, 1.0 / tokens));
+        QVERIFY(isClose(measures.classMass, 1.0 / tokens));
     }
 
     void attentionIsAveragedOverRows()
@@ -58,9 +56,9 @@ private Q_SLOTS:
         meter.add(std::vector<double>{1, 0, 0, 0}, 4, true);
         meter.add(std::vector<double>{0, 0.5, 0.5, 0}, 4, true);
         const AttentionMeasures measures = meter.measures();
-        QVERIFY(isNear(measures.entropy, std::log(2) / 2));
-        QVERIFY(isNear(measures.peak, 0.75));
-        QVERIFY(isNear(measures.classMass, 0.5));
+        QVERIFY(isClose(measures.entropy, std::log(2) / 2));
+        QVERIFY(isClose(measures.peak, 0.75));
+        QVERIFY(isClose(measures.classMass, 0.5));
         QCOMPARE(AttentionMeter().measures().share(), 0.0);
         VERGENCE_THROWS(ContractError, "other tokens",
                         meter.add(std::vector<double>{1, 0}, 2, true));
@@ -73,12 +71,12 @@ private Q_SLOTS:
         meter.add(std::vector<double>{1, 0, 0, 2}, std::vector<double>{3, 0, 0, -1}, 2,
                   std::vector<double>{1, 1, -1, 1}, 2);
         const LikenessMeasures measures = meter.measures();
-        QVERIFY(isNear(measures.featureSimilarity, 0));
-        QVERIFY(isNear(measures.querySimilarity, 0));
-        QVERIFY(isNear(measures.queryDeviation, std::sqrt(0.75)));
+        QVERIFY(isClose(measures.featureSimilarity, 0));
+        QVERIFY(isClose(measures.querySimilarity, 0));
+        QVERIFY(isClose(measures.queryDeviation, std::sqrt(0.75)));
         LikenessMeter alike;
         alike.add({}, std::vector<double>{1, 2, 3, 4}, 2, std::vector<double>{1, 2, 2, 4}, 2);
-        QVERIFY(isNear(alike.measures().querySimilarity, 1));
+        QVERIFY(isClose(alike.measures().querySimilarity, 1));
         QCOMPARE(cosine(std::vector<double>{0, 0}, std::vector<double>{1, 2}), 0.0);
     }
 
@@ -111,7 +109,7 @@ private Q_SLOTS:
             width += mean.high - mean.low;
         }
         QVERIFY2(held >= 179 && held <= 198, qPrintable(QString::number(held)));
-        QVERIFY(isNear(width / 200, 2 * 1.96 / 20, 0.02));
+        QVERIFY(isClose(width / 200, 2 * 1.96 / 20, 0.02));
     }
 
     void sameSeedGivesTheSameInterval()
@@ -157,11 +155,11 @@ private Q_SLOTS:
             mean += random[i] / 4000;
             squares += random[i] * random[i] / 4000;
         }
-        QVERIFY(isNear(mean, 0.5, 0.15)); // five deviations of a mean of 4,000
-        QVERIFY(isNear(std::sqrt(squares - mean * mean), 2, 0.15));
+        QVERIFY(isClose(mean, 0.5, 0.15)); // five deviations of a mean of 4,000
+        QVERIFY(isClose(std::sqrt(squares - mean * mean), 2, 0.15));
         QCOMPARE(random[4000], 0.0); // padding
     }
 };
 
-QTEST_APPLESS_MAIN(TestMeasures)
+VERGENCE_TEST(TestMeasures)
 #include "tst_fvlm_measures.moc"

@@ -9,9 +9,12 @@
 #include "plugins/foveated_vlm/view/metric_decls.h"
 #include "plugins/foveated_vlm/view/training_charts.h"
 #include "tests/plugins/foveated_vlm/gaze_scenes.h"
+#include "tests/support/diagrams.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::fvlm;
+using test::hasText;
 
 namespace {
 
@@ -49,13 +52,6 @@ MetricStore story()
     }
     store.append(points);
     return store;
-}
-
-bool hasText(const Diagram& diagram, const std::string& text)
-{
-    return std::ranges::any_of(diagram.texts, [&](const Diagram::Text& each) {
-        return each.text.find(text) != std::string::npos;
-    });
 }
 
 const ChartGroup& group(const char* id)
@@ -212,5 +208,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestFvlmMetrics)
+VERGENCE_TEST(TestFvlmMetrics)
 #include "tst_fvlm_metrics.moc"

@@ -3,6 +3,7 @@
 #include "core/compute/optim/adam.h"
 #include "plugins/foveated_vlm/model/known_names.h"
 #include "tests/plugins/foveated_vlm/t0_model.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -260,5 +261,5 @@ void TestFvlmModel::captionsHaveNoHead()
     VERGENCE_THROWS(ContractError, "a query needs a width", FoveatedModel(t0.device, bad));
 }
 
-QTEST_GUILESS_MAIN(TestFvlmModel)
+VERGENCE_TEST(TestFvlmModel)
 #include "tst_fvlm_model.moc"

@@ -4,6 +4,7 @@
 
 #include "plugins/foveated_vlm/model/cached_language.h"
 #include "tests/plugins/foveated_vlm/t0_model.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -11,7 +12,7 @@ using namespace vergence::fvlm;
 using namespace vergence::test;
 
 namespace {
-constexpr double kNear = 1e-12;
+constexpr double kRounding = 1e-12;
 
 std::vector<double> rows(const std::vector<double>& values, std::size_t first, std::size_t count,
                          std::size_t width)
@@ -115,23 +116,23 @@ void TestFvlmModes::refinementsMeetTheSequentialMode()
     for (int k = 1; k <= 3; ++k) {
         const auto refined = tokens(t0, batch, Mode::CoarseFine, k);
         const auto count = static_cast<std::size_t>(k);
-        VERGENCE_AGREES(
-            difference(rows(refined, 0, count, 8), rows(sequential, 0, count, 8), kNear, kNear));
+        VERGENCE_AGREES(difference(rows(refined, 0, count, 8), rows(sequential, 0, count, 8),
+                                   kRounding, kRounding));
         if (k < 3)
             QVERIFY(
                 !difference(rows(refined, count, 1, 8), rows(sequential, count, 1, 8), 1e-6, 1e-6)
                      .empty());
         else
-            VERGENCE_AGREES(difference(refined, sequential, kNear, kNear));
+            VERGENCE_AGREES(difference(refined, sequential, kRounding, kRounding));
     }
     EvaluationWish wish;
     wish.refinements = 3;
     const auto fine = t0Evaluate(t0, batch, Mode::CoarseFine, wish);
     const auto stepwise = t0Evaluate(t0, batch, Mode::Sequential);
-    VERGENCE_AGREES(difference(fine.nll, stepwise.nll, kNear, kNear));
+    VERGENCE_AGREES(difference(fine.nll, stepwise.nll, kRounding, kRounding));
     QCOMPARE(fine.counted, stepwise.counted);
     VERGENCE_AGREES(difference(numbersOf(*t0.stream, fine.queries),
-                               numbersOf(*t0.stream, stepwise.queries), kNear, kNear));
+                               numbersOf(*t0.stream, stepwise.queries), kRounding, kRounding));
 }
 
 void TestFvlmModes::latentsAreReadSequentiallyToo_data()
@@ -154,15 +155,15 @@ void TestFvlmModes::latentsAreReadSequentiallyToo()
     const Evaluation fine = t0Evaluate(t0, batch, Mode::CoarseFine, wish);
     const Evaluation stepwise = t0Evaluate(t0, batch, Mode::Sequential, wish);
     QCOMPARE(fine.latentErrors.size(), std::size_t{8});
-    VERGENCE_AGREES(difference(stepwise.latentErrors, fine.latentErrors, kNear, kNear));
-    VERGENCE_AGREES(difference(stepwise.nll, fine.nll, kNear, kNear));
+    VERGENCE_AGREES(difference(stepwise.latentErrors, fine.latentErrors, kRounding, kRounding));
+    VERGENCE_AGREES(difference(stepwise.nll, fine.nll, kRounding, kRounding));
     for (const auto& [a, b] :
          {std::pair{stepwise.predictions, fine.predictions},
           std::pair{stepwise.queries, fine.queries},
           std::pair{stepwise.fineAttention.weights, fine.fineAttention.weights}}) {
         QCOMPARE(a.shape(), b.shape());
         VERGENCE_AGREES(
-            difference(numbersOf(*t0.stream, a), numbersOf(*t0.stream, b), kNear, kNear));
+            difference(numbersOf(*t0.stream, a), numbersOf(*t0.stream, b), kRounding, kRounding));
     }
     QCOMPARE(fine.coarseAttention.weights.shape(), (Shape{8, 2, 2, 5}));
 }
@@ -197,9 +198,9 @@ void TestFvlmModes::tokensEnterAsTheNormSays()
             byBatch.push_back(0.2 * y / std::sqrt(variance + 1e-12));
         }
     }
-    VERGENCE_AGREES(difference(rowsOf(VisualNorm::Scale), scaled, 0, kNear));
-    VERGENCE_AGREES(difference(rowsOf(VisualNorm::TokenRms), byToken, 0, kNear));
-    VERGENCE_AGREES(difference(rowsOf(VisualNorm::BatchStd), byBatch, 0, kNear));
+    VERGENCE_AGREES(difference(rowsOf(VisualNorm::Scale), scaled, 0, kRounding));
+    VERGENCE_AGREES(difference(rowsOf(VisualNorm::TokenRms), byToken, 0, kRounding));
+    VERGENCE_AGREES(difference(rowsOf(VisualNorm::BatchStd), byBatch, 0, kRounding));
 }
 
 void TestFvlmModes::oneFrameIsSequentialAlready()
@@ -207,14 +208,14 @@ void TestFvlmModes::oneFrameIsSequentialAlready()
     T0 t0;
     const T0Batch batch(t0, {sample(1, {}, {1, 4, 7}), sample(1, {}, {2, 5})});
     const auto fine = nllOf(t0, batch, Mode::CoarseFine);
-    VERGENCE_AGREES(difference(fine, nllOf(t0, batch, Mode::Sequential), kNear, kNear));
+    VERGENCE_AGREES(difference(fine, nllOf(t0, batch, Mode::Sequential), kRounding, kRounding));
     QVERIFY(!difference(fine, nllOf(t0, batch, Mode::CoarseOnly), 1e-6, 1e-6).empty());
     t0.set("q_init", t0.values("q_static"));
     QCOMPARE(nllOf(t0, batch, Mode::CoarseFine).front() /
                  nllOf(t0, batch, Mode::CoarseOnly).front(),
              1.0);
     VERGENCE_AGREES(difference(nllOf(t0, batch, Mode::CoarseFine),
-                               nllOf(t0, batch, Mode::CoarseOnly), kNear, kNear));
+                               nllOf(t0, batch, Mode::CoarseOnly), kRounding, kRounding));
 }
 
 void TestFvlmModes::deafProjectionMakesBothPassesEqual()
@@ -223,8 +224,8 @@ void TestFvlmModes::deafProjectionMakesBothPassesEqual()
     t0.set("encoder.query_input_proj.weight", std::vector<double>(48, 0));
     const T0Batch batch(t0, t0Captions());
     const T0Step step = t0Step(t0, batch, t0Losses(t0, batch, 0.5));
-    VERGENCE_AGREES(difference(step.fineTokens, step.coarseTokens, kNear, kNear));
-    QVERIFY(std::abs(step.coarse / step.fine - 1) < kNear);
+    VERGENCE_AGREES(difference(step.fineTokens, step.coarseTokens, kRounding, kRounding));
+    QVERIFY(std::abs(step.coarse / step.fine - 1) < kRounding);
     for (const char* name : {"q_static", "q_init", "llm_to_query.weight", "llm_to_query.bias"}) {
         for (const double g : t0.gradient(name))
             QCOMPARE(g, 0.0);
@@ -303,7 +304,8 @@ void TestFvlmModes::cacheMayBeSplitAnywhere()
                         counts[i] * 12,
                         got.begin() + (static_cast<std::ptrdiff_t>(i) * 6 + before[i]) * 12);
     }
-    VERGENCE_AGREES(difference(rows(got, 0, 11, 12), rows(wanted, 0, 11, 12), kNear, kNear));
+    VERGENCE_AGREES(
+        difference(rows(got, 0, 11, 12), rows(wanted, 0, 11, 12), kRounding, kRounding));
     const Tensor one = Tensor::fromHost<std::int32_t>(*t0.stream, t0.device, {2, 1},
                                                       std::vector<std::int32_t>{1, 1});
     VERGENCE_THROWS(ContractError, "7 positions do not fit a cache of 6",
@@ -319,8 +321,9 @@ void TestFvlmModes::trailingTextDoesNotChangeQueries()
     wish.comparesCoarse = true;
     const auto with = t0Evaluate(t0, batch, Mode::CoarseFine, wish);
     VERGENCE_AGREES(difference(numbersOf(*t0.stream, with.queries),
-                               numbersOf(*t0.stream, without.queries), kNear, kNear));
-    VERGENCE_AGREES(difference(with.coarseNll, nllOf(t0, batch, Mode::CoarseOnly), kNear, kNear));
+                               numbersOf(*t0.stream, without.queries), kRounding, kRounding));
+    VERGENCE_AGREES(
+        difference(with.coarseNll, nllOf(t0, batch, Mode::CoarseOnly), kRounding, kRounding));
     // The loss that is only charted changes neither the fine loss nor any gradient.
     LossSettings settings = t0Losses(t0, batch);
     const T0Step plain = t0Step(t0, batch, settings);
@@ -329,9 +332,9 @@ void TestFvlmModes::trailingTextDoesNotChangeQueries()
     const T0Step charted = t0Step(t0, batch, settings);
     QVERIFY(std::isnan(plain.coarse));
     QVERIFY(std::abs(charted.coarse - 3.3376507811) < 1e-9);
-    QVERIFY(std::abs(charted.loss - plain.loss) < kNear);
-    VERGENCE_AGREES(
-        difference(numbersOf(*t0.stream, t0.parameters().gradients()), gradient, kNear, kNear));
+    QVERIFY(std::abs(charted.loss - plain.loss) < kRounding);
+    VERGENCE_AGREES(difference(numbersOf(*t0.stream, t0.parameters().gradients()), gradient,
+                               kRounding, kRounding));
 }
 
 void TestFvlmModes::firstQueryAloneTrainsOnOneFrame()
@@ -395,7 +398,8 @@ void TestFvlmModes::neighboursAndPaddingDoNotMatter()
         for (std::size_t i = 0; i < samples.size(); ++i) {
             const auto own =
                 nllOf(t0, T0Batch(t0, {samples[i]}, {clips[i]}), static_cast<Mode>(mode));
-            VERGENCE_AGREES(difference(own, std::vector<double>{together[i]}, kNear, kNear));
+            VERGENCE_AGREES(
+                difference(own, std::vector<double>{together[i]}, kRounding, kRounding));
         }
     }
 }
@@ -412,7 +416,8 @@ void TestFvlmModes::imagesAreEncodedOnce()
     T0Batch often(t0, {clip, sample(2, {}, {3})}, {0, 1});
     often.setFrames(t0, {{0, 0}, {0, 0}, {0, 0}, {1, 0}, {1, 1}});
     for (const Mode mode : {Mode::CoarseFine, Mode::CoarseOnly, Mode::Sequential})
-        VERGENCE_AGREES(difference(nllOf(t0, once, mode), nllOf(t0, often, mode), kNear, kNear));
+        VERGENCE_AGREES(
+            difference(nllOf(t0, once, mode), nllOf(t0, often, mode), kRounding, kRounding));
     t0Step(t0, once, t0Losses(t0, once, 0.3));
     const auto gradient = numbersOf(*t0.stream, t0.parameters().gradients());
     t0Step(t0, often, t0Losses(t0, often, 0.3));
@@ -434,7 +439,7 @@ void TestFvlmModes::otherEndingsShareTheFrames()
         for (std::size_t i = 0; i < endings.size(); ++i) {
             const T0Batch alone(t0, {sample(3, {1, 4}, endings[i])}, {0});
             VERGENCE_AGREES(difference(nllOf(t0, alone, mode), std::vector<double>{together[i + 1]},
-                                       kNear, kNear));
+                                       kRounding, kRounding));
         }
     }
 }
@@ -444,10 +449,10 @@ void TestFvlmModes::textAloneNeedsNoFrames()
     T0 t0;
     const T0Batch batch(t0, {sample(0, {}, {3, 1, 4, 1, 5})});
     const auto fine = nllOf(t0, batch, Mode::CoarseFine);
-    VERGENCE_AGREES(difference(fine, nllOf(t0, batch, Mode::Sequential), kNear, kNear));
+    VERGENCE_AGREES(difference(fine, nllOf(t0, batch, Mode::Sequential), kRounding, kRounding));
     QCOMPARE(t0Evaluate(t0, batch, Mode::CoarseFine).counted, std::vector<int>{4});
     const T0Step step = t0Step(t0, batch, t0Losses(t0, batch, 0.5));
-    QVERIFY(std::abs(step.loss - fine.front() / 4) < kNear);
+    QVERIFY(std::abs(step.loss - fine.front() / 4) < kRounding);
     QCOMPARE(t0.gradientNorm(0, 4), 0.0);
     QVERIFY(t0.gradientNorm(4, 6) > 0);
 }
@@ -459,11 +464,11 @@ void TestFvlmModes::givenQueriesAreAsked()
     EvaluationWish wish;
     wish.queries = t0Evaluate(t0, batch, Mode::CoarseFine).queries;
     VERGENCE_AGREES(difference(t0Evaluate(t0, batch, Mode::CoarseFine, wish).nll,
-                               nllOf(t0, batch, Mode::CoarseFine), kNear, kNear));
+                               nllOf(t0, batch, Mode::CoarseFine), kRounding, kRounding));
     wish.queries = t0Evaluate(t0, batch, Mode::Sequential).queries;
     VERGENCE_AGREES(difference(t0Evaluate(t0, batch, Mode::CoarseFine, wish).nll,
-                               nllOf(t0, batch, Mode::Sequential), kNear, kNear));
+                               nllOf(t0, batch, Mode::Sequential), kRounding, kRounding));
 }
 
-QTEST_GUILESS_MAIN(TestFvlmModes)
+VERGENCE_TEST(TestFvlmModes)
 #include "tst_fvlm_modes.moc"

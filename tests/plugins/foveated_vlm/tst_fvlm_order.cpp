@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "plugins/foveated_vlm/text/sample_order.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -121,5 +122,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestOrder)
+VERGENCE_TEST(TestOrder)
 #include "tst_fvlm_order.moc"

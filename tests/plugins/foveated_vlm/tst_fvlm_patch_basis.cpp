@@ -5,9 +5,12 @@
 #include "core/base/error.h"
 #include "plugins/foveated_vlm/clips/patch_basis.h"
 #include "plugins/foveated_vlm/clips/synthetic_clips.h"
+#include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::fvlm;
+using test::isClose;
 
 namespace {
 
@@ -20,11 +23,6 @@ std::vector<float> encoded(const std::vector<std::uint8_t>& frames, int height, 
     std::vector<float> latents(count * 4 * std::size_t(height / 8) * (width / 8));
     encodePatchBasis(frames, height, width, statistics, latents);
     return latents;
-}
-
-bool isClose(double a, double b, double tolerance)
-{
-    return std::abs(a - b) <= tolerance;
 }
 
 SyntheticSettings fewClips()
@@ -198,5 +196,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestFvlmPatchBasis)
+VERGENCE_TEST(TestFvlmPatchBasis)
 #include "tst_fvlm_patch_basis.moc"

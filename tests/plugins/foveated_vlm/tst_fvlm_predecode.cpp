@@ -12,6 +12,7 @@
 #include "plugins/foveated_vlm/shards/shard_clips.h"
 #include "tests/plugins/foveated_vlm/made_video.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 namespace fs = std::filesystem;
@@ -242,5 +243,5 @@ private:
     Scratch m_scratch;
 };
 
-QTEST_APPLESS_MAIN(TestFvlmPredecode)
+VERGENCE_TEST(TestFvlmPredecode)
 #include "tst_fvlm_predecode.moc"

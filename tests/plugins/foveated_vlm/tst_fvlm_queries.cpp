@@ -7,6 +7,7 @@
 #include "core/compute/rng.h"
 #include "plugins/foveated_vlm/view/query_panel.h"
 #include "tests/plugins/foveated_vlm/gaze_scenes.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::fvlm;
@@ -103,5 +104,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestFvlmQueries)
+VERGENCE_TEST(TestFvlmQueries)
 #include "tst_fvlm_queries.moc"

@@ -5,6 +5,7 @@
 #include "plugins/foveated_vlm/model/generation.h"
 #include "plugins/foveated_vlm/model/sequential.h"
 #include "tests/plugins/foveated_vlm/t0_model.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::fvlm;
@@ -329,5 +330,5 @@ void TestFvlmReference::plainStepLowersTheLosses()
     FVLM_NEAR(later.coarse, 1.8055439181, 2e-6);
 }
 
-QTEST_GUILESS_MAIN(TestFvlmReference)
+VERGENCE_TEST(TestFvlmReference)
 #include "tst_fvlm_reference.moc"

@@ -10,6 +10,7 @@
 #include "plugins/foveated_vlm/foveated_vlm_run.h"
 #include "tests/plugins/foveated_vlm/stopping_run.h"
 #include "tests/support/run_bench.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::fvlm;
@@ -510,5 +511,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestFvlmRun)
+VERGENCE_TEST(TestFvlmRun)
 #include "tst_fvlm_run.moc"

@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "plugins/foveated_vlm/train/best_metric.h"
 #include "plugins/foveated_vlm/train/train_settings.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -107,5 +108,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestSchedule)
+VERGENCE_TEST(TestSchedule)
 #include "tst_fvlm_schedule.moc"

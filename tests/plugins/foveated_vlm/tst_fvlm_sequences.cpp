@@ -1,6 +1,7 @@
 #include <QTest>
 
 #include "tests/plugins/foveated_vlm/t0_model.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -232,5 +233,5 @@ void TestFvlmSequences::badSamplesAreNamed()
     VERGENCE_THROWS(ContractError, "needs frames", build(sample(0, {}, {1}), Variant::Latents));
 }
 
-QTEST_GUILESS_MAIN(TestFvlmSequences)
+VERGENCE_TEST(TestFvlmSequences)
 #include "tst_fvlm_sequences.moc"

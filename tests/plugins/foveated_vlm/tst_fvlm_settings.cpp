@@ -6,6 +6,7 @@
 #include "plugins/foveated_vlm/session/flop.h"
 #include "plugins/foveated_vlm/session/phase_teller.h"
 #include "plugins/foveated_vlm/session/settings.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::fvlm;
@@ -128,5 +129,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestFvlmSettings)
+VERGENCE_TEST(TestFvlmSettings)
 #include "tst_fvlm_settings.moc"

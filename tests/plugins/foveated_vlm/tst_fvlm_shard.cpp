@@ -9,6 +9,7 @@
 #include "plugins/foveated_vlm/shards/shard_clips.h"
 #include "tests/plugins/foveated_vlm/made_clips.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 namespace fs = std::filesystem;
@@ -289,5 +290,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestFvlmShard)
+VERGENCE_TEST(TestFvlmShard)
 #include "tst_fvlm_shard.moc"

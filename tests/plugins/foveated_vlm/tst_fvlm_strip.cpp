@@ -8,6 +8,7 @@
 #include "plugins/foveated_vlm/view/frame_strip.h"
 #include "plugins/foveated_vlm/view/picture_sheet.h"
 #include "tests/plugins/foveated_vlm/gaze_scenes.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::fvlm;
@@ -152,5 +153,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestFvlmStrip)
+VERGENCE_TEST(TestFvlmStrip)
 #include "tst_fvlm_strip.moc"

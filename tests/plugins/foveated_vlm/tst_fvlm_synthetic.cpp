@@ -8,9 +8,12 @@
 #include "core/base/error.h"
 #include "plugins/foveated_vlm/clips/synthetic_clips.h"
 #include "plugins/foveated_vlm/clips/synthetic_scene.h"
+#include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::fvlm;
+using test::isClose;
 
 namespace {
 
@@ -50,11 +53,6 @@ SyntheticSettings withOneObject(SyntheticTask task)
     settings.fewestObjects = settings.mostObjects = 1;
     settings.count = 300;
     return settings;
-}
-
-bool isClose(double a, double b, double tolerance)
-{
-    return std::abs(a - b) <= tolerance;
 }
 
 } // namespace
@@ -376,5 +374,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestFvlmSynthetic)
+VERGENCE_TEST(TestFvlmSynthetic)
 #include "tst_fvlm_synthetic.moc"

@@ -4,11 +4,12 @@
 
 #include "core/base/error.h"
 #include "tests/plugins/foveated_vlm/text_support.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::fvlm;
-using namespace vergence::fvlm::test;
+using namespace vergence::fvlm::fixtures;
 
 namespace {
 
@@ -158,5 +159,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestTemplate)
+VERGENCE_TEST(TestTemplate)
 #include "tst_fvlm_template.moc"

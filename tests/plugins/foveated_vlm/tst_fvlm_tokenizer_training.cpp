@@ -7,6 +7,7 @@
 #include "core/artifact/tokenizer/tokenizer.h"
 #include "core/base/error.h"
 #include "plugins/foveated_vlm/text/bpe_trainer.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -130,5 +131,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestTokenizerTraining)
+VERGENCE_TEST(TestTokenizerTraining)
 #include "tst_fvlm_tokenizer_training.moc"

@@ -7,11 +7,12 @@
 #include "tests/plugins/foveated_vlm/train_bench.h"
 #include "tests/plugins/mc_embedding/faulty_device.h"
 #include "tests/support/device_table.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::fvlm;
-using namespace vergence::fvlm::test;
+using namespace vergence::fvlm::fixtures;
 
 namespace {
 
@@ -412,5 +413,5 @@ private:
     }
 };
 
-QTEST_APPLESS_MAIN(TestTrainer)
+VERGENCE_TEST(TestTrainer)
 #include "tst_fvlm_trainer.moc"

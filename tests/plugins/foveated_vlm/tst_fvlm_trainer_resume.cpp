@@ -2,11 +2,12 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/plugins/foveated_vlm/train_bench.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::fvlm;
-using namespace vergence::fvlm::test;
+using namespace vergence::fvlm::fixtures;
 
 namespace {
 
@@ -241,5 +242,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestTrainerResume)
+VERGENCE_TEST(TestTrainerResume)
 #include "tst_fvlm_trainer_resume.moc"

@@ -11,6 +11,7 @@
 #include "plugins/foveated_vlm/encoder/vae_encoder.h"
 #include "tests/core/compute/graph/tape_check.h"
 #include "tests/support/device_table.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -494,5 +495,5 @@ void TestFvlmVae::whatDoesNotFitIsRefused()
                     (void)setup.latents(numbers(64, 1), {1, 1, 8, 8}));
 }
 
-QTEST_GUILESS_MAIN(TestFvlmVae)
+VERGENCE_TEST(TestFvlmVae)
 #include "tst_fvlm_vae.moc"

@@ -14,6 +14,7 @@
 #include "plugins/foveated_vlm/view/verdict.h"
 #include "tests/plugins/foveated_vlm/gaze_scenes.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::fvlm;
@@ -306,5 +307,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestFvlmVerdict)
+VERGENCE_TEST(TestFvlmVerdict)
 #include "tst_fvlm_verdict.moc"

@@ -7,6 +7,7 @@
 #include "plugins/foveated_vlm/model/model_weights.h"
 #include "tests/plugins/foveated_vlm/t0_model.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -342,5 +343,5 @@ void TestFvlmWeights::unfitConfigurationsAreRefused()
     VERGENCE_THROWS(InputError, "erf-GELU", vitOfFolder(scratch / "vit"));
 }
 
-QTEST_GUILESS_MAIN(TestFvlmWeights)
+VERGENCE_TEST(TestFvlmWeights)
 #include "tst_fvlm_weights.moc"

@@ -6,6 +6,7 @@
 #include "core/base/file.h"
 #include "plugins/light_field/light_field_config.h"
 #include "plugins/light_field/sweep.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::light_field;
@@ -202,5 +203,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestLightFieldConfig)
+VERGENCE_TEST(TestLightFieldConfig)
 #include "tst_light_field_config.moc"

@@ -7,6 +7,7 @@
 #include "plugins/light_field/compute/solver.h"
 #include "tests/plugins/light_field/light_field_support.h"
 #include "tests/support/cuda_device.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::light_field;
@@ -176,5 +177,5 @@ void TestLightFieldCuda::directPlanesEqualTheCpu()
     QVERIFY(shareOutside(run(*stream, device), run(*m_cpuStream, m_cpu), 1e-4f, 1e-4f) < 1e-3);
 }
 
-QTEST_GUILESS_MAIN(TestLightFieldCuda)
+VERGENCE_TEST(TestLightFieldCuda)
 #include "tst_light_field_cuda.moc"

@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/compute/rng.h"
 #include "plugins/light_field/compute/evaluation.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::light_field;
@@ -105,5 +106,5 @@ void TestLightFieldMetrics::sizesMustAgree()
     QVERIFY_THROWS_EXCEPTION(ContractError, ssim(a, a, 3, 3));
 }
 
-QTEST_GUILESS_MAIN(TestLightFieldMetrics)
+VERGENCE_TEST(TestLightFieldMetrics)
 #include "tst_light_field_metrics.moc"

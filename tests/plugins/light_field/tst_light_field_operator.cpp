@@ -10,6 +10,7 @@
 #include "plugins/light_field/compute/ground_truth.h"
 #include "plugins/light_field/compute/seed_operator.h"
 #include "tests/plugins/light_field/light_field_support.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::light_field;
@@ -510,5 +511,5 @@ void TestLightFieldOperator::wrongShapesAreRefused()
     QVERIFY_THROWS_EXCEPTION(ContractError, lanesFor(17));
 }
 
-QTEST_GUILESS_MAIN(TestLightFieldOperator)
+VERGENCE_TEST(TestLightFieldOperator)
 #include "tst_light_field_operator.moc"

@@ -9,6 +9,7 @@
 #include "plugins/light_field/compute/ground_truth.h"
 #include "plugins/light_field/compute/optics_math.h"
 #include "tests/plugins/light_field/light_field_support.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::light_field;
@@ -305,5 +306,5 @@ void TestLightFieldOptics::heldOutStatesLieBetweenTrainingStates()
     QVERIFY(isNear(trainingStates(settings)[3].x, 1.0, 1e-12));
 }
 
-QTEST_GUILESS_MAIN(TestLightFieldOptics)
+VERGENCE_TEST(TestLightFieldOptics)
 #include "tst_light_field_optics.moc"

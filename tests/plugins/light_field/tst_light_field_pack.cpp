@@ -6,6 +6,7 @@
 #include "core/view/frame_publisher.h"
 #include "plugins/light_field/compute/pack_pixels.h"
 #include "tests/support/cuda_device.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::light_field;
@@ -66,5 +67,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestLightFieldPack)
+VERGENCE_TEST(TestLightFieldPack)
 #include "tst_light_field_pack.moc"

@@ -18,6 +18,7 @@
 #include "plugins/light_field/light_field_run.h"
 #include "tests/support/run_bench.h"
 #include "tests/support/stop_at_poll.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::light_field;
@@ -427,5 +428,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestLightFieldRun)
+VERGENCE_TEST(TestLightFieldRun)
 #include "tst_light_field_run.moc"

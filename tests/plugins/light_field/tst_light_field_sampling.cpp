@@ -9,6 +9,7 @@
 #include "plugins/light_field/compute/ground_truth.h"
 #include "plugins/light_field/compute/table_operator.h"
 #include "tests/plugins/light_field/light_field_support.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::light_field;
@@ -124,5 +125,5 @@ void TestLightFieldSampling::renormalisedDirectPlanesAreNotBrightened()
     }
 }
 
-QTEST_GUILESS_MAIN(TestLightFieldSampling)
+VERGENCE_TEST(TestLightFieldSampling)
 #include "tst_light_field_sampling.moc"

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "plugins/light_field/compute/ground_truth.h"
 #include "tests/plugins/light_field/light_field_support.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::light_field;
@@ -307,5 +308,5 @@ void TestLightFieldScenes::previewShowsTheTarget()
     QVERIFY2(moved * 500 <= fast.size(), qPrintable(QString::number(moved)));
 }
 
-QTEST_GUILESS_MAIN(TestLightFieldScenes)
+VERGENCE_TEST(TestLightFieldScenes)
 #include "tst_light_field_scenes.moc"

@@ -6,6 +6,7 @@
 #include "plugins/light_field/compute/evaluation.h"
 #include "plugins/light_field/compute/seed_operator.h"
 #include "plugins/light_field/compute/solver.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::light_field;
@@ -236,5 +237,5 @@ void TestLightFieldSeed::greyRunEqualsColourRun()
     }
 }
 
-QTEST_GUILESS_MAIN(TestLightFieldSeed)
+VERGENCE_TEST(TestLightFieldSeed)
 #include "tst_light_field_seed.moc"

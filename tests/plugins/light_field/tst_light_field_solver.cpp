@@ -8,6 +8,7 @@
 #include "plugins/light_field/compute/evaluation.h"
 #include "plugins/light_field/compute/solver.h"
 #include "tests/plugins/light_field/light_field_support.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::light_field;
@@ -406,5 +407,5 @@ void TestLightFieldSolver::coarseStartIsBetterThanBlack()
     QVERIFY2(coarse < 0.5 * black, qPrintable(QString("%1 %2").arg(coarse).arg(black)));
 }
 
-QTEST_GUILESS_MAIN(TestLightFieldSolver)
+VERGENCE_TEST(TestLightFieldSolver)
 #include "tst_light_field_solver.moc"

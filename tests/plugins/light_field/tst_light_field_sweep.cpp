@@ -7,6 +7,7 @@
 #include "plugins/light_field/compute/evaluation.h"
 #include "plugins/light_field/compute/solver.h"
 #include "tests/plugins/light_field/light_field_support.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::light_field;
@@ -170,5 +171,5 @@ void TestLightFieldSweep::reachableTargetsAreRecoveredAtFullSize()
              qPrintable(QString("%1 %2 %3").arg(psnrs[20]).arg(psnrs[50]).arg(psnrs[100])));
 }
 
-QTEST_GUILESS_MAIN(TestLightFieldSweep)
+VERGENCE_TEST(TestLightFieldSweep)
 #include "tst_light_field_sweep.moc"

@@ -122,7 +122,7 @@ inline std::vector<std::byte> bytesOf(const OnnxTensor& tensor)
     return bytes;
 }
 
-inline OnnxModel nano(const OnnxOptions& options = {})
+inline OnnxModel nanoModel(const OnnxOptions& options = {})
 {
     return exportProgram(buildUnet(unetSettings(Size::Nano, 16)), madeWeight, options);
 }

@@ -1,18 +1,10 @@
 #pragma once
 
-#include <QString>
-
 #include "plugins/live_diffusion/model/unet_settings.h"
 #include "plugins/live_diffusion/train/sample_maker.h"
-#include "tests/support/numbers.h"
+#include "tests/plugins/live_diffusion/apart.h"
 
 namespace vergence::live {
-
-template <class... Arguments>
-QString apart(const Arguments&... arguments)
-{
-    return QString::fromStdString(test::difference(arguments...));
-}
 
 /// Nano on frames of 16 pixels.
 inline UnetSettings nano()

@@ -25,6 +25,7 @@
 #include "tests/plugins/live_diffusion/bench_times.h"
 #include "tests/plugins/live_diffusion/fake_network.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -552,5 +553,5 @@ void TestLiveAb::weightsAreToldApartByTheirHash()
     QCOMPARE(hash.size(), std::size_t{64});
 }
 
-QTEST_APPLESS_MAIN(TestLiveAb)
+VERGENCE_TEST(TestLiveAb)
 #include "tst_live_ab.moc"

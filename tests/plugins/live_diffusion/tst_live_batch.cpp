@@ -10,6 +10,7 @@
 #include "plugins/live_diffusion/engine/unet_network.h"
 #include "plugins/live_diffusion/model/unet_settings.h"
 #include "tests/plugins/live_diffusion/loop_bench.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::live;
@@ -301,5 +302,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestLiveBatch)
+VERGENCE_TEST(TestLiveBatch)
 #include "tst_live_batch.moc"

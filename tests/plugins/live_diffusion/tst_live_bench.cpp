@@ -13,6 +13,7 @@
 #include "plugins/live_diffusion/bench/system_watch.h"
 #include "tests/plugins/live_diffusion/bench_times.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -514,5 +515,5 @@ void TestLiveBench::watchSeesADisturbance()
     QVERIFY(report.disturbances()[0].find("40 %") != std::string::npos);
 }
 
-QTEST_APPLESS_MAIN(TestLiveBench)
+VERGENCE_TEST(TestLiveBench)
 #include "tst_live_bench.moc"

@@ -6,6 +6,7 @@
 #include "core/base/file.h"
 #include "core/config/config.h"
 #include "plugins/live_diffusion/live_diffusion_config.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::live;
@@ -113,5 +114,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestLiveConfig)
+VERGENCE_TEST(TestLiveConfig)
 #include "tst_live_config.moc"

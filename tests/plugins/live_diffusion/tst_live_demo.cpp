@@ -6,6 +6,7 @@
 #include "core/base/file.h"
 #include "tests/app/cli/cli_bench.h"
 #include "tests/support/run_bench.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -180,5 +181,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestLiveDemo)
+VERGENCE_TEST(TestLiveDemo)
 #include "tst_live_demo.moc"

@@ -18,6 +18,7 @@
 #include "tests/plugins/live_diffusion/has_winograd.h"
 #include "tests/support/numbers.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -484,5 +485,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestLiveEngine)
+VERGENCE_TEST(TestLiveEngine)
 #include "tst_live_engine.moc"

@@ -22,6 +22,7 @@
 #include "tests/plugins/live_diffusion/has_winograd.h"
 #include "tests/support/numbers.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -573,5 +574,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestLiveEngineNetwork)
+VERGENCE_TEST(TestLiveEngineNetwork)
 #include "tst_live_engine_network.moc"

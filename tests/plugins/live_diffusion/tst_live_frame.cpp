@@ -13,6 +13,7 @@
 #include "tests/plugins/live_diffusion/loop_bench.h"
 #include "tests/plugins/live_diffusion/recording_device.h"
 #include "tests/support/cuda_device.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -20,7 +21,7 @@ using namespace vergence::live;
 
 namespace {
 
-UnetSettings nano()
+UnetSettings patchedNano()
 {
     UnetSettings unet;
     unet.size = Size::Nano;
@@ -46,8 +47,8 @@ struct NetworkWish {
 
 std::shared_ptr<UnetNetwork> networkOf(const NetworkWish& wish)
 {
-    static const auto weights = benchWeights(nano(), 5);
-    UnetNetworkSettings settings{nano(), wish.switches, 2};
+    static const auto weights = benchWeights(patchedNano(), 5);
+    UnetNetworkSettings settings{patchedNano(), wish.switches, 2};
     settings.runsFrames = wish.runsFrames;
     settings.takesSlowTypes = wish.takesSlowTypes;
     return std::make_shared<UnetNetwork>(wish.device, weights, settings);
@@ -580,5 +581,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestLiveFrame)
+VERGENCE_TEST(TestLiveFrame)
 #include "tst_live_frame.moc"

@@ -11,6 +11,7 @@
 #include "plugins/live_diffusion/stream/frame_grid.h"
 #include "plugins/live_diffusion/stream/oracle_network.h"
 #include "tests/plugins/live_diffusion/loop_bench.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -442,5 +443,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestLiveLoop)
+VERGENCE_TEST(TestLiveLoop)
 #include "tst_live_loop.moc"

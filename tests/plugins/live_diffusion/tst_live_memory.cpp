@@ -18,6 +18,7 @@
 #include "plugins/live_diffusion/model/weight_file.h"
 #include "tests/support/device_table.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -544,5 +545,5 @@ void TestLiveMemory::descriptionsThatDoNotFitAreNamed()
     QVERIFY(after("\"2,000 steps\"", "2000").contains("the note `trained` is no text"));
 }
 
-QTEST_GUILESS_MAIN(TestLiveMemory)
+VERGENCE_TEST(TestLiveMemory)
 #include "tst_live_memory.moc"

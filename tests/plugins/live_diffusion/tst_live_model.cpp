@@ -10,6 +10,7 @@
 #include "plugins/live_diffusion/model/replicas.h"
 #include "plugins/live_diffusion/model/unet.h"
 #include "tests/plugins/live_diffusion/layout_count.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -513,5 +514,5 @@ void TestLiveModel::namesAndBucketsAreReadBack()
     QCOMPARE(unetSettings(Size::Pico, 64).patch, 2);
 }
 
-QTEST_APPLESS_MAIN(TestLiveModel)
+VERGENCE_TEST(TestLiveModel)
 #include "tst_live_model.moc"

@@ -7,6 +7,7 @@
 #include "plugins/live_diffusion/model/tape_ops.h"
 #include "tests/plugins/live_diffusion/tape_support.h"
 #include "tests/support/device_table.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -14,7 +15,7 @@ using namespace vergence::live;
 using namespace vergence::test;
 
 namespace {
-UnetSettings nano()
+UnetSettings plainNano()
 {
     UnetSettings settings;
     settings.size = Size::Nano;
@@ -372,7 +373,7 @@ void TestLiveNetwork::nanoHasItsDerivatives()
 {
     const auto device = devices().devices.front();
     Tape tape(device, DType::F64, true), plain(device, DType::F64);
-    TapeNetwork network(*tape.stream, device, nano(), inType(DType::F64, DType::F64, true));
+    TapeNetwork network(*tape.stream, device, plainNano(), inType(DType::F64, DType::F64, true));
     // No zeros anywhere, so that every weight has an influence.
     network.initialise(*tape.stream, Start::Bench, 2);
     const Question question{1, false, 1};
@@ -429,7 +430,8 @@ void TestLiveNetwork::recomputedBlocksGiveTheSameGradients()
     std::vector<std::size_t> peaks;
     for (const bool recomputes : {false, true}) {
         Tape tape(device, DType::F64, true);
-        TapeNetwork network(*tape.stream, device, nano(), inType(DType::F64, DType::F64, true));
+        TapeNetwork network(*tape.stream, device, plainNano(),
+                            inType(DType::F64, DType::F64, true));
         network.initialise(*tape.stream, Start::Bench, 2);
         network.parameters().zeroGradients(*tape.stream);
         const auto output =
@@ -449,7 +451,7 @@ void TestLiveNetwork::rowsDoNotSeeEachOther()
 {
     const auto device = devices().devices.front();
     Tape tape(device, DType::F64);
-    TapeNetwork network(*tape.stream, device, nano(), inType(DType::F64, DType::F64));
+    TapeNetwork network(*tape.stream, device, plainNano(), inType(DType::F64, DType::F64));
     network.initialise(*tape.stream, Start::Bench, 2);
     const TapeNetwork::Input both = Question{3, false, 2}.on(tape, network);
     const auto all = network(tape.graph, both);
@@ -473,7 +475,7 @@ void TestLiveNetwork::sharedMemoryIsThatOfEveryRow()
 {
     const auto device = devices().devices.front();
     Tape tape(device, DType::F64);
-    TapeNetwork network(*tape.stream, device, nano(), inType(DType::F64, DType::F64));
+    TapeNetwork network(*tape.stream, device, plainNano(), inType(DType::F64, DType::F64));
     network.initialise(*tape.stream, Start::Bench, 2);
     TapeNetwork::Input input = Question{2, true, 4}.on(tape, network);
     const auto shared = tape.host(network(tape.graph, input).prediction);
@@ -490,7 +492,7 @@ void TestLiveNetwork::trainingStartDoesNotSeeItsMemory()
 {
     const auto device = devices().devices.front();
     Tape tape(device);
-    TapeNetwork network(*tape.stream, device, nano());
+    TapeNetwork network(*tape.stream, device, plainNano());
     for (const Start start : {Start::Training, Start::Bench}) {
         network.initialise(*tape.stream, start, 6);
         const auto empty = answer(tape, network, {2, false, 0});
@@ -504,9 +506,9 @@ void TestLiveNetwork::highGridsEncodeToTheSameTokens()
     // A frame that is constant over each cell looks the same at twice the grid.
     const auto device = devices().devices.front();
     Tape tape(device, DType::F64);
-    UnetSettings fine = nano();
+    UnetSettings fine = plainNano();
     fine.grid = 32;
-    TapeNetwork coarse(*tape.stream, device, nano(), inType(DType::F64, DType::F64));
+    TapeNetwork coarse(*tape.stream, device, plainNano(), inType(DType::F64, DType::F64));
     TapeNetwork large(*tape.stream, device, fine, inType(DType::F64, DType::F64));
     coarse.initialise(*tape.stream, Start::Bench, 2);
     large.initialise(*tape.stream, Start::Bench, 2);
@@ -523,8 +525,8 @@ void TestLiveNetwork::sixteenBitsComeClose()
 {
     const auto device = devices().devices.front();
     Tape wide(device), narrow(device, DType::BF16);
-    TapeNetwork reference(*wide.stream, device, nano());
-    TapeNetwork network(*narrow.stream, device, nano(), inType(DType::F32, DType::BF16));
+    TapeNetwork reference(*wide.stream, device, plainNano());
+    TapeNetwork network(*narrow.stream, device, plainNano(), inType(DType::F32, DType::BF16));
     reference.initialise(*wide.stream, Start::Bench, 2);
     network.initialise(*narrow.stream, Start::Bench, 2);
     const auto want = answer(wide, reference, {}), got = answer(narrow, network, {});
@@ -566,7 +568,7 @@ void TestLiveNetwork::inputsThatDoNotFitAreNamed()
 {
     const auto device = devices().devices.front();
     Tape tape(device);
-    TapeNetwork network(*tape.stream, device, nano());
+    TapeNetwork network(*tape.stream, device, plainNano());
     network.initialise(*tape.stream, Start::Training, 1);
     const TapeNetwork::Input good = Question().on(tape, network);
     TapeNetwork::Input bad = good;
@@ -585,5 +587,5 @@ void TestLiveNetwork::inputsThatDoNotFitAreNamed()
                     network.perKey(tape.graph, std::vector<float>(263)));
 }
 
-QTEST_GUILESS_MAIN(TestLiveNetwork)
+VERGENCE_TEST(TestLiveNetwork)
 #include "tst_live_network.moc"

@@ -6,8 +6,10 @@
 #include "core/compute/tensor.h"
 #include "plugins/live_diffusion/diffusion/noise.h"
 #include "plugins/live_diffusion/diffusion/similarity.h"
+#include "tests/plugins/live_diffusion/apart.h"
 #include "tests/support/device_table.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -15,12 +17,6 @@ using namespace vergence::live;
 using namespace vergence::test;
 
 namespace {
-
-template <class... Arguments>
-QString apart(const Arguments&... arguments)
-{
-    return QString::fromStdString(difference(arguments...));
-}
 
 /// u = (word + ½)/2³² rounded to float, as the product has it.
 double rounded(double u)
@@ -319,5 +315,5 @@ void TestLiveNoise::referenceIsTheLastProcessed()
     QVERIFY(processed > 8 && processed < 200);
 }
 
-QTEST_GUILESS_MAIN(TestLiveNoise)
+VERGENCE_TEST(TestLiveNoise)
 #include "tst_live_noise.moc"

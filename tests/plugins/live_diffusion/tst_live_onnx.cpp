@@ -13,6 +13,7 @@
 #include "tests/plugins/live_diffusion/onnx_checker.h"
 #include "tests/plugins/live_diffusion/onnx_support.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -43,7 +44,7 @@ private Q_SLOTS:
     void filesReadBackAsTheyWereWritten()
     {
         const test::Scratch scratch;
-        OnnxModel model = nano();
+        OnnxModel model = nanoModel();
         model.metadata["weights"] = "random";
         model.description = "for a test";
         QCOMPARE(writeOnnx(model, scratch / "unet.onnx").size(), std::size_t(1));
@@ -147,9 +148,9 @@ private Q_SLOTS:
 
     void optionsThatAreNotOfferedAreRefused()
     {
-        VERGENCE_THROWS(ContractError, "operator set", nano({OnnxType::Float, 18, 1}));
-        VERGENCE_THROWS(ContractError, "16 or 32 bits", nano({OnnxType::Int64, 17, 1}));
-        VERGENCE_THROWS(ContractError, "one row", nano({OnnxType::Float, 17, 0}));
+        VERGENCE_THROWS(ContractError, "operator set", nanoModel({OnnxType::Float, 18, 1}));
+        VERGENCE_THROWS(ContractError, "16 or 32 bits", nanoModel({OnnxType::Int64, 17, 1}));
+        VERGENCE_THROWS(ContractError, "one row", nanoModel({OnnxType::Float, 17, 0}));
         ProgramBuilder build("tanh");
         build.beginBlock("a");
         build.output(build.unary(OpKind::Tanh, "t", build.input("x", 1, 1, 1)), "y");
@@ -332,7 +333,7 @@ private Q_SLOTS:
     void largeWeightsLieInASecondFile()
     {
         const test::Scratch scratch;
-        const OnnxModel model = nano();
+        const OnnxModel model = nanoModel();
         const auto files = writeOnnx(model, scratch / "unet.onnx", {100'000, 1024});
         QCOMPARE(files.size(), std::size_t(2));
         QCOMPARE(files[1].filename().string(), std::string("unet.onnx.data"));
@@ -422,7 +423,7 @@ private Q_SLOTS:
 
     void bothOperatorSetsAgree()
     {
-        const OnnxModel old = nano(), modern = nano({OnnxType::Float, 21, 1});
+        const OnnxModel old = nanoModel(), modern = nanoModel({OnnxType::Float, 21, 1});
         const auto a = runOnnx(old, madeInputs(old, "s")),
                    b = runOnnx(modern, madeInputs(old, "s"));
         const std::vector<float>& reference = a.at("pred").values;
@@ -434,7 +435,7 @@ private Q_SLOTS:
 
     void rowsDoNotSeeEachOther()
     {
-        const OnnxModel single = nano(), pair = nano({OnnxType::Float, 17, 2});
+        const OnnxModel single = nanoModel(), pair = nanoModel({OnnxType::Float, 17, 2});
         const auto first = madeInputs(single, "a"), second = madeInputs(single, "b");
         std::map<std::string, OnnxArray> both = first;
         for (const OnnxValue& input : pair.inputs)
@@ -457,7 +458,7 @@ private Q_SLOTS:
 
     void sixteenBitsStayNear()
     {
-        const OnnxModel wide = nano(), narrow = nano({OnnxType::Float16, 17, 1});
+        const OnnxModel wide = nanoModel(), narrow = nanoModel({OnnxType::Float16, 17, 1});
         const auto inputs = madeInputs(wide, "s");
         const auto a = runOnnx(wide, inputs), b = runOnnx(narrow, inputs);
         const double psnr = psnrOf(a.at("pred").values, b.at("pred").values);
@@ -578,5 +579,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestLiveOnnx)
+VERGENCE_TEST(TestLiveOnnx)
 #include "tst_live_onnx.moc"

@@ -8,6 +8,7 @@
 #include "tests/plugins/live_diffusion/onnx_checker.h"
 #include "tests/plugins/live_diffusion/onnx_support.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::live;
@@ -161,5 +162,5 @@ void TestLiveOnnxFrame::theOnnxLibraryAgrees()
     }
 }
 
-QTEST_GUILESS_MAIN(TestLiveOnnxFrame)
+VERGENCE_TEST(TestLiveOnnxFrame)
 #include "tst_live_onnx_frame.moc"

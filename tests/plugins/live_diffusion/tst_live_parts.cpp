@@ -18,6 +18,7 @@
 #include "plugins/live_diffusion/session/train_part.h"
 #include "tests/plugins/live_diffusion/linear_network.h"
 #include "tests/plugins/live_diffusion/part_context.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -42,8 +43,8 @@ LiveDiffusionConfig tiny()
 }
 
 /// A context and the networks of a configuration.
-struct Bench {
-    explicit Bench(const LiveDiffusionConfig& config)
+struct PartsBench {
+    explicit PartsBench(const LiveDiffusionConfig& config)
         : networks(context.device(), context.stream(), config,
                    [this](const std::string&, const std::string& sentence) {
                        context.warnings.push_back(sentence);
@@ -148,7 +149,7 @@ void TestLiveParts::aFinishedTrainingTakesNoStep()
     config.trainUpdates = 2;
     config.warmup = 0;
     config.batch = config.trainClips = 1;
-    Bench bench(config);
+    PartsBench bench(config);
     VERGENCE_THROWS(InputError, "no weights yet",
                     bench.networks.tape(bench.context.stream(), true));
     VERGENCE_THROWS(InputError, "no weights yet", bench.networks.build());
@@ -163,7 +164,7 @@ void TestLiveParts::aFinishedTrainingTakesNoStep()
 
 void TestLiveParts::parametersComeBackFromTheHost()
 {
-    Bench bench(tiny());
+    PartsBench bench(tiny());
     const auto tape = bench.networks.tape(bench.context.stream(), false);
     const auto wanted = benchWeights(tape->settings(), tiny().seed);
     const auto back = hostWeights(bench.context.stream(), tape->parameters());
@@ -177,7 +178,7 @@ void TestLiveParts::parametersComeBackFromTheHost()
 
 void TestLiveParts::parametersNameWhatDoesNotFit()
 {
-    Bench bench(tiny());
+    PartsBench bench(tiny());
     const auto tape = bench.networks.tape(bench.context.stream(), false);
     HostWeights weights = *hostWeights(bench.context.stream(), tape->parameters());
     const std::string missing = weights.begin()->first;
@@ -240,7 +241,7 @@ void TestLiveParts::abListsEveryRow()
 {
     LiveDiffusionConfig config = tiny();
     config.abSeconds = 1000; // enough for all, with short streams
-    Bench bench(config);
+    PartsBench bench(config);
     AbRunPart part(bench.networks);
     const std::int64_t steps = bench.run(part);
     const auto entries = part.entries();
@@ -268,7 +269,7 @@ void TestLiveParts::abLeavesOutWhatTimeDoesNotReach()
 {
     LiveDiffusionConfig config = tiny();
     config.abSeconds = 1e-3;
-    Bench bench(config);
+    PartsBench bench(config);
     AbRunPart part(bench.networks);
     QCOMPARE(bench.run(part), std::int64_t{1}); // the baseline alone
     const auto entries = part.entries();
@@ -281,7 +282,7 @@ void TestLiveParts::abLeavesOutWhatTimeDoesNotReach()
 
 void TestLiveParts::abStopsWithinARow()
 {
-    Bench bench(tiny());
+    PartsBench bench(tiny());
     AbRunPart part(bench.networks);
     expectStopsAndGoesOn(part, bench.context);
 }
@@ -291,7 +292,7 @@ void TestLiveParts::abMeasuresReplicas()
     LiveDiffusionConfig config = tiny();
     config.network = "replica_a";
     config.abSeconds = 1e-3;
-    Bench bench(config);
+    PartsBench bench(config);
     AbRunPart part(bench.networks);
     bench.run(part);
     QVERIFY(bench.text("ab/ab.md").find("Replica-A") != std::string::npos);
@@ -300,7 +301,7 @@ void TestLiveParts::abMeasuresReplicas()
 
 void TestLiveParts::profileAccountsForTheEvaluation()
 {
-    Bench bench(tiny());
+    PartsBench bench(tiny());
     ProfilePart part(bench.networks);
     bench.run(part);
     QVERIFY(bench.last("profile_total_ms") > 0);
@@ -325,7 +326,7 @@ void TestLiveParts::profileAccountsForTheEvaluation()
 
 void TestLiveParts::profileStopsWithinAStep()
 {
-    Bench bench(tiny());
+    PartsBench bench(tiny());
     ProfilePart part(bench.networks);
     part.begin(bench.context);
     QVERIFY(part.step(bench.context)); // roofs
@@ -342,7 +343,7 @@ void TestLiveParts::oracleHasNothingToMeasure()
 {
     LiveDiffusionConfig config = tiny();
     config.network = "oracle";
-    Bench bench(config);
+    PartsBench bench(config);
     ProfilePart part(bench.networks);
     QCOMPARE(bench.run(part), std::int64_t{0});
     QCOMPARE(bench.context.warnings.size(), std::size_t{1});
@@ -354,7 +355,7 @@ void TestLiveParts::oracleHasNothingToMeasure()
 
 void TestLiveParts::driftRunsEveryVariant()
 {
-    Bench bench(tiny());
+    PartsBench bench(tiny());
     DriftPart part(bench.networks);
     const std::int64_t steps = bench.run(part);
     const auto report = bench.json("drift/drift.json");
@@ -396,7 +397,7 @@ void TestLiveParts::driftRepeats()
 {
     LiveDiffusionConfig config = tiny();
     config.driftGrid = false;
-    Bench bench(config);
+    PartsBench bench(config);
     DriftPart part(bench.networks);
     QCOMPARE(bench.run(part), std::int64_t{6});
     const std::string first = bench.text("drift/drift.csv");
@@ -407,7 +408,7 @@ void TestLiveParts::driftRepeats()
 
 void TestLiveParts::truthAsHistoryIsAnotherStream()
 {
-    Bench bench(tiny());
+    PartsBench bench(tiny());
     DriftPart part(bench.networks);
     bench.run(part);
     const auto report = bench.json("drift/drift.json");
@@ -440,7 +441,7 @@ void TestLiveParts::onnxHolds()
     LiveDiffusionConfig config = tiny();
     config.onnxFrame = true;
     config.steps = 3;
-    Bench bench(config);
+    PartsBench bench(config);
     OnnxPart part(bench.networks);
     QCOMPARE(bench.run(part), std::int64_t{1});
     QCOMPARE(bench.last("onnx_ok"), 1.0);
@@ -454,7 +455,7 @@ void TestLiveParts::onnxWantsWeights()
 {
     LiveDiffusionConfig config = tiny();
     config.weights = "trained"; // by a part before, which there is not
-    Bench bench(config);
+    PartsBench bench(config);
     OnnxPart part(bench.networks);
     part.begin(bench.context);
     VERGENCE_THROWS(InputError, "no weights", part.step(bench.context));
@@ -462,7 +463,7 @@ void TestLiveParts::onnxWantsWeights()
 
 void TestLiveParts::onnxStopsBetweenParts()
 {
-    Bench bench(tiny());
+    PartsBench bench(tiny());
     OnnxPart part(bench.networks);
     expectStopsAndGoesOn(part, bench.context);
 }
@@ -474,7 +475,7 @@ void TestLiveParts::fewUpdatesDistilToo()
     config.batch = config.trainClips = 1;
     for (const int updates : {1, 2}) {
         config.distillUpdates = updates;
-        Bench bench(config);
+        PartsBench bench(config);
         const auto part = makePart("distill", bench.networks);
         QCOMPARE(bench.run(*part), std::int64_t{updates});
         QVERIFY(bench.has(kDistilledWeights));
@@ -508,14 +509,14 @@ void TestLiveParts::everyPartAsksWhileItWorks()
     config.warmup = 0;
     config.batch = config.trainClips = 1;
     config.abSeconds = 1000; // short streams
-    const auto begun = [&](Bench& bench) {
+    const auto begun = [&](PartsBench& bench) {
         auto made = makePart(part.toStdString(), bench.networks);
         made->begin(bench.context);
         for (int i = 0; i < before; ++i)
             made->step(bench.context);
         return made;
     };
-    Bench whole(config);
+    PartsBench whole(config);
     const auto first = begun(whole);
     whole.context.questions = 0;
     first->step(whole.context);
@@ -523,7 +524,7 @@ void TestLiveParts::everyPartAsksWhileItWorks()
     const int all = whole.context.questions;
     QVERIFY2(all > 20, qPrintable(QString::number(all)));
     for (const int at : {0, all / 2}) {
-        Bench bench(config);
+        PartsBench bench(config);
         const auto stopped = begun(bench);
         const std::int64_t left = stopped->stepsLeft();
         const auto values = bench.context.records;
@@ -544,7 +545,7 @@ void TestLiveParts::boundsAreBelowWhatIsMeasured()
     config.modelSize = "pico";
     config.frameSize = 64;
     config.tuned = true; // with Winograd's algorithm where the processor has it
-    Bench bench(config);
+    PartsBench bench(config);
     ProfilePart part(bench.networks);
     bench.run(part);
     const auto report = bench.json("profile/profile.json");
@@ -557,5 +558,5 @@ void TestLiveParts::boundsAreBelowWhatIsMeasured()
     QVERIFY2(report.at("bound_ms").get<double>() <= sum, report.at("bound_ms").dump().c_str());
 }
 
-QTEST_GUILESS_MAIN(TestLiveParts)
+VERGENCE_TEST(TestLiveParts)
 #include "tst_live_parts.moc"

@@ -18,6 +18,7 @@
 #include "plugins/live_diffusion/quality/frame_quality.h"
 #include "plugins/live_diffusion/scenes/scene.h"
 #include "plugins/live_diffusion/stream/frame_loop.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::live;
@@ -469,5 +470,5 @@ void TestLivePrecision::closedLoopsAreAsGood()
     QVERIFY(std::abs(fp16 - wide) <= kBound);
 }
 
-QTEST_GUILESS_MAIN(TestLivePrecision)
+VERGENCE_TEST(TestLivePrecision)
 #include "tst_live_precision.moc"

@@ -15,6 +15,7 @@
 #include "plugins/live_diffusion/profile/targets.h"
 #include "plugins/live_diffusion/profile/tensor_core_check.h"
 #include "plugins/live_diffusion/profile/text_table.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -586,5 +587,5 @@ void TestLiveProfile::tablesEscapeWhatTheyMust()
     QCOMPARE(byteNumber(11.25 * (1 << 20)), std::string("11.2 MiB"));
 }
 
-QTEST_APPLESS_MAIN(TestLiveProfile)
+VERGENCE_TEST(TestLiveProfile)
 #include "tst_live_profile.moc"

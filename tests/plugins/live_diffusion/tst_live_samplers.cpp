@@ -7,7 +7,9 @@
 #include "plugins/live_diffusion/diffusion/guidance.h"
 #include "plugins/live_diffusion/diffusion/oracle.h"
 #include "plugins/live_diffusion/diffusion/sampler.h"
+#include "tests/plugins/live_diffusion/apart.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -15,12 +17,6 @@ using namespace vergence::live;
 using namespace vergence::test;
 
 namespace {
-
-template <class... Arguments>
-QString apart(const Arguments&... arguments)
-{
-    return QString::fromStdString(difference(arguments...));
-}
 
 template <class Body>
 bool refused(const Body& body)
@@ -592,5 +588,5 @@ void TestLiveSamplers::guidanceCountsEvaluations()
     QCOMPARE(evaluations(GuidanceKind::OnetimeNegative, 4), 5);
 }
 
-QTEST_GUILESS_MAIN(TestLiveSamplers)
+VERGENCE_TEST(TestLiveSamplers)
 #include "tst_live_samplers.moc"

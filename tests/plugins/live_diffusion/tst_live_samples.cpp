@@ -10,6 +10,7 @@
 #include "plugins/live_diffusion/train/sample_maker.h"
 #include "plugins/live_diffusion/train/tape_stream.h"
 #include "tests/plugins/live_diffusion/train_cases.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -295,5 +296,5 @@ void TestLiveSamples::shippedWeightsRestyle()
     }
 }
 
-QTEST_GUILESS_MAIN(TestLiveSamples)
+VERGENCE_TEST(TestLiveSamples)
 #include "tst_live_samples.moc"

@@ -9,7 +9,9 @@
 #include "plugins/live_diffusion/quality/frame_quality.h"
 #include "plugins/live_diffusion/scenes/degradation.h"
 #include "plugins/live_diffusion/scenes/scene.h"
+#include "tests/plugins/live_diffusion/apart.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -17,12 +19,6 @@ using namespace vergence::live;
 using namespace vergence::test;
 
 namespace {
-
-template <class... Arguments>
-QString apart(const Arguments&... arguments)
-{
-    return QString::fromStdString(difference(arguments...));
-}
 
 using Picture = std::vector<float>;
 struct Frame {
@@ -453,5 +449,5 @@ void TestLiveScenes::repetitionAndTime()
     QVERIFY(meter.frames().back().repetition > 0.3);
 }
 
-QTEST_GUILESS_MAIN(TestLiveScenes)
+VERGENCE_TEST(TestLiveScenes)
 #include "tst_live_scenes.moc"

@@ -14,6 +14,7 @@
 #include "plugins/live_diffusion/stream/clip_export.h"
 #include "tests/plugins/live_diffusion/counting_source.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -311,5 +312,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestLiveSources)
+VERGENCE_TEST(TestLiveSources)
 #include "tst_live_sources.moc"

@@ -11,6 +11,7 @@
 #include "plugins/live_diffusion/stream/live_stream.h"
 #include "tests/plugins/live_diffusion/counting_source.h"
 #include "tests/plugins/live_diffusion/linear_network.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -18,7 +19,7 @@ using namespace vergence::live;
 
 namespace {
 
-constexpr FrameShape kSmall{1, 8, 8};
+constexpr FrameShape kGray{1, 8, 8};
 /// Long enough for anything on a busy machine; nothing waits for it where all is well.
 constexpr double kPatience = 60;
 
@@ -63,7 +64,7 @@ LiveSettings asFastAsItGoes(Waiting waiting)
 }
 
 struct Parts {
-    std::shared_ptr<LinearNetwork> network = std::make_shared<LinearNetwork>(kSmall);
+    std::shared_ptr<LinearNetwork> network = std::make_shared<LinearNetwork>(kGray);
     std::unique_ptr<FrameLoop> loop;
 
     explicit Parts(const LoopSettings& settings = quickLoop())
@@ -387,7 +388,7 @@ private Q_SLOTS:
                               LoopSettings loop = quickLoop();
                               loop.steps = level.steps;
                               return std::make_unique<FrameLoop>(
-                                  std::make_shared<LinearNetwork>(kSmall), loop);
+                                  std::make_shared<LinearNetwork>(kGray), loop);
                           });
         QVERIFY(becomes([&] { return stream.level().steps == 1; }));
         stream.stop();
@@ -410,7 +411,7 @@ private Q_SLOTS:
                               LoopSettings loop = quickLoop();
                               loop.steps = level.steps;
                               return std::make_unique<FrameLoop>(
-                                  std::make_shared<LinearNetwork>(kSmall), loop);
+                                  std::make_shared<LinearNetwork>(kGray), loop);
                           });
         const auto refuse = [](const QualityLevel&) -> std::unique_ptr<FrameLoop> {
             throw InputError("No such plan.");
@@ -456,5 +457,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestLiveStream)
+VERGENCE_TEST(TestLiveStream)
 #include "tst_live_stream.moc"

@@ -40,7 +40,7 @@ struct Bench {
                          readLiveDiffusionConfig(context.config()),
                          [](const std::string&, const std::string&) {});
     }
-    void set(const std::string& key, Value value)
+    void set(const std::string& key, ConfigValue value)
     {
         values = values->with(key, std::move(value), {});
     }

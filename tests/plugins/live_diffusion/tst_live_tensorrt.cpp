@@ -14,6 +14,8 @@
 #include "plugins/live_diffusion/tensorrt/tensorrt_network.h"
 #include "tests/plugins/live_diffusion/fake_tensorrt.h"
 #include "tests/plugins/live_diffusion/recording_device.h"
+#include "tests/plugins/live_diffusion/train_cases.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -24,11 +26,6 @@ using vergence::test::Scratch;
 namespace {
 
 const EngineKey kKey{"NVIDIA GeForce RTX 4090 (x)", "8.9", "10.13.3", "abc123"};
-
-UnetSettings nano()
-{
-    return unetSettings(Size::Nano, 16);
-}
 
 std::vector<float> picture(unsigned seed)
 {
@@ -52,8 +49,8 @@ std::vector<float> answered(FrameNetwork& network)
 }
 
 /// The same network by the lab's engine in strict F32 and by TensorRT's place holder.
-struct Pair {
-    explicit Pair(OnnxType type = OnnxType::Float)
+struct EnginePair {
+    explicit EnginePair(OnnxType type = OnnxType::Float)
     {
         Switches strict = baselineSwitches();
         strict.threads = 1;
@@ -262,7 +259,7 @@ void TestLiveTensorRt::devicesWithoutTensorRtSayWhy()
 
 void TestLiveTensorRt::rowsAgreeWithTheEngine()
 {
-    Pair pair;
+    EnginePair pair;
     QVERIFY(pair.difference() <= kOnnxBound);
     const std::vector<float> without = answered(*pair.tensorRt);
     for (unsigned write = 0; write < 18; ++write) { // round the ring, whose first slot is pinned
@@ -281,7 +278,7 @@ void TestLiveTensorRt::rowsAgreeWithTheEngine()
 
 void TestLiveTensorRt::sixteenBitsStayWithinTheirBound()
 {
-    Pair pair(OnnxType::Float16);
+    EnginePair pair(OnnxType::Float16);
     QCOMPARE(pair.tensorRt->switches().precision, Precision::Fp16);
     pair.write(10);
     const NumericError error = numericError(answered(*pair.tensorRt), answered(*pair.engine));
@@ -292,7 +289,7 @@ void TestLiveTensorRt::sixteenBitsStayWithinTheirBound()
 void TestLiveTensorRt::evaluationsAreRecordedOnACard()
 {
     const auto card = std::make_shared<vergence::test::RecordingDevice>();
-    Pair pair;
+    EnginePair pair;
     pair.device = card;
     pair.tensorRt = pair.make(OnnxType::Float16);
     QVERIFY(std::filesystem::exists(engineIn(pair.cache / "tensorrt")));
@@ -312,7 +309,7 @@ void TestLiveTensorRt::evaluationsAreRecordedOnACard()
 
 void TestLiveTensorRt::costsAreThoseOfBothEngines()
 {
-    Pair pair;
+    EnginePair pair;
     answered(*pair.tensorRt);
     const FrameCost cost = pair.tensorRt->cost();
     QCOMPARE(cost.weightBytes, std::size_t{8000});
@@ -329,7 +326,7 @@ void TestLiveTensorRt::costsAreThoseOfBothEngines()
 
 void TestLiveTensorRt::enginesAreBuiltOnce()
 {
-    Pair pair;
+    EnginePair pair;
     QCOMPARE(pair.module.builds, 2); // denoiser and memory encoder
     QCOMPARE(pair.module.timingsSeen, std::string("timings"));
     const auto again = pair.make();
@@ -341,7 +338,7 @@ void TestLiveTensorRt::enginesAreBuiltOnce()
 
 void TestLiveTensorRt::anotherVersionNeedsAnotherEngine()
 {
-    Pair pair;
+    EnginePair pair;
     pair.module.versionText = "10.14.0";
     pair.module.timingsSeen = "?";
     pair.make();
@@ -352,7 +349,7 @@ void TestLiveTensorRt::anotherVersionNeedsAnotherEngine()
 
 void TestLiveTensorRt::damagedEnginesAreBuiltAgain()
 {
-    Pair pair;
+    EnginePair pair;
     const auto file = engineIn(pair.cache / "tensorrt");
     const std::string whole = readFile(file);
     writeFileAtomic(file, std::string_view(whole).substr(0, whole.size() / 2));
@@ -364,7 +361,7 @@ void TestLiveTensorRt::damagedEnginesAreBuiltAgain()
 
 void TestLiveTensorRt::enginesThatAreNotTakenAreBuiltAgain()
 {
-    Pair pair;
+    EnginePair pair;
     pair.module.refusals = 1;
     const auto again = pair.make();
     QCOMPARE(pair.module.builds, 3);
@@ -373,7 +370,7 @@ void TestLiveTensorRt::enginesThatAreNotTakenAreBuiltAgain()
 
 void TestLiveTensorRt::whatIsNeverTakenIsAFailure()
 {
-    Pair pair;
+    EnginePair pair;
     pair.module.refusals = 2;
     VERGENCE_THROWS(DeviceError, "does not take the engine that it has just built: made by another",
                     pair.make());
@@ -381,7 +378,7 @@ void TestLiveTensorRt::whatIsNeverTakenIsAFailure()
 
 void TestLiveTensorRt::wrongUseIsRefused()
 {
-    Pair pair;
+    EnginePair pair;
     QCOMPARE(pair.tensorRt->maxRows(), 2);
     QVERIFY(pair.tensorRt->shape() == pair.engine->shape());
     const std::vector<float> x = picture(1);
@@ -421,7 +418,7 @@ void TestLiveTensorRt::planHasTheRowOrItsReason()
 
 void TestLiveTensorRt::rowIsMeasuredLikeTheOthers()
 {
-    Pair pair;
+    EnginePair pair;
     BenchSubject subject = denoiserSubject(pair.device, nano(), pair.weights);
     QVERIFY(!subject.whyNoTensorRt().empty());
     QVERIFY(!replicaA(pair.device).whyNoTensorRt().empty());
@@ -451,5 +448,5 @@ void TestLiveTensorRt::rowIsMeasuredLikeTheOthers()
     QVERIFY(!json[0]["setting"]["tensorrt"].get<bool>());
 }
 
-QTEST_GUILESS_MAIN(TestLiveTensorRt)
+VERGENCE_TEST(TestLiveTensorRt)
 #include "tst_live_tensorrt.moc"

@@ -10,6 +10,7 @@
 #include "plugins/live_diffusion/train/distiller.h"
 #include "plugins/live_diffusion/train/trainer.h"
 #include "tests/plugins/live_diffusion/train_cases.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -410,5 +411,5 @@ void TestLiveTrain::streamsAreScored()
     QVERIFY(scoreStream(*m_stream, *net, maker, settings).psnr.size() == 6);
 }
 
-QTEST_GUILESS_MAIN(TestLiveTrain)
+VERGENCE_TEST(TestLiveTrain)
 #include "tst_live_train.moc"

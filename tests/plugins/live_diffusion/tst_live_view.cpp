@@ -14,9 +14,12 @@
 #include "plugins/live_diffusion/view/picture_sheet.h"
 #include "plugins/live_diffusion/view/targets_table.h"
 #include "tests/plugins/live_diffusion/view_scenes.h"
+#include "tests/support/diagrams.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::live;
+using test::hasText;
 using namespace vergence::live::testing;
 
 namespace {
@@ -51,13 +54,6 @@ double placeOf(const Diagram& drawing, bool isVertical, double value)
         return NAN;
     const auto [a, b] = std::pair{ticks.front(), ticks.back()};
     return a.second + (value - a.first) / (b.first - a.first) * (b.second - a.second);
-}
-
-bool hasText(const Diagram& drawing, const std::string& part)
-{
-    return std::ranges::any_of(drawing.texts, [&](const Diagram::Text& text) {
-        return text.text.find(part) != std::string::npos;
-    });
 }
 
 /// The drawing with everything at places that can be drawn, inside its sheet.
@@ -511,5 +507,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestLiveView)
+VERGENCE_TEST(TestLiveView)
 #include "tst_live_view.moc"

@@ -10,7 +10,7 @@
 #include "core/compute/rng.h"
 #include "plugins/mc_embedding/statistics/figure.h"
 
-namespace vergence::mc_embedding::test {
+namespace vergence::mc_embedding::fixtures {
 
 inline Matrix matrixOf(std::initializer_list<std::initializer_list<double>> rows)
 {
@@ -21,15 +21,26 @@ inline Matrix matrixOf(std::initializer_list<std::initializer_list<double>> rows
     return m;
 }
 
-/// Standard normal numbers by Box–Muller.
+inline Matrix matrixOf(std::size_t rows, std::vector<double> values)
+{
+    Matrix m(rows, values.size() / rows);
+    m.values = std::move(values);
+    return m;
+}
+
+/// Standard normal number by Box–Muller.
+inline double normal(const Rng& rng, std::uint64_t index)
+{
+    const double u = (rng.bits(2 * index) + 0.5) * 0x1p-32, v = rng.bits(2 * index + 1) * 0x1p-32;
+    return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
+}
+
 inline std::vector<double> normalNumbers(std::size_t count, std::uint64_t seed)
 {
     const Rng rng(seed);
     std::vector<double> out(count);
-    for (std::size_t i = 0; i < count; ++i) {
-        const double u = (rng.bits(2 * i) + 0.5) * 0x1p-32, v = rng.bits(2 * i + 1) * 0x1p-32;
-        out[i] = std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
-    }
+    for (std::size_t i = 0; i < count; ++i)
+        out[i] = normal(rng, i);
     return out;
 }
 
@@ -48,4 +59,4 @@ inline bool isNear(double a, double b, double tolerance)
     return near;
 }
 
-} // namespace vergence::mc_embedding::test
+} // namespace vergence::mc_embedding::fixtures

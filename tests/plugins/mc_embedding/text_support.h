@@ -15,7 +15,7 @@
 #include "core/compute/nn/siglip.h"
 #include "tests/support/device_table.h"
 
-namespace vergence::mc_embedding::test {
+namespace vergence::mc_embedding::fixtures {
 
 using Json = nlohmann::json;
 
@@ -207,4 +207,4 @@ private:
     }
 };
 
-} // namespace vergence::mc_embedding::test
+} // namespace vergence::mc_embedding::fixtures

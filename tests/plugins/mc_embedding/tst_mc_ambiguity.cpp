@@ -10,6 +10,7 @@
 #include "tests/support/device_table.h"
 #include "tests/support/golden.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -38,7 +39,7 @@ public:
     }
 };
 
-struct Setup {
+struct AmbiguitySetup {
     std::shared_ptr<Device> device = devices().devices.front();
     std::unique_ptr<Stream> stream = device->createStream();
     KnownText text;
@@ -46,7 +47,7 @@ struct Setup {
     AmbiguityOptions options{{"{}"}, "canonicalize"};
 
     /// Texts are the axes, so cosines are the entries of a normalised image feature.
-    Setup() { text.features = {{"a", {1, 0, 0}}, {"b", {0, 5, 0}}, {"c", {0, 0, 0.1}}}; }
+    AmbiguitySetup() { text.features = {{"a", {1, 0, 0}}, {"b", {0, 5, 0}}, {"c", {0, 0, 0.1}}}; }
     Ambiguity judge(const std::vector<double>& images)
     {
         Matrix features(images.size() / 3, 3);
@@ -63,7 +64,7 @@ class TestMcAmbiguity : public QObject {
 private Q_SLOTS:
     void logitsGiveMarginEntropyAndPrediction()
     {
-        Setup setup; // V13: logits 2, 1, 0.5 and, of the second image, 0.5, 2, 1
+        AmbiguitySetup setup; // V13: logits 2, 1, 0.5 and, of the second image, 0.5, 2, 1
         setup.text.scale = std::sqrt(4 + 1 + 0.25);
         const Ambiguity got = setup.judge({2, 1, 0.5, 50, 200, 100});
         VERGENCE_AGREES(
@@ -78,7 +79,7 @@ private Q_SLOTS:
 
     void biasShiftsLogitsAlone()
     {
-        Setup setup;
+        AmbiguitySetup setup;
         setup.text.scale = 10;
         const Ambiguity plain = setup.judge({2, 1, 0.5, 3, 1, 1});
         setup.text.bias = -7;
@@ -90,7 +91,7 @@ private Q_SLOTS:
 
     void promptSensitivityIsTheVarianceOfTheLargestProbability()
     {
-        Setup setup; // V13: largest probabilities 0.6, 0.55, 0.7 of two classes
+        AmbiguitySetup setup; // V13: largest probabilities 0.6, 0.55, 0.7 of two classes
         setup.classes = {{"a", "b"}, {0}, {}};
         setup.options.templates = {"{} 1", "{} 2", "{} 3"};
         setup.text.features.clear();
@@ -108,7 +109,7 @@ private Q_SLOTS:
 
     void orderOfClassesDoesNotMatter()
     {
-        Setup setup;
+        AmbiguitySetup setup;
         setup.text.scale = 4;
         const Ambiguity one = setup.judge({2, 1, 0.5, 1, 1, 3});
         setup.classes = {{"c", "a", "b"}, {2, -1}, {}};
@@ -121,7 +122,7 @@ private Q_SLOTS:
 
     void featuresThatDoNotFitAreRefused()
     {
-        Setup setup;
+        AmbiguitySetup setup;
         VERGENCE_THROWS(NumericsError, "row 1", setup.judge({1, 2, 3, 4, NAN, 6}));
         setup.text.features = {{"a", {1, 0}}, {"b", {0, 1}}, {"c", {1, 1}}};
         VERGENCE_THROWS(InputError, "Text features have 2 dimensions, image features 3",
@@ -168,5 +169,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestMcAmbiguity)
+VERGENCE_TEST(TestMcAmbiguity)
 #include "tst_mc_ambiguity.moc"

@@ -15,21 +15,17 @@
 #include "plugins/mc_embedding/study/experiments/assignment.h"
 #include "plugins/mc_embedding/study/experiments/association.h"
 #include "plugins/mc_embedding/study/experiments/tracking_demo.h"
+#include "tests/plugins/mc_embedding/statistics_support.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::mc_embedding;
+using fixtures::matrixOf;
 using vergence::test::Scratch;
 
 namespace {
-
-Matrix matrixOf(std::size_t rows, std::vector<double> values)
-{
-    Matrix matrix(rows, values.size() / rows);
-    matrix.values = std::move(values);
-    return matrix;
-}
 
 double costOf(const Matrix& costs, const std::vector<int>& columns)
 {
@@ -248,5 +244,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestMcAssociation)
+VERGENCE_TEST(TestMcAssociation)
 #include "tst_mc_association.moc"

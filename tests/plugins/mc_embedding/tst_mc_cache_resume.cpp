@@ -17,6 +17,7 @@
 #include "core/compute/rng.h"
 #include "plugins/mc_embedding/io/pixel_cache.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 
 namespace fs = std::filesystem;
 using namespace vergence;
@@ -151,5 +152,5 @@ private:
     std::vector<std::uint8_t> m_whole;
 };
 
-QTEST_APPLESS_MAIN(TestMcCacheResume)
+VERGENCE_TEST(TestMcCacheResume)
 #include "tst_mc_cache_resume.moc"

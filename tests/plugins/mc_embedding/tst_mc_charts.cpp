@@ -12,6 +12,7 @@
 #include "plugins/mc_embedding/report/plots.h"
 #include "plugins/mc_embedding/report/published.h"
 #include "tests/plugins/mc_embedding/synthetic_study.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::mc_embedding;
@@ -311,5 +312,5 @@ private:
     }
 };
 
-QTEST_GUILESS_MAIN(ChartsTest)
+VERGENCE_TEST(ChartsTest)
 #include "tst_mc_charts.moc"

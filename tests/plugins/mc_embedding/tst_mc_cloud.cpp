@@ -6,13 +6,14 @@
 #include "core/base/error.h"
 #include "plugins/mc_embedding/statistics/cloud.h"
 #include "statistics_support.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::mc_embedding;
-using mc_embedding::test::isNear;
-using mc_embedding::test::matrixOf;
-using mc_embedding::test::normalMatrix;
+using mc_embedding::fixtures::isNear;
+using mc_embedding::fixtures::matrixOf;
+using mc_embedding::fixtures::normalMatrix;
 
 class TestMcCloud : public QObject {
     Q_OBJECT
@@ -375,5 +376,5 @@ void TestMcCloud::topWeightsAreAveraged()
     QCOMPARE(topkTrace(variances, weights, 64), (std::vector<double>{2.5, 25}));
 }
 
-QTEST_GUILESS_MAIN(TestMcCloud)
+VERGENCE_TEST(TestMcCloud)
 #include "tst_mc_cloud.moc"

@@ -6,6 +6,7 @@
 #include "core/base/file.h"
 #include "plugins/mc_embedding/mc_embedding_config.h"
 #include "plugins/mc_embedding/study/plan.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::mc_embedding;
@@ -284,5 +285,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestMcConfig)
+VERGENCE_TEST(TestMcConfig)
 #include "tst_mc_config.moc"

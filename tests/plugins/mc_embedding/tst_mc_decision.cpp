@@ -2,9 +2,10 @@
 
 #include "plugins/mc_embedding/statistics/decision.h"
 #include "statistics_support.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence::mc_embedding;
-using test::isNear;
+using fixtures::isNear;
 using Kind = GateDecision::Kind;
 
 class TestMcDecision : public QObject {
@@ -86,5 +87,5 @@ void TestMcDecision::withoutTrialsNothingIsDecided()
     QCOMPARE(gateDecision({}).kind, Kind::Undecided);
 }
 
-QTEST_GUILESS_MAIN(TestMcDecision)
+VERGENCE_TEST(TestMcDecision)
 #include "tst_mc_decision.moc"

@@ -8,6 +8,7 @@
 #include "plugins/mc_embedding/study/study_numbers.h"
 #include "tests/app/cli/cli_bench.h"
 #include "tests/support/golden.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::mc_embedding;
@@ -224,5 +225,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestMcDemo)
+VERGENCE_TEST(TestMcDemo)
 #include "tst_mc_demo.moc"

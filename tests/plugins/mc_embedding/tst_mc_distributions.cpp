@@ -2,9 +2,10 @@
 
 #include "plugins/mc_embedding/statistics/distributions.h"
 #include "statistics_support.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence::mc_embedding;
-using test::isNear;
+using fixtures::isNear;
 
 class TestMcDistributions : public QObject {
     Q_OBJECT
@@ -64,5 +65,5 @@ void TestMcDistributions::normalHasItsTableValues()
     QVERIFY(isNear(normalCumulative(-8), 6.220960574271785e-16, 1e-28));
 }
 
-QTEST_GUILESS_MAIN(TestMcDistributions)
+VERGENCE_TEST(TestMcDistributions)
 #include "tst_mc_distributions.moc"

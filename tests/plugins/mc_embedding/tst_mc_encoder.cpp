@@ -10,6 +10,7 @@
 #include "tests/plugins/mc_embedding/encoder_setup.h"
 #include "tests/plugins/mc_embedding/faulty_device.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -661,5 +662,5 @@ void TestMcEncoder::wrongUseIsRefused()
                     setup.perturb({{siteNumber(7, SiteCode::Fc1), 17, 512}}, 0.1));
 }
 
-QTEST_GUILESS_MAIN(TestMcEncoder)
+VERGENCE_TEST(TestMcEncoder)
 #include "tst_mc_encoder.moc"

@@ -13,12 +13,15 @@
 #include "plugins/mc_embedding/statistics/ranks.h"
 #include "plugins/mc_embedding/study/ambiguity.h"
 #include "plugins/mc_embedding/study/resampled_ranks.h"
+#include "tests/plugins/mc_embedding/statistics_support.h"
 #include "tests/support/device_table.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::mc_embedding;
+using fixtures::normal;
 using vergence::test::Scratch;
 using Json = nlohmann::json;
 
@@ -65,12 +68,6 @@ Exp5Options quick()
     Exp5Options options;
     options.resamples = 200;
     return options;
-}
-
-double normal(const Rng& rng, std::uint64_t i)
-{
-    const double u = (rng.bits(2 * i) + 0.5) * 0x1p-32, v = rng.bits(2 * i + 1) * 0x1p-32;
-    return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::acos(-1.0) * v);
 }
 
 bool isNear(const Json& value, double wanted, double tolerance = 1e-12)
@@ -396,5 +393,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestMcExp5)
+VERGENCE_TEST(TestMcExp5)
 #include "tst_mc_exp5.moc"

@@ -16,22 +16,17 @@
 #include "plugins/mc_embedding/study/experiments/rank_stability.h"
 #include "plugins/mc_embedding/study/experiments/synthetic_natural.h"
 #include "plugins/mc_embedding/study/experiments/text_uncertainty.h"
+#include "tests/plugins/mc_embedding/statistics_support.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::mc_embedding;
+using fixtures::normal;
 
 namespace {
 
 /// Standard normal numbers as a function of (stream, index).
-double normal(std::uint64_t stream, std::uint64_t index)
-{
-    const Rng rng(42, stream);
-    const double u = (rng.bits(2 * index) + 0.5) / 4294967296.0;
-    const double v = rng.bits(2 * index + 1) / 4294967296.0;
-    return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
-}
-
 /// True scores of N images plus noise per trial.
 Matrix noisy(const std::vector<double>& truth, std::size_t trials, double noise,
              std::uint64_t stream)
@@ -39,7 +34,7 @@ Matrix noisy(const std::vector<double>& truth, std::size_t trials, double noise,
     Matrix scores(trials, truth.size());
     for (std::size_t k = 0; k < trials; ++k) {
         for (std::size_t i = 0; i < truth.size(); ++i)
-            scores(k, i) = truth[i] + noise * normal(stream, k * truth.size() + i);
+            scores(k, i) = truth[i] + noise * normal(Rng(42, stream), k * truth.size() + i);
     }
     return scores;
 }
@@ -48,7 +43,7 @@ std::vector<double> normals(std::size_t count, std::uint64_t stream)
 {
     std::vector<double> values(count);
     for (std::size_t i = 0; i < count; ++i)
-        values[i] = normal(stream, i);
+        values[i] = normal(Rng(42, stream), i);
     return values;
 }
 
@@ -78,7 +73,8 @@ private Q_SLOTS:
         cloud.deterministic.assign(kDimensions, 1.0);
         cloud.passes = Matrix(kTrials * kPasses, kDimensions);
         for (std::size_t i = 0; i < cloud.passes.values.size(); ++i)
-            cloud.passes.values[i] = 1 + std::sqrt(0.04 / 8) + std::sqrt(0.64 / 8) * normal(1, i);
+            cloud.passes.values[i] =
+                1 + std::sqrt(0.04 / 8) + std::sqrt(0.64 / 8) * normal(Rng(42, 1), i);
         const int counts[] = {4, 16, 64};
         const auto result = meanConvergence({&cloud, 1}, kTrials, counts);
         const double expected[] = {0.20, 0.08, 0.05};
@@ -100,7 +96,7 @@ private Q_SLOTS:
         cloud.deterministic.assign(16, 1.0);
         cloud.passes = Matrix(400 * 64, 16);
         for (std::size_t i = 0; i < cloud.passes.values.size(); ++i)
-            cloud.passes.values[i] = 1 + 0.1 * normal(2, i);
+            cloud.passes.values[i] = 1 + 0.1 * normal(Rng(42, 2), i);
         const int counts[] = {4, 8, 16, 32, 64};
         const auto result = meanConvergence({&cloud, 1}, 400, counts);
         QVERIFY(std::abs(result.logSlope.value + 0.5) < 0.02);
@@ -343,5 +339,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestMcExperiments)
+VERGENCE_TEST(TestMcExperiments)
 #include "tst_mc_experiments.moc"

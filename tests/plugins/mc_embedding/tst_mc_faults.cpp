@@ -3,6 +3,7 @@
 #include "tests/plugins/mc_embedding/mc_run_bench.h"
 #include "tests/plugins/mc_embedding/study_difference.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::mc_embedding;
@@ -123,5 +124,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestMcFaults)
+VERGENCE_TEST(TestMcFaults)
 #include "tst_mc_faults.moc"

@@ -13,33 +13,22 @@
 #include "plugins/mc_embedding/study/experiments/leverage.h"
 #include "plugins/mc_embedding/study/experiments/semantic_space.h"
 #include "plugins/mc_embedding/study/experiments/study_inputs.h"
+#include "tests/plugins/mc_embedding/statistics_support.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::mc_embedding;
+using fixtures::matrixOf;
+using fixtures::normal;
 
 namespace {
-
-double normal(std::uint64_t stream, std::uint64_t index)
-{
-    const Rng rng(7, stream);
-    const double u = (rng.bits(2 * index) + 0.5) / 4294967296.0;
-    const double v = rng.bits(2 * index + 1) / 4294967296.0;
-    return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
-}
 
 Matrix normals(std::size_t rows, std::size_t columns, std::uint64_t stream)
 {
     Matrix matrix(rows, columns);
     for (std::size_t i = 0; i < matrix.values.size(); ++i)
-        matrix.values[i] = normal(stream, i);
-    return matrix;
-}
-
-Matrix matrixOf(std::size_t rows, std::vector<double> values)
-{
-    Matrix matrix(rows, values.size() / rows);
-    matrix.values = std::move(values);
+        matrix.values[i] = normal(Rng(7, stream), i);
     return matrix;
 }
 
@@ -133,7 +122,7 @@ private Q_SLOTS:
         std::vector<double> dropout(kImages);
         PredictionTargets targets;
         for (std::size_t i = 0; i < kImages; ++i) {
-            const double a = std::abs(normal(10, i)), b = normal(11, i);
+            const double a = std::abs(normal(Rng(7, 10), i)), b = normal(Rng(7, 11), i);
             variants[1](i, 0) = std::sqrt(a);
             dropout[i] = b;
             const double ambiguity = a / 0.6 + b;
@@ -167,13 +156,13 @@ private Q_SLOTS:
         const Matrix texts = matrixOf(3, {1, 0, 0, 1, 0, 1, 0, 1, -1, 0, 0, 1});
         Matrix inside(50, 4), outside(50, 4), both(4000, 4);
         for (std::size_t t = 0; t < 50; ++t) {
-            inside(t, 0) = normal(20, t);
-            inside(t, 1) = normal(21, t);
+            inside(t, 0) = normal(Rng(7, 20), t);
+            inside(t, 1) = normal(Rng(7, 21), t);
             inside(t, 3) = outside(t, 3) = 5;
-            outside(t, 2) = normal(22, t);
+            outside(t, 2) = normal(Rng(7, 22), t);
         }
         for (std::size_t t = 0; t < 4000 * 4; ++t)
-            both.values[t] = normal(23, t);
+            both.values[t] = normal(Rng(7, 23), t);
         const Matrix clouds[] = {inside, outside, both};
         const auto result = semanticSpace(texts, clouds, 100);
         QCOMPARE(result.rank, std::size_t{2});
@@ -294,5 +283,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestMcFeatureExperiments)
+VERGENCE_TEST(TestMcFeatureExperiments)
 #include "tst_mc_feature_experiments.moc"

@@ -3,6 +3,7 @@
 #include "plugins/mc_embedding/mc_embedding_config.h"
 #include "plugins/mc_embedding/study/forecast.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::mc_embedding;
@@ -95,5 +96,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestForecast)
+VERGENCE_TEST(TestForecast)
 #include "tst_mc_forecast.moc"

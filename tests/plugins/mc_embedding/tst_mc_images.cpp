@@ -16,6 +16,7 @@
 #include "tests/plugins/mc_embedding/pictures.h"
 #include "tests/support/golden.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 namespace fs = std::filesystem;
@@ -582,5 +583,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestMcImages)
+VERGENCE_TEST(TestMcImages)
 #include "tst_mc_images.moc"

@@ -7,6 +7,7 @@
 #include "core/artifact/safetensors.h"
 #include "plugins/mc_embedding/study/inspection.h"
 #include "tests/app/cli/cli_bench.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::mc_embedding;
@@ -130,5 +131,5 @@ private:
     }
 };
 
-QTEST_GUILESS_MAIN(TestMcInspection)
+VERGENCE_TEST(TestMcInspection)
 #include "tst_mc_inspection.moc"

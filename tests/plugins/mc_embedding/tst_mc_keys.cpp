@@ -8,6 +8,7 @@
 #include "tests/plugins/mc_embedding/mc_run_bench.h"
 #include "tests/plugins/mc_embedding/study_difference.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::mc_embedding;
@@ -327,5 +328,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestMcKeys)
+VERGENCE_TEST(TestMcKeys)
 #include "tst_mc_keys.moc"

@@ -4,6 +4,7 @@
 #include "core/base/file.h"
 #include "plugins/mc_embedding/study/labels.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -135,5 +136,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestMcLabels)
+VERGENCE_TEST(TestMcLabels)
 #include "tst_mc_labels.moc"

@@ -11,6 +11,7 @@
 #include "plugins/mc_embedding/study/study_files.h"
 #include "tests/plugins/mc_embedding/mc_run_bench.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::mc_embedding;
@@ -48,7 +49,7 @@ bool areSame(const Matrix& a, const Matrix& b)
 }
 
 /// What differs between two studies in what the later experiments measured; empty: nothing.
-std::string differenceOf(const ModelStudy& a, const ModelStudy& b)
+std::string laterDifferenceOf(const ModelStudy& a, const ModelStudy& b)
 {
     if (a.ways.size() != b.ways.size() || a.degradedFeatures.size() != b.degradedFeatures.size())
         return "extents";
@@ -305,7 +306,7 @@ private Q_SLOTS:
         const RunFolder copy = m_bench.newFolder();
         ArtifactStore artifacts(copy);
         writeStudy(artifacts, m_state);
-        QCOMPARE(differenceOf(study(), readStudy(copy.root).models.front()), std::string());
+        QCOMPARE(laterDifferenceOf(study(), readStudy(copy.root).models.front()), std::string());
         for (const char* file : {"study/exp1/tiny_clip/exp1_summary.json",
                                  "study/exp11/tiny_clip/exp11.csv", "study/state.json"})
             QCOMPARE(readFile(copy.artifacts() / file), readFile(m_folder.artifacts() / file));
@@ -344,7 +345,7 @@ private Q_SLOTS:
             stops += isDone ? 0 : 1;
         }
         QVERIFY(stops >= 5);
-        QCOMPARE(differenceOf(study(), readStudy(folder.root).models.front()), std::string());
+        QCOMPARE(laterDifferenceOf(study(), readStudy(folder.root).models.front()), std::string());
     }
 
     void stoppedRunReportsWhatIsComplete()
@@ -390,5 +391,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestMcLaterRun)
+VERGENCE_TEST(TestMcLaterRun)
 #include "tst_mc_later_run.moc"

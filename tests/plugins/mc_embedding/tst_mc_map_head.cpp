@@ -4,6 +4,7 @@
 #include <QTest>
 
 #include "tests/plugins/mc_embedding/encoder_setup.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::mc_embedding;
@@ -239,5 +240,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestMcMapHead)
+VERGENCE_TEST(TestMcMapHead)
 #include "tst_mc_map_head.moc"

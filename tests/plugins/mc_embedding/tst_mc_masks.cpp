@@ -4,6 +4,7 @@
 #include "plugins/mc_embedding/compute/mask_kernels.h"
 #include "plugins/mc_embedding/compute/sites.h"
 #include "tests/support/device_table.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::mc_embedding;
@@ -207,5 +208,5 @@ void TestMcMasks::normalsHaveTheRightMoments()
     QVERIFY(std::abs(neighbours / kCount) < unit);
 }
 
-QTEST_GUILESS_MAIN(TestMcMasks)
+VERGENCE_TEST(TestMcMasks)
 #include "tst_mc_masks.moc"

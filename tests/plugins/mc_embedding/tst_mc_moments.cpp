@@ -4,6 +4,7 @@
 #include "plugins/mc_embedding/compute/moments.h"
 #include "tests/support/device_table.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -153,5 +154,5 @@ void TestMcMoments::tooFewPassesAreRefused()
         all.moments.add(*all.stream, all.tensor(0, 2).reshaped({2, kDimensions, kImages})));
 }
 
-QTEST_GUILESS_MAIN(TestMcMoments)
+VERGENCE_TEST(TestMcMoments)
 #include "tst_mc_moments.moc"

@@ -6,11 +6,12 @@
 #include "plugins/mc_embedding/statistics/prediction.h"
 #include "plugins/mc_embedding/statistics/ranks.h"
 #include "statistics_support.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::mc_embedding;
-using mc_embedding::test::isNear;
+using mc_embedding::fixtures::isNear;
 
 using List = std::vector<double>;
 
@@ -48,7 +49,7 @@ struct Zoo {
 
     explicit Zoo(std::size_t images)
     {
-        const List normal = mc_embedding::test::normalNumbers(images * 10, 1);
+        const List normal = mc_embedding::fixtures::normalNumbers(images * 10, 1);
         const Rng rng(2);
         for (std::size_t i = 0; i < images; ++i) {
             List logits(normal.begin() + static_cast<std::ptrdiff_t>(10 * i),
@@ -169,7 +170,7 @@ void TestMcPrediction::coverageRepeatsWithItsSeed()
 
 void TestMcPrediction::bootstrapOfAMeanIsItsStandardError()
 {
-    const List x = mc_embedding::test::normalNumbers(400, 4);
+    const List x = mc_embedding::fixtures::normalNumbers(400, 4);
     const auto mean = [&](std::span<const std::size_t> indices) -> Figure {
         double sum = 0;
         for (std::size_t i : indices)
@@ -220,5 +221,5 @@ void TestMcPrediction::convergenceSeparatesBiasAndNoise()
                     fitMeanConvergence(List{4, 4}, List{1, 2}));
 }
 
-QTEST_GUILESS_MAIN(TestMcPrediction)
+VERGENCE_TEST(TestMcPrediction)
 #include "tst_mc_prediction.moc"

@@ -5,9 +5,10 @@
 
 #include "plugins/mc_embedding/statistics/reliability.h"
 #include "statistics_support.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence::mc_embedding;
-using test::isNear;
+using fixtures::isNear;
 
 // The tables of sections 8.3, 8.4 and 8.9 of the specification through our formulas. Published
 // numbers are rounded, so each derived figure is bracketed by those of the rounded inputs'
@@ -38,7 +39,7 @@ struct Printed {
 /// Scores whose signal and noise are exactly these.
 Matrix scoresWith(double signal, double noise, double mean)
 {
-    auto image = test::normalNumbers(kImages, 1);
+    auto image = fixtures::normalNumbers(kImages, 1);
     double sum = 0, squares = 0;
     for (double v : image)
         sum += v;
@@ -48,7 +49,7 @@ Matrix scoresWith(double signal, double noise, double mean)
     }
     const double scale = std::sqrt(signal * (kImages - 1) / squares);
 
-    Matrix scores = test::normalMatrix(kTrials, kImages, 2);
+    Matrix scores = fixtures::normalMatrix(kTrials, kImages, 2);
     double within = 0;
     for (std::size_t i = 0; i < kImages; ++i) {
         double average = 0;
@@ -257,5 +258,5 @@ void TestMcPublished::statusOfThePublishedCells()
     QVERIFY(cell(2.48e-6, 1.65e-7).certain);
 }
 
-QTEST_GUILESS_MAIN(TestMcPublished)
+VERGENCE_TEST(TestMcPublished)
 #include "tst_mc_published.moc"

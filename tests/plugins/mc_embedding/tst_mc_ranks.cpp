@@ -3,11 +3,12 @@
 #include "core/base/error.h"
 #include "plugins/mc_embedding/statistics/ranks.h"
 #include "statistics_support.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::mc_embedding;
-using mc_embedding::test::isNear;
+using mc_embedding::fixtures::isNear;
 
 using List = std::vector<double>;
 using Flags = std::vector<char>;
@@ -46,8 +47,8 @@ void TestMcRanks::spearmanWithTies()
 
 void TestMcRanks::ranksIgnoreMonotoneMaps()
 {
-    const List x = mc_embedding::test::normalNumbers(257, 1);
-    const List y = mc_embedding::test::normalNumbers(257, 2);
+    const List x = mc_embedding::fixtures::normalNumbers(257, 1);
+    const List y = mc_embedding::fixtures::normalNumbers(257, 2);
     List grown = x;
     for (double& v : grown)
         v = std::exp(3 * v);
@@ -98,7 +99,7 @@ void TestMcRanks::areaUnderRocWithTies()
 
 void TestMcRanks::rocCurveEnclosesItsArea()
 {
-    List scores = mc_embedding::test::normalNumbers(300, 3);
+    List scores = mc_embedding::fixtures::normalNumbers(300, 3);
     for (double& s : scores)
         s = std::round(4 * s); // many ties
     Flags labels(scores.size());
@@ -158,5 +159,5 @@ void TestMcRanks::wilcoxonDropsZeros()
              std::string("a difference is not a number"));
 }
 
-QTEST_GUILESS_MAIN(TestMcRanks)
+VERGENCE_TEST(TestMcRanks)
 #include "tst_mc_ranks.moc"

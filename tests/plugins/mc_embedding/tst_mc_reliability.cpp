@@ -7,12 +7,13 @@
 #include "plugins/mc_embedding/statistics/ranks.h"
 #include "plugins/mc_embedding/statistics/reliability.h"
 #include "statistics_support.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::mc_embedding;
-using mc_embedding::test::isNear;
-using mc_embedding::test::matrixOf;
+using mc_embedding::fixtures::isNear;
+using mc_embedding::fixtures::matrixOf;
 
 class TestMcReliability : public QObject {
     Q_OBJECT
@@ -41,8 +42,8 @@ namespace {
 Matrix simulated(std::size_t trials, std::size_t images, double between, double within,
                  std::uint64_t seed)
 {
-    const auto image = mc_embedding::test::normalNumbers(images, seed);
-    Matrix scores = mc_embedding::test::normalMatrix(trials, images, seed + 1);
+    const auto image = mc_embedding::fixtures::normalNumbers(images, seed);
+    Matrix scores = mc_embedding::fixtures::normalMatrix(trials, images, seed + 1);
     for (std::size_t k = 0; k < trials; ++k)
         for (std::size_t i = 0; i < images; ++i)
             scores(k, i) = between * image[i] + within * scores(k, i);
@@ -283,5 +284,5 @@ void TestMcReliability::jsonHasNumbersOrReasons()
     QVERIFY(!empty.contains("signal_reason"));
 }
 
-QTEST_GUILESS_MAIN(TestMcReliability)
+VERGENCE_TEST(TestMcReliability)
 #include "tst_mc_reliability.moc"

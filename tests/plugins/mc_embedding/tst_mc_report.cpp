@@ -10,6 +10,7 @@
 #include "plugins/mc_embedding/report/study_report.h"
 #include "tests/plugins/mc_embedding/synthetic_study.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::mc_embedding;
@@ -223,5 +224,5 @@ private:
     std::string m_html, m_markdown;
 };
 
-QTEST_GUILESS_MAIN(StudyReportTest)
+VERGENCE_TEST(StudyReportTest)
 #include "tst_mc_report.moc"

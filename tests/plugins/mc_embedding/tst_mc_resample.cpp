@@ -9,6 +9,7 @@
 #include "plugins/mc_embedding/io/resample.h"
 #include "tests/plugins/mc_embedding/pictures.h"
 #include "tests/support/golden.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -248,5 +249,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestMcResample)
+VERGENCE_TEST(TestMcResample)
 #include "tst_mc_resample.moc"

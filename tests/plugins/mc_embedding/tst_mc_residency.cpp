@@ -9,6 +9,7 @@
 #include "tests/plugins/mc_embedding/encoder_setup.h"
 #include "tests/plugins/mc_embedding/lent_context.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::mc_embedding;
@@ -267,5 +268,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestMcResidency)
+VERGENCE_TEST(TestMcResidency)
 #include "tst_mc_residency.moc"

@@ -10,6 +10,7 @@
 #include "plugins/mc_embedding/compute/row_kernels.h"
 #include "tests/support/device_table.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::mc_embedding;
@@ -442,5 +443,5 @@ void TestMcRows::attentionMatchesItsFormula()
     QVERIFY2(fault.empty(), fault.c_str());
 }
 
-QTEST_GUILESS_MAIN(TestMcRows)
+VERGENCE_TEST(TestMcRows)
 #include "tst_mc_rows.moc"

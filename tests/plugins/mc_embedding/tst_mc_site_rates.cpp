@@ -5,6 +5,7 @@
 
 #include "plugins/mc_embedding/models/text_model.h"
 #include "tests/plugins/mc_embedding/encoder_setup.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -114,5 +115,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestMcSiteRates)
+VERGENCE_TEST(TestMcSiteRates)
 #include "tst_mc_site_rates.moc"

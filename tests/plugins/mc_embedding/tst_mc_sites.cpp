@@ -3,6 +3,7 @@
 #include <QTest>
 
 #include "plugins/mc_embedding/compute/sites.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -230,5 +231,5 @@ void TestMcSites::sitesHaveNames()
     QCOMPARE(siteName(kPositionAdd, siglip), std::string("positions"));
 }
 
-QTEST_GUILESS_MAIN(TestMcSites)
+VERGENCE_TEST(TestMcSites)
 #include "tst_mc_sites.moc"

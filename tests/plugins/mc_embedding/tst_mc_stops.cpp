@@ -9,6 +9,7 @@
 #include "tests/support/device_table.h"
 #include "tests/support/golden.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::mc_embedding;
@@ -211,5 +212,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestMcStops)
+VERGENCE_TEST(TestMcStops)
 #include "tst_mc_stops.moc"

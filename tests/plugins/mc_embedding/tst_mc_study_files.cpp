@@ -10,6 +10,7 @@
 #include "plugins/mc_embedding/study/study_numbers.h"
 #include "plugins/mc_embedding/study/work_meter.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -143,5 +144,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestMcStudyFiles)
+VERGENCE_TEST(TestMcStudyFiles)
 #include "tst_mc_study_files.moc"

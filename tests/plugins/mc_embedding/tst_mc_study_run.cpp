@@ -10,6 +10,7 @@
 #include "tests/plugins/mc_embedding/mc_run_bench.h"
 #include "tests/plugins/mc_embedding/study_difference.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::mc_embedding;
@@ -350,5 +351,5 @@ private:
     }
 };
 
-QTEST_GUILESS_MAIN(TestMcStudyRun)
+VERGENCE_TEST(TestMcStudyRun)
 #include "tst_mc_study_run.moc"

@@ -8,23 +8,24 @@
 #include "tests/plugins/mc_embedding/text_support.h"
 #include "tests/support/numbers.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::mc_embedding;
-using vergence::mc_embedding::test::SmallText;
+using vergence::mc_embedding::fixtures::SmallText;
 using namespace vergence::test;
 
 namespace {
 
 const std::vector<std::string> kPrompts{"a cat", "A_Cat!", "phone", "a cat"};
 
-struct Setup {
+struct TextSetup {
     std::shared_ptr<Device> device = devices().devices.front();
     std::unique_ptr<Stream> stream = device->createStream();
     Scratch folder, cache;
 
-    explicit Setup(const SmallText& model = {}) { model.write(folder.path()); }
+    explicit TextSetup(const SmallText& model = {}) { model.write(folder.path()); }
     std::unique_ptr<TextModel> load(bool caches = true)
     {
         return loadTextModel(*stream, device, "small", folder.path(),
@@ -77,7 +78,7 @@ private Q_SLOTS:
     void promptsBecomeFeaturesOfTheTower()
     {
         QFETCH(bool, isSiglip);
-        Setup setup(SmallText{isSiglip});
+        TextSetup setup(SmallText{isSiglip});
         const auto prompts = setup.load(false);
         QVERIFY(std::abs(prompts->logitScale() - 50) < 1e-4);
         QCOMPARE(prompts->logitBias(), isSiglip ? -10.0 : 0.0);
@@ -107,7 +108,7 @@ private Q_SLOTS:
 
     void featuresAreKeptByTextAndModel()
     {
-        Setup setup;
+        TextSetup setup;
         const Matrix first = setup.load()->encode(*setup.stream, kPrompts);
         QVERIFY(!setup.cacheFile().empty());
         SafetensorsFile file = readSafetensors(setup.cacheFile());
@@ -130,7 +131,7 @@ private Q_SLOTS:
 
     void tokenizersThatDoNotFitAreRefused()
     {
-        Setup setup(SmallText{true});
+        TextSetup setup(SmallText{true});
         const Scratch clip;
         SmallText{}.write(clip.path());
         std::filesystem::rename(setup.folder / "tokenizer.json", setup.folder / "tokenizer.model");
@@ -142,7 +143,7 @@ private Q_SLOTS:
 
     void demoFeaturesAreAFunctionOfTheText()
     {
-        Setup setup;
+        TextSetup setup;
         const auto prompts = demoTextModel("tiny_clip", 5, 42);
         const Matrix a = prompts->encode(*setup.stream, {"a photo of a cat", "a dog"});
         // By an independent Philox: key 42, counter (block, ba792b3f, f0f684da, 06000000), words of
@@ -168,7 +169,7 @@ private Q_SLOTS:
 
     void weightsAndPromptsOfATextTowerAreReadPieceByPiece()
     {
-        Setup setup;
+        TextSetup setup;
         const auto load = [&](Asked& asked) {
             return loadTextModel(*setup.stream, setup.device, "small", setup.folder.path(), {},
                                  asked.hook());
@@ -199,7 +200,7 @@ private Q_SLOTS:
 
     void halfATextTowerIsNotKeptForMasks()
     {
-        Setup setup;
+        TextSetup setup;
         Perturbation dropout;
         dropout.p = 0.2;
         const PassId passes[] = {{0, 0}, {0, 1}};
@@ -221,7 +222,7 @@ private Q_SLOTS:
 
     void importedFeaturesAreFoundByPrompt()
     {
-        Setup setup;
+        TextSetup setup;
         const auto array = setup.folder / "features.npy";
         writeArray(array, {2, 3}, {1, 2, 3, 4, 5, 6});
         writeFileAtomic(setup.folder / "features.txt", std::string_view("a cat\r\nA dog.\n"));
@@ -250,7 +251,7 @@ private Q_SLOTS:
 
     void importedFilesWithFaultsAreRefused()
     {
-        Setup setup;
+        TextSetup setup;
         const auto array = setup.folder / "features.npy";
         writeArray(array, {2, 1}, {1, 2});
         VERGENCE_THROWS(InputError, "features.txt", importedTextModel(array));
@@ -272,5 +273,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestMcTextModel)
+VERGENCE_TEST(TestMcTextModel)
 #include "tst_mc_text_model.moc"

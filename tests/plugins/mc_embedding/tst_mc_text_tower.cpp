@@ -9,11 +9,12 @@
 #include "tests/support/golden.h"
 #include "tests/support/numbers.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::mc_embedding;
-using vergence::mc_embedding::test::SmallText;
+using vergence::mc_embedding::fixtures::SmallText;
 using namespace vergence::test;
 using Json = nlohmann::json;
 
@@ -274,5 +275,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestMcTextTower)
+VERGENCE_TEST(TestMcTextTower)
 #include "tst_mc_text_tower.moc"

@@ -11,6 +11,7 @@
 #include "plugins/mc_embedding/report/study_views.h"
 #include "tests/plugins/mc_embedding/lent_context.h"
 #include "tests/plugins/mc_embedding/synthetic_study.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::mc_embedding;
@@ -264,5 +265,5 @@ private:
     std::optional<Published> m_published;
 };
 
-QTEST_GUILESS_MAIN(StudyViewsTest)
+VERGENCE_TEST(StudyViewsTest)
 #include "tst_mc_views.moc"

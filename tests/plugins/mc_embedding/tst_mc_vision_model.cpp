@@ -11,6 +11,7 @@
 #include "tests/support/device_table.h"
 #include "tests/support/golden.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -537,5 +538,5 @@ void TestMcVisionModel::demoWeightsAreEqualOnAllDevices()
     }
 }
 
-QTEST_GUILESS_MAIN(TestMcVisionModel)
+VERGENCE_TEST(TestMcVisionModel)
 #include "tst_mc_vision_model.moc"

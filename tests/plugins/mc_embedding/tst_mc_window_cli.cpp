@@ -8,6 +8,7 @@
 #include "app/shell/studio_settings.h"
 #include "core/base/file.h"
 #include "tests/app/cli/cli_bench.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -122,5 +123,5 @@ private:
     const QString m_worker = test::kBuild + "/bin/vergence";
 };
 
-QTEST_GUILESS_MAIN(TestMcWindowCli)
+VERGENCE_TEST(TestMcWindowCli)
 #include "tst_mc_window_cli.moc"

@@ -9,7 +9,7 @@
 #include "plugins/sugar/compute/alignment/surface_samples.h"
 #include "tests/plugins/sugar/learning_support.h"
 
-namespace vergence::sugar::test {
+namespace vergence::sugar::fixtures {
 
 using Numbers = std::vector<double>;
 
@@ -182,4 +182,4 @@ inline QString directionalDifference(const GaussianCloud& cloud, const Numbers& 
     return {};
 }
 
-} // namespace vergence::sugar::test
+} // namespace vergence::sugar::fixtures

@@ -9,7 +9,7 @@
 #include "plugins/sugar/compute/learning/density_math.h"
 #include "tests/plugins/sugar/learning_support.h"
 
-namespace vergence::sugar::test {
+namespace vergence::sugar::fixtures {
 
 inline constexpr float kMarked = 7; ///< what moments are filled with
 
@@ -90,4 +90,4 @@ struct Bed {
     }
 };
 
-} // namespace vergence::sugar::test
+} // namespace vergence::sugar::fixtures

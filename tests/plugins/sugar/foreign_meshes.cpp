@@ -10,7 +10,7 @@
 #include <open3d/utility/Logging.h>
 #endif
 
-namespace vergence::sugar::test {
+namespace vergence::sugar::fixtures {
 
 namespace {
 
@@ -131,4 +131,4 @@ std::optional<ForeignMesh> readByOpen3d(const std::filesystem::path&)
 
 #endif
 
-} // namespace vergence::sugar::test
+} // namespace vergence::sugar::fixtures

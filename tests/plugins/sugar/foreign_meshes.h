@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-namespace vergence::sugar::test {
+namespace vergence::sugar::fixtures {
 
 /// What another library found in the file of a mesh.
 struct ForeignMesh {
@@ -21,4 +21,4 @@ ForeignMesh readByTinyObj(const std::filesystem::path& obj);
 /// Nothing where the tests are built without Open3D.
 std::optional<ForeignMesh> readByOpen3d(const std::filesystem::path& path);
 
-} // namespace vergence::sugar::test
+} // namespace vergence::sugar::fixtures

@@ -5,7 +5,7 @@
 #include "core/artifact/safetensors.h"
 #include "tests/plugins/sugar/raster_support.h"
 
-namespace vergence::sugar::test {
+namespace vergence::sugar::fixtures {
 
 /// 120 Gaussians on 64×48 pixels with image and gradients of an established implementation.
 struct GoldenCase {
@@ -67,4 +67,4 @@ inline GoldenCase goldenCase(const std::filesystem::path& folder, bool antialias
     return c;
 }
 
-} // namespace vergence::sugar::test
+} // namespace vergence::sugar::fixtures

@@ -6,7 +6,7 @@
 #include "core/compute/rng.h"
 #include "plugins/sugar/compute/gaussians.h"
 
-namespace vergence::sugar::test {
+namespace vergence::sugar::fixtures {
 
 /// n numbers in [low, high).
 inline std::vector<float> uniformNumbers(Index n, float low, float high, std::uint64_t seed)
@@ -51,4 +51,4 @@ inline GaussianCloud downloaded(Stream& stream, const GaussianArrays& arrays, In
     return download(stream, gaussians);
 }
 
-} // namespace vergence::sugar::test
+} // namespace vergence::sugar::fixtures

@@ -8,7 +8,7 @@
 
 #include "plugins/sugar/mesh/mesh_vector.h"
 
-namespace vergence::sugar::test {
+namespace vergence::sugar::fixtures {
 
 inline TriangleMesh meshOf(std::vector<float> position, std::vector<std::uint32_t> triangle)
 {
@@ -117,4 +117,4 @@ inline TriangleMesh flatGrid(int n)
     return mesh;
 }
 
-} // namespace vergence::sugar::test
+} // namespace vergence::sugar::fixtures

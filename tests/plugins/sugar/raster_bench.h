@@ -6,7 +6,7 @@
 #include "plugins/sugar/compute/rasteriser.h"
 #include "tests/plugins/sugar/raster_support.h"
 
-namespace vergence::sugar::test {
+namespace vergence::sugar::fixtures {
 
 /// What the reference needs of the settings.
 inline ReferenceSettings referenceOf(const Camera& camera, const RasterSettings& settings)
@@ -101,4 +101,4 @@ public:
     Gaussians gaussians;
 };
 
-} // namespace vergence::sugar::test
+} // namespace vergence::sugar::fixtures

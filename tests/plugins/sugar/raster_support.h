@@ -6,7 +6,7 @@
 #include "plugins/sugar/compute/gaussians.h"
 #include "plugins/sugar/compute/reference_raster.h"
 
-namespace vergence::sugar::test {
+namespace vergence::sugar::fixtures {
 
 using Parameters = ReferenceParameters<double>;
 using Raster = ReferenceRaster<double>;
@@ -148,4 +148,4 @@ inline double lossOf(const Images& images, const Images& weights)
     return loss;
 }
 
-} // namespace vergence::sugar::test
+} // namespace vergence::sugar::fixtures

@@ -7,7 +7,7 @@
 
 #include "plugins/sugar/mesh/triangle_mesh.h"
 
-namespace vergence::sugar::test {
+namespace vergence::sugar::fixtures {
 
 /// A flat grid of `n` × `n` squares over [0, side]² at height z, two triangles each, seen from
 /// above.
@@ -62,4 +62,4 @@ inline TriangleMesh sphereMesh(int rings, double radius = 1,
     return mesh;
 }
 
-} // namespace vergence::sugar::test
+} // namespace vergence::sugar::fixtures

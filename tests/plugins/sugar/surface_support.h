@@ -9,7 +9,7 @@
 #include "plugins/sugar/mesh/mesh_vector.h"
 #include "plugins/sugar/surface/depth_view.h"
 
-namespace vergence::sugar::test {
+namespace vergence::sugar::fixtures {
 
 /// Point i of `count` spread evenly over the unit sphere.
 inline Point3 fibonacciPoint(int i, int count, double turn = 0)
@@ -110,4 +110,4 @@ struct Radii {
     }
 };
 
-} // namespace vergence::sugar::test
+} // namespace vergence::sugar::fixtures

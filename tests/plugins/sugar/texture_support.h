@@ -10,7 +10,7 @@
 #include "plugins/sugar/texture/baking.h"
 #include "tests/plugins/sugar/refine_support.h"
 
-namespace vergence::sugar::test {
+namespace vergence::sugar::fixtures {
 
 using Colour = std::array<double, 3>;
 using Point = std::array<double, 3>;
@@ -126,4 +126,4 @@ inline double largestError(const Colour& a, const Colour& b)
     return std::max({std::abs(a[0] - b[0]), std::abs(a[1] - b[1]), std::abs(a[2] - b[2])});
 }
 
-} // namespace vergence::sugar::test
+} // namespace vergence::sugar::fixtures

@@ -11,6 +11,7 @@
 #include "plugins/sugar/io/gaussian_files.h"
 #include "plugins/sugar/spatial/neighbours.h"
 #include "plugins/sugar/train/aligner.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -54,14 +55,14 @@ AlignerSettings settingsOf(Mode mode = Mode::DepthNormal)
 }
 
 /// An aligner of the built-in scene, 48 × 36 px.
-struct Bed {
+struct AlignerBed {
     std::shared_ptr<Device> device;
     std::unique_ptr<Stream> stream;
     std::shared_ptr<TrainingPictures> pictures;
     std::unique_ptr<Aligner> aligner;
     std::vector<AlignmentReport> reports;
 
-    explicit Bed(const AlignerSettings& settings, int threads = 2)
+    explicit AlignerBed(const AlignerSettings& settings, int threads = 2)
         : device(makeCpuDevice(threads)),
           stream(device->createStream()),
           pictures(std::make_shared<TrainingPictures>(builtInPictures(48, 36, false, 1), device))
@@ -184,7 +185,7 @@ private Q_SLOTS:
         QFETCH(int, mode);
         AlignerSettings settings = settingsOf(static_cast<Mode>(mode));
         settings.schedule.every = 2;
-        Bed bed(settings);
+        AlignerBed bed(settings);
         bed.start();
         const Index before = bed.aligner->gaussians().count;
         bed.run(60);
@@ -213,7 +214,7 @@ private Q_SLOTS:
     {
         AlignerSettings settings = settingsOf();
         settings.schedule.steps = settings.schedule.phase1 = 200;
-        Bed bed(settings);
+        AlignerBed bed(settings);
         bed.start();
         const auto middle = [&] {
             const std::vector<float> logits = bed.logits();
@@ -252,7 +253,7 @@ private Q_SLOTS:
             for (double* const one : weights)
                 *one = 1e-9;
             *weights[term] = weight;
-            Bed bed(settings);
+            AlignerBed bed(settings);
             bed.start();
             bed.run(200);
             double sum = 0;
@@ -272,7 +273,7 @@ private Q_SLOTS:
         AlignerSettings settings = settingsOf();
         settings.schedule.phase1 = 0;
         settings.schedule.steps = 1;
-        Bed bed(settings);
+        AlignerBed bed(settings);
         bed.start();
         bed.run(1);
         const AlignmentReport& r = bed.reports[0];
@@ -286,7 +287,7 @@ private Q_SLOTS:
         AlignerSettings settings = settingsOf();
         settings.schedule.phase1 = 0;
         settings.entropy = 0;
-        Bed bed(settings);
+        AlignerBed bed(settings);
         GaussianCloud cloud = halfOpaqueCloud(bed.pictures->source(), settings.extent);
         for (std::size_t i = 0; i < cloud.opacity.size(); ++i)
             cloud.opacity[i] = -3 + static_cast<float>(i % 100) * 0.01F;
@@ -327,16 +328,16 @@ private Q_SLOTS:
         settings.schedule.steps = steps;
         settings.dnHalf = isHalf;
         settings.sparseAdam = isSparse;
-        Bed whole(settings);
+        AlignerBed whole(settings);
         whole.start();
         whole.run(steps);
         settings.cacheFolder = folder.path().toStdString();
-        Bed first(settings);
+        AlignerBed first(settings);
         first.start();
         first.run(steps / 2);
         const Columns kept = first.columns();
         QCOMPARE(kept.contains("neighbours.position"), steps / 2 > 20);
-        Bed second(settings);
+        AlignerBed second(settings);
         second.restore(steps / 2, kept);
         second.run(steps / 2);
         QVERIFY(second.columns() == whole.columns());
@@ -348,7 +349,7 @@ private Q_SLOTS:
     void threadsDoNotChangeABit() // 17.21
     {
         AlignerSettings settings = settingsOf();
-        Bed one(settings, 1), two(settings, 2);
+        AlignerBed one(settings, 1), two(settings, 2);
         one.start();
         two.start();
         one.run(60);
@@ -362,7 +363,7 @@ private Q_SLOTS:
     {
         AlignerSettings settings = settingsOf();
         settings.dnHalf = true;
-        Bed bed(settings), undisturbed(settings);
+        AlignerBed bed(settings), undisturbed(settings);
         bed.start();
         undisturbed.start();
         bed.run(21); // the next step searches neighbours
@@ -385,12 +386,12 @@ private Q_SLOTS:
 
     void damagedCheckpointIsRefused()
     {
-        Bed bed(settingsOf());
+        AlignerBed bed(settingsOf());
         bed.start();
         bed.run(22);
         Columns columns = bed.columns();
         columns["neighbours.position"].pop_back();
-        Bed second(settingsOf());
+        AlignerBed second(settingsOf());
         QVERIFY_THROWS_EXCEPTION(InputError, second.restore(22, columns));
     }
 
@@ -403,12 +404,12 @@ private Q_SLOTS:
                  [](AlignerSettings& s) { s.schedule.knnEvery = 0; }}) {
             AlignerSettings settings = settingsOf();
             spoil(settings);
-            QVERIFY_THROWS_EXCEPTION(ContractError, Bed{settings});
+            QVERIFY_THROWS_EXCEPTION(ContractError, AlignerBed{settings});
         }
-        Bed bed(settingsOf());
+        AlignerBed bed(settingsOf());
         QVERIFY_THROWS_EXCEPTION(ContractError, bed.aligner->start(*bed.stream, {}));
     }
 };
 
-QTEST_GUILESS_MAIN(SugarAlignerTest)
+VERGENCE_TEST(SugarAlignerTest)
 #include "tst_sugar_aligner.moc"

@@ -8,10 +8,11 @@
 #include "tests/plugins/sugar/alignment_support.h"
 #include "tests/support/device_table.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
-using namespace vergence::sugar::test;
+using namespace vergence::sugar::fixtures;
 using namespace vergence::test;
 
 namespace {
@@ -261,5 +262,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(SugarAlignmentDepthTest)
+VERGENCE_TEST(SugarAlignmentDepthTest)
 #include "tst_sugar_alignment_depth.moc"

@@ -11,11 +11,12 @@
 #include "tests/plugins/sugar/alignment_support.h"
 #include "tests/support/device_table.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
-using namespace vergence::sugar::test;
+using namespace vergence::sugar::fixtures;
 using namespace vergence::test;
 
 namespace {
@@ -410,5 +411,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(SugarAlignmentSamplesTest)
+VERGENCE_TEST(SugarAlignmentSamplesTest)
 #include "tst_sugar_alignment_samples.moc"

@@ -9,6 +9,7 @@
 #include "plugins/sugar/compute/alignment/entropy_math.h"
 #include "plugins/sugar/compute/alignment/sample_terms_math.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
@@ -504,5 +505,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(SugarAlignmentTermsTest)
+VERGENCE_TEST(SugarAlignmentTermsTest)
 #include "tst_sugar_alignment_terms.moc"

@@ -6,11 +6,12 @@
 #include "tests/plugins/sugar/raster_bench.h"
 #include "tests/support/device_table.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
-using namespace vergence::sugar::test;
+using namespace vergence::sugar::fixtures;
 using namespace vergence::test;
 
 namespace {
@@ -285,5 +286,5 @@ private:
     }
 };
 
-QTEST_GUILESS_MAIN(SugarBandsTest)
+VERGENCE_TEST(SugarBandsTest)
 #include "tst_sugar_bands.moc"

@@ -14,11 +14,12 @@
 #include "tests/plugins/sugar/refine_support.h"
 #include "tests/support/device_table.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
-using namespace vergence::sugar::test;
+using namespace vergence::sugar::fixtures;
 using namespace vergence::test;
 
 namespace {
@@ -588,5 +589,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestSugarBinding)
+VERGENCE_TEST(TestSugarBinding)
 #include "tst_sugar_binding.moc"

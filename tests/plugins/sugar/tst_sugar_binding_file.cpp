@@ -10,11 +10,12 @@
 #include "tests/plugins/sugar/refine_support.h"
 #include "tests/support/numbers.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
-using namespace vergence::sugar::test;
+using namespace vergence::sugar::fixtures;
 using namespace vergence::test;
 
 namespace {
@@ -195,5 +196,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestSugarBindingFile)
+VERGENCE_TEST(TestSugarBindingFile)
 #include "tst_sugar_binding_file.moc"

@@ -1,6 +1,7 @@
 #include <QTest>
 
 #include "plugins/sugar/compute/camera.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence::sugar;
 
@@ -47,5 +48,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(SugarCameraTest)
+VERGENCE_TEST(SugarCameraTest)
 #include "tst_sugar_camera.moc"

@@ -11,11 +11,12 @@
 #include "plugins/sugar/texture/shape_packing.h"
 #include "plugins/sugar/texture/texel_owners.h"
 #include "tests/plugins/sugar/texture_support.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
-using namespace vergence::sugar::test;
+using namespace vergence::sugar::fixtures;
 using namespace vergence::test;
 
 namespace {
@@ -266,5 +267,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestSugarChartAtlas)
+VERGENCE_TEST(TestSugarChartAtlas)
 #include "tst_sugar_chart_atlas.moc"

@@ -8,10 +8,13 @@
 #include "plugins/sugar/io/colmap.h"
 #include "plugins/sugar/io/scene.h"
 #include "plugins/sugar/io/scene_math.h"
+#include "tests/plugins/sugar/text_bytes.h"
 #include "tests/support/golden.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
+using fixtures::asBytes;
 namespace fs = std::filesystem;
 
 namespace {
@@ -102,11 +105,6 @@ QString complaintOf(Work work)
         return QString::fromStdString(error.what());
     }
     return {};
-}
-
-std::span<const std::byte> asBytes(const std::string& text)
-{
-    return std::as_bytes(std::span(text));
 }
 
 /// Mean distance in pixels between keypoints and the projections of their points.
@@ -495,5 +493,5 @@ void SugarColmapTest::emptyFoldersSayWhatIsMissing()
     QVERIFY(complaintOf([&] { readScene(root / "nowhere"); }).contains("There is no folder"));
 }
 
-QTEST_APPLESS_MAIN(SugarColmapTest)
+VERGENCE_TEST(SugarColmapTest)
 #include "tst_sugar_colmap.moc"

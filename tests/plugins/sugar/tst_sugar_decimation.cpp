@@ -12,10 +12,11 @@
 #include "plugins/sugar/mesh/mesh_quality.h"
 #include "plugins/sugar/mesh/mesh_topology.h"
 #include "tests/plugins/sugar/mesh_support.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
-using namespace vergence::sugar::test;
+using namespace vergence::sugar::fixtures;
 
 namespace {
 
@@ -191,5 +192,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestSugarDecimation)
+VERGENCE_TEST(TestSugarDecimation)
 #include "tst_sugar_decimation.moc"

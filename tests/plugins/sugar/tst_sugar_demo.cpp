@@ -14,6 +14,7 @@
 #include "tests/app/cli/cli_bench.h"
 #include "tests/support/golden.h"
 #include "tests/support/run_bench.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -206,5 +207,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestSugarDemo)
+VERGENCE_TEST(TestSugarDemo)
 #include "tst_sugar_demo.moc"

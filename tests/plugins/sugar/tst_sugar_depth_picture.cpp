@@ -8,10 +8,11 @@
 #include "tests/plugins/sugar/raster_bench.h"
 #include "tests/support/device_table.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
-using namespace vergence::sugar::test;
+using namespace vergence::sugar::fixtures;
 using namespace vergence::test;
 
 namespace {
@@ -174,5 +175,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(SugarDepthPictureTest)
+VERGENCE_TEST(SugarDepthPictureTest)
 #include "tst_sugar_depth_picture.moc"

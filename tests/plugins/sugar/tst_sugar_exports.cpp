@@ -5,7 +5,7 @@
 #include "tests/plugins/sugar/foreign_meshes.h"
 
 using namespace vergence;
-using sugar::test::ForeignMesh;
+using sugar::fixtures::ForeignMesh;
 
 /// Files of the demo's mesh in the hands of other libraries.
 class TestSugarExports : public test::CliBench {
@@ -58,12 +58,12 @@ private Q_SLOTS:
 
     void tinyGltfReadsTheGlb()
     {
-        compare(sugar::test::readByTinyGltf(meshFolder() / "textured.glb"), own());
+        compare(sugar::fixtures::readByTinyGltf(meshFolder() / "textured.glb"), own());
     }
 
     void tinyObjReadsTheObj()
     {
-        compare(sugar::test::readByTinyObj(meshFolder() / "textured.obj"), own());
+        compare(sugar::fixtures::readByTinyObj(meshFolder() / "textured.obj"), own());
     }
 
     void open3dReadsBoth_data()
@@ -75,7 +75,7 @@ private Q_SLOTS:
     void open3dReadsBoth()
     {
         QFETCH(QString, file);
-        const auto found = sugar::test::readByOpen3d(meshFolder() / file.toStdString());
+        const auto found = sugar::fixtures::readByOpen3d(meshFolder() / file.toStdString());
         if (!found)
             QSKIP("The tests are built without Open3D.");
         compare(*found, own()); // which leaves the turn of the GLB's node to its viewer
@@ -84,7 +84,7 @@ private Q_SLOTS:
     void open3dReadsThePlyWithItsColours()
     {
         for (const char* file : {"coarse.ply", "refined.ply"}) {
-            const auto found = sugar::test::readByOpen3d(meshFolder() / file);
+            const auto found = sugar::fixtures::readByOpen3d(meshFolder() / file);
             if (!found)
                 QSKIP("The tests are built without Open3D.");
             QVERIFY2(found->complaints.empty(), found->complaints.c_str());
@@ -99,10 +99,10 @@ private Q_SLOTS:
         std::filesystem::create_directories(folder);
         const std::string glb = readFile(meshFolder() / "textured.glb");
         writeFileAtomic(folder / "textured.glb", glb.substr(0, glb.size() / 2));
-        QVERIFY(!sugar::test::readByTinyGltf(folder / "textured.glb").complaints.empty());
+        QVERIFY(!sugar::fixtures::readByTinyGltf(folder / "textured.glb").complaints.empty());
         std::filesystem::copy_file(meshFolder() / "textured.obj", folder / "textured.obj");
-        QVERIFY(!sugar::test::readByTinyObj(folder / "textured.obj").complaints.empty());
-        if (const auto found = sugar::test::readByOpen3d(folder / "textured.glb"))
+        QVERIFY(!sugar::fixtures::readByTinyObj(folder / "textured.obj").complaints.empty());
+        if (const auto found = sugar::fixtures::readByOpen3d(folder / "textured.glb"))
             QVERIFY(!found->complaints.empty());
     }
 };

@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 #include "plugins/sugar/compute/learning/memory_forecast.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -173,5 +174,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(SugarForecastTest)
+VERGENCE_TEST(SugarForecastTest)
 #include "tst_sugar_forecast.moc"

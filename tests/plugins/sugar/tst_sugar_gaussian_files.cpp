@@ -11,10 +11,13 @@
 #include "core/base/file.h"
 #include "core/compute/rng.h"
 #include "plugins/sugar/io/gaussian_parse.h"
+#include "tests/plugins/sugar/text_bytes.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
+using fixtures::asBytes;
 namespace fs = std::filesystem;
 
 namespace {
@@ -50,11 +53,6 @@ void compareBits(const GaussianCloud& a, const GaussianCloud& b)
     QVERIFY(a.shDc == b.shDc);
     QVERIFY(a.shRest == b.shRest);
     QVERIFY(a.filter == b.filter);
-}
-
-std::span<const std::byte> asBytes(const std::string& text)
-{
-    return std::as_bytes(std::span(text));
 }
 
 double worst(const std::vector<float>& a, const std::vector<float>& b)
@@ -515,5 +513,5 @@ void SugarGaussianFilesTest::kindIsFoundByContent()
     VERGENCE_THROWS(InputError, "Cannot read", readGaussians(base / "e"));
 }
 
-QTEST_APPLESS_MAIN(SugarGaussianFilesTest)
+VERGENCE_TEST(SugarGaussianFilesTest)
 #include "tst_sugar_gaussian_files.moc"

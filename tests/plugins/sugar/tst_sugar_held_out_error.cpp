@@ -4,10 +4,11 @@
 
 #include "plugins/sugar/train/held_out_error.h"
 #include "tests/plugins/sugar/raster_bench.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
-using namespace vergence::sugar::test;
+using namespace vergence::sugar::fixtures;
 
 namespace {
 
@@ -103,5 +104,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(SugarHeldOutErrorTest)
+VERGENCE_TEST(SugarHeldOutErrorTest)
 #include "tst_sugar_held_out_error.moc"

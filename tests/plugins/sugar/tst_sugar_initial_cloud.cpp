@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "plugins/sugar/io/gaussian_files.h"
 #include "tests/support/golden.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
@@ -184,5 +185,5 @@ void SugarInitialCloudTest::foxBecomesFiniteGaussians()
         QVERIFY(std::isfinite(scale) && scale <= std::log(0.1 * extent) + 1e-5);
 }
 
-QTEST_APPLESS_MAIN(SugarInitialCloudTest)
+VERGENCE_TEST(SugarInitialCloudTest)
 #include "tst_sugar_initial_cloud.moc"

@@ -4,6 +4,7 @@
 #include "core/base/file.h"
 #include "plugins/sugar/io/synthetic_scene.h"
 #include "plugins/sugar/pipeline/inspection.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
@@ -130,5 +131,5 @@ private:
     Scene m_scene;
 };
 
-QTEST_GUILESS_MAIN(SugarInspectionTest)
+VERGENCE_TEST(SugarInspectionTest)
 #include "tst_sugar_inspection.moc"

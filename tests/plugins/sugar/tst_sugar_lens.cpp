@@ -7,6 +7,7 @@
 #include "plugins/sugar/io/colmap.h"
 #include "plugins/sugar/io/undistortion.h"
 #include "tests/support/golden.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
@@ -220,5 +221,5 @@ void SugarLensTest::areaScalingIsExactMean()
     QVERIFY(areaScaled(makeImage(97, 31, 3, 255), 13, 7).pixels == makeImage(13, 7, 3, 255).pixels);
 }
 
-QTEST_APPLESS_MAIN(SugarLensTest)
+VERGENCE_TEST(SugarLensTest)
 #include "tst_sugar_lens.moc"

@@ -13,10 +13,11 @@
 #include "plugins/sugar/surface/level_set.h"
 #include "plugins/sugar/surface/marching.h"
 #include "tests/plugins/sugar/surface_support.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
-using namespace vergence::sugar::test;
+using namespace vergence::sugar::fixtures;
 
 namespace {
 
@@ -241,5 +242,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestSugarLevelSet)
+VERGENCE_TEST(TestSugarLevelSet)
 #include "tst_sugar_level_set.moc"

@@ -7,6 +7,7 @@
 #include "plugins/sugar/io/gaussian_files.h"
 #include "plugins/sugar/train/aligner.h"
 #include "plugins/sugar/train/trainer.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
@@ -17,14 +18,14 @@ constexpr double kExtent = 2.6; ///< of the built-in scene
 constexpr double kTolerance = 0.1;
 
 /// The built-in scene on the CPU.
-struct Bed {
+struct MemoryBed {
     std::shared_ptr<Device> device = makeCpuDevice(2);
     std::unique_ptr<Stream> stream = device->createStream();
     std::shared_ptr<TrainingPictures> pictures;
     std::vector<std::size_t> learnt;
     GaussianCloud cloud;
 
-    Bed(int width, int height)
+    MemoryBed(int width, int height)
         : pictures(
               std::make_shared<TrainingPictures>(builtInPictures(width, height, false, 1), device))
     {
@@ -82,7 +83,7 @@ private Q_SLOTS:
         QFETCH(int, width);
         QFETCH(bool, isMcmc);
         const int height = width * 3 / 4;
-        Bed bed(width, height);
+        MemoryBed bed(width, height);
         TrainerSettings settings;
         settings.schedule.iterations = 60;
         settings.schedule.densifyFrom = 5;
@@ -131,7 +132,7 @@ private Q_SLOTS:
     void alignerKeepsToItsForecast()
     {
         constexpr int kWidth = 160, kHeight = 120;
-        Bed bed(kWidth, kHeight);
+        MemoryBed bed(kWidth, kHeight);
         AlignerSettings settings;
         settings.schedule.steps = 30;
         settings.schedule.phase1 = 10;
@@ -161,5 +162,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(SugarMemoryTest)
+VERGENCE_TEST(SugarMemoryTest)
 #include "tst_sugar_memory.moc"

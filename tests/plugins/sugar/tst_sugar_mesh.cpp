@@ -9,10 +9,11 @@
 #include "plugins/sugar/mesh/mesh_topology.h"
 #include "plugins/sugar/mesh/vertex_colour.h"
 #include "tests/plugins/sugar/mesh_support.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
-using namespace vergence::sugar::test;
+using namespace vergence::sugar::fixtures;
 
 /// How triangles hang together, parts of meshes, and colours at vertices.
 class TestSugarMesh : public QObject {
@@ -195,5 +196,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestSugarMesh)
+VERGENCE_TEST(TestSugarMesh)
 #include "tst_sugar_mesh.moc"

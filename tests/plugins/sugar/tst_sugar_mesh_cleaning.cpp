@@ -8,10 +8,11 @@
 #include "plugins/sugar/mesh/mesh_parts.h"
 #include "plugins/sugar/mesh/mesh_topology.h"
 #include "tests/plugins/sugar/mesh_support.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
-using namespace vergence::sugar::test;
+using namespace vergence::sugar::fixtures;
 
 /// Repairs of meshes: each removes what it names and nothing else.
 class TestSugarMeshCleaning : public QObject {
@@ -154,5 +155,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestSugarMeshCleaning)
+VERGENCE_TEST(TestSugarMeshCleaning)
 #include "tst_sugar_mesh_cleaning.moc"

@@ -16,11 +16,12 @@
 #include "tests/plugins/sugar/refine_support.h"
 #include "tests/support/numbers.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
-using namespace vergence::sugar::test;
+using namespace vergence::sugar::fixtures;
 using namespace vergence::test;
 
 namespace {
@@ -462,5 +463,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestSugarMeshFiles)
+VERGENCE_TEST(TestSugarMeshFiles)
 #include "tst_sugar_mesh_files.moc"

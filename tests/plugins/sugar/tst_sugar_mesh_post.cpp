@@ -10,11 +10,12 @@
 #include "plugins/sugar/mesh/mesh_topology.h"
 #include "plugins/sugar/refine/post_process.h"
 #include "tests/plugins/sugar/refine_support.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
-using namespace vergence::sugar::test;
+using namespace vergence::sugar::fixtures;
 using namespace vergence::test;
 
 namespace {
@@ -218,5 +219,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestSugarMeshPost)
+VERGENCE_TEST(TestSugarMeshPost)
 #include "tst_sugar_mesh_post.moc"

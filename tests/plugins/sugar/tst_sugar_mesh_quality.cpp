@@ -10,10 +10,11 @@
 #include "plugins/sugar/mesh/mesh_quality.h"
 #include "plugins/sugar/mesh/self_intersection.h"
 #include "tests/plugins/sugar/mesh_support.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
-using namespace vergence::sugar::test;
+using namespace vergence::sugar::fixtures;
 
 namespace {
 
@@ -134,5 +135,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestSugarMeshQuality)
+VERGENCE_TEST(TestSugarMeshQuality)
 #include "tst_sugar_mesh_quality.moc"

@@ -7,11 +7,12 @@
 #include "tests/plugins/sugar/learning_support.h"
 #include "tests/support/device_table.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
-using namespace vergence::sugar::test;
+using namespace vergence::sugar::fixtures;
 using namespace vergence::test;
 
 namespace {
@@ -339,5 +340,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(SugarOptimiserTest)
+VERGENCE_TEST(SugarOptimiserTest)
 #include "tst_sugar_optimiser.moc"

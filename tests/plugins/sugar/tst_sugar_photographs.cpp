@@ -15,6 +15,7 @@
 #include "plugins/sugar/io/synthetic_scene.h"
 #include "tests/support/golden.h"
 #include "tests/support/patience.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -525,5 +526,5 @@ void SugarPhotographsTest::foxIsReady()
     QVERIFY(std::abs(photographs.cameras()[2].cx - 133 / 2.0) < 20);
 }
 
-QTEST_GUILESS_MAIN(SugarPhotographsTest)
+VERGENCE_TEST(SugarPhotographsTest)
 #include "tst_sugar_photographs.moc"

@@ -12,11 +12,12 @@
 #include "tests/support/device_table.h"
 #include "tests/support/golden.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
-using namespace vergence::sugar::test;
+using namespace vergence::sugar::fixtures;
 using namespace vergence::test;
 
 namespace {
@@ -539,5 +540,5 @@ private:
     static Device& device(const OnDevice& on) { return *on.device; }
 };
 
-QTEST_GUILESS_MAIN(SugarPhotometricTest)
+VERGENCE_TEST(SugarPhotometricTest)
 #include "tst_sugar_photometric.moc"

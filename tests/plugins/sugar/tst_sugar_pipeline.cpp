@@ -23,6 +23,7 @@
 #include "tests/support/patience.h"
 #include "tests/support/run_bench.h"
 #include "tests/support/stop_at_poll.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -519,5 +520,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestSugarPipeline)
+VERGENCE_TEST(TestSugarPipeline)
 #include "tst_sugar_pipeline.moc"

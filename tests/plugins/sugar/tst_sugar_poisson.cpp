@@ -9,10 +9,11 @@
 #include "plugins/sugar/mesh/mesh_cleaning.h"
 #include "plugins/sugar/surface/poisson.h"
 #include "tests/plugins/sugar/surface_support.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
-using namespace vergence::sugar::test;
+using namespace vergence::sugar::fixtures;
 
 namespace {
 
@@ -157,5 +158,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestSugarPoisson)
+VERGENCE_TEST(TestSugarPoisson)
 #include "tst_sugar_poisson.moc"

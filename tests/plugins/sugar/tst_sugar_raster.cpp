@@ -10,11 +10,12 @@
 #include "tests/support/golden.h"
 #include "tests/support/instruction_sets.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
-using namespace vergence::sugar::test;
+using namespace vergence::sugar::fixtures;
 using namespace vergence::test;
 
 namespace {
@@ -443,5 +444,5 @@ void SugarRasterTest::filterFollowsTheClosestCamera() // 17.15
     QCOMPARE(bench.doubles(bench.gaussians.filter)[0], 0.0);
 }
 
-QTEST_GUILESS_MAIN(SugarRasterTest)
+VERGENCE_TEST(SugarRasterTest)
 #include "tst_sugar_raster.moc"

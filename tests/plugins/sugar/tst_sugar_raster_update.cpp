@@ -3,11 +3,12 @@
 #include <QTest>
 
 #include "tests/plugins/sugar/raster_bench.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
-using namespace vergence::sugar::test;
+using namespace vergence::sugar::fixtures;
 
 /// What a pass leaves behind: statistics, moments and parameters.
 class SugarRasterUpdateTest : public QObject {
@@ -241,5 +242,5 @@ void SugarRasterUpdateTest::steadyStateAllocatesNothing()
     QVERIFY(own > 0);
 }
 
-QTEST_GUILESS_MAIN(SugarRasterUpdateTest)
+VERGENCE_TEST(SugarRasterUpdateTest)
 #include "tst_sugar_raster_update.moc"

@@ -6,10 +6,11 @@
 #include "tests/plugins/sugar/raster_support.h"
 #include "tests/support/golden.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
-using namespace vergence::sugar::test;
+using namespace vergence::sugar::fixtures;
 using namespace vergence::test;
 
 namespace {
@@ -278,5 +279,5 @@ void SugarReferenceTest::goldenCaseIsReproduced()
     }
 }
 
-QTEST_GUILESS_MAIN(SugarReferenceTest)
+VERGENCE_TEST(SugarReferenceTest)
 #include "tst_sugar_reference.moc"

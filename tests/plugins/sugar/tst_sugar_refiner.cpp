@@ -11,11 +11,12 @@
 #include "tests/plugins/sugar/learning_support.h"
 #include "tests/plugins/sugar/refine_support.h"
 #include "tests/support/device_table.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
-using namespace vergence::sugar::test;
+using namespace vergence::sugar::fixtures;
 using namespace vergence::test;
 
 namespace {
@@ -277,5 +278,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestSugarRefiner)
+VERGENCE_TEST(TestSugarRefiner)
 #include "tst_sugar_refiner.moc"

@@ -7,10 +7,11 @@
 #include "tests/plugins/sugar/density_bed.h"
 #include "tests/support/device_table.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
-using namespace vergence::sugar::test;
+using namespace vergence::sugar::fixtures;
 using namespace vergence::test;
 
 namespace {
@@ -245,5 +246,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(SugarRelocationTest)
+VERGENCE_TEST(SugarRelocationTest)
 #include "tst_sugar_relocation.moc"

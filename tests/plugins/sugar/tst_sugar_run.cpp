@@ -11,6 +11,7 @@
 #include "plugins/sugar/sugar_run.h"
 #include "plugins/sugar/train/schedule.h"
 #include "tests/support/run_bench.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
@@ -19,7 +20,7 @@ using vergence::test::timelessNumbers;
 
 namespace {
 
-const std::vector<std::string> kTiny{
+const std::vector<std::string> kTinyRun{
     "goal=gaussians",   "built_in_width=64",  "built_in_height=48",  "iterations=60",
     "sh_degree=1",      "sh_every=20",        "densify=\"classic\"", "densify_from=10",
     "densify_until=50", "densify_every=10",   "reset_every=0",       "eval_every=20",
@@ -40,7 +41,7 @@ class TestSugarRun : public QObject {
     test::RunBench m_bench{
         m_temporary.path().toStdString(), sugarSchema(),
         [](const Config& config) { return std::make_unique<SugarRun>(readSugarConfig(config)); },
-        kTiny};
+        kTinyRun};
 
     Config configOf(const std::vector<std::string>& more = {}) { return m_bench.configOf(more); }
 
@@ -519,5 +520,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestSugarRun)
+VERGENCE_TEST(TestSugarRun)
 #include "tst_sugar_run.moc"

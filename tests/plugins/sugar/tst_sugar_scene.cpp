@@ -10,6 +10,7 @@
 #include "plugins/sugar/io/scene_math.h"
 #include "plugins/sugar/io/scene_readers.h"
 #include "plugins/sugar/io/synthetic_scene.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -330,5 +331,5 @@ void SugarSceneTest::everyEighthViewIsForTesting()
     QVERIFY(own[3]);
 }
 
-QTEST_APPLESS_MAIN(SugarSceneTest)
+VERGENCE_TEST(SugarSceneTest)
 #include "tst_sugar_scene.moc"

@@ -4,6 +4,7 @@
 #include <QTest>
 
 #include "plugins/sugar/train/trainer.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
@@ -140,5 +141,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(SugarScheduleTest)
+VERGENCE_TEST(SugarScheduleTest)
 #include "tst_sugar_schedule.moc"

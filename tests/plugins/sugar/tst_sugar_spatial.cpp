@@ -12,6 +12,7 @@
 #include "core/compute/rng.h"
 #include "plugins/sugar/spatial/neighbour_cache.h"
 #include "plugins/sugar/spatial/point_tree.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
@@ -272,5 +273,5 @@ void SugarSpatialTest::cacheKeepsTheNewestTables()
     QVERIFY(!fs::exists(neighbourFolder(cache, randomPoints(10, 2), 2)));
 }
 
-QTEST_APPLESS_MAIN(SugarSpatialTest)
+VERGENCE_TEST(SugarSpatialTest)
 #include "tst_sugar_spatial.moc"

@@ -15,10 +15,11 @@
 #include "plugins/sugar/surface/scene_box.h"
 #include "plugins/sugar/surface/surface_points.h"
 #include "tests/plugins/sugar/surface_support.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
-using namespace vergence::sugar::test;
+using namespace vergence::sugar::fixtures;
 
 namespace {
 
@@ -514,5 +515,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestSugarSurface)
+VERGENCE_TEST(TestSugarSurface)
 #include "tst_sugar_surface.moc"

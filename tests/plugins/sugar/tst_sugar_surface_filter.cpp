@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "plugins/sugar/surface/surface_filter.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
@@ -121,5 +122,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestSugarSurfaceFilter)
+VERGENCE_TEST(TestSugarSurfaceFilter)
 #include "tst_sugar_surface_filter.moc"

@@ -6,6 +6,7 @@
 #include "plugins/sugar/io/scene_math.h"
 #include "plugins/sugar/io/synthetic_scene.h"
 #include "plugins/sugar/io/synthetic_surfaces.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
@@ -154,5 +155,5 @@ void SugarSyntheticTest::glossBrightensTheSphereOnly()
     QVERIFY(brighter > 100 && brighter < 160 * 120 * 3 / 4);
 }
 
-QTEST_APPLESS_MAIN(SugarSyntheticTest)
+VERGENCE_TEST(SugarSyntheticTest)
 #include "tst_sugar_synthetic.moc"

@@ -13,11 +13,12 @@
 #include "plugins/sugar/texture/texel_density.h"
 #include "plugins/sugar/texture/texel_owners.h"
 #include "tests/plugins/sugar/texture_support.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
-using namespace vergence::sugar::test;
+using namespace vergence::sugar::fixtures;
 using namespace vergence::test;
 
 namespace {
@@ -26,7 +27,7 @@ namespace {
 TexturedMesh baked(const TriangleMesh& mesh, const std::vector<BakeView>& views,
                    const BakeSettings& settings = {}, int square = 10)
 {
-    return vergence::sugar::test::baked(
+    return vergence::sugar::fixtures::baked(
         mesh, squareAtlas(mesh, squarePacking(mesh.faces(), square)), views, settings);
 }
 
@@ -82,8 +83,8 @@ private Q_SLOTS:
         TexturedMesh textured{mesh, atlas.uv, {}, atlas.page};
         for (int page = 0; page < atlas.pages; ++page)
             textured.pages.push_back(
-                vergence::sugar::test::baked(mesh, pageOf(atlas, page),
-                                             {planeView(aboveCamera(300), linearField)})
+                vergence::sugar::fixtures::baked(mesh, pageOf(atlas, page),
+                                                 {planeView(aboveCamera(300), linearField)})
                     .pages.front());
         double worst = 0;
         for (std::uint64_t i = 0; i < 1000; ++i) {
@@ -482,5 +483,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestSugarTexture)
+VERGENCE_TEST(TestSugarTexture)
 #include "tst_sugar_texture.moc"

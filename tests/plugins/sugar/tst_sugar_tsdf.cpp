@@ -14,10 +14,11 @@
 #include "plugins/sugar/surface/surface_points.h"
 #include "plugins/sugar/surface/tsdf.h"
 #include "tests/plugins/sugar/surface_support.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
-using namespace vergence::sugar::test;
+using namespace vergence::sugar::fixtures;
 
 namespace {
 
@@ -309,5 +310,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestSugarTsdf)
+VERGENCE_TEST(TestSugarTsdf)
 #include "tst_sugar_tsdf.moc"

@@ -6,6 +6,7 @@
 #include "plugins/sugar/view/line_drawing.h"
 #include "plugins/sugar/view/splat_mode.h"
 #include "plugins/sugar/view/view_camera.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
@@ -164,5 +165,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(SugarViewTest)
+VERGENCE_TEST(SugarViewTest)
 #include "tst_sugar_view.moc"

@@ -10,6 +10,7 @@
 #include "app/shell/error_card.h"
 #include "app/shell/main_window.h"
 #include "tests/support/patience.h"
+#include "tests/support/test_program.h"
 
 namespace vergence {
 
@@ -69,15 +70,10 @@ std::vector<int> processesWith(const QString& text);
 
 } // namespace vergence
 
-/// Like QTEST_MAIN, with private folders that exist before QApplication does.
-#define VERGENCE_GUI_TEST_MAIN(TestClass)                                                          \
-    int main(int argc, char** argv)                                                                \
-    {                                                                                              \
-        const QTemporaryDir folder;                                                                \
-        vergence::GuiHarness::useFolder(folder.path());                                            \
-        QCoreApplication::setApplicationName("vergence");                                          \
-        QCoreApplication::setAttribute(Qt::AA_ShareOpenGLContexts);                                \
-        QApplication application(argc, argv);                                                      \
-        TestClass tests;                                                                           \
-        return QTest::qExec(&tests, argc, argv);                                                   \
-    }
+/// Like VERGENCE_WINDOW_TEST, with private folders that exist before QApplication does.
+#define VERGENCE_GUI_TEST(Class)                                                                   \
+    VERGENCE_REGISTER_TEST(Class, const QTemporaryDir folder;                                      \
+                           vergence::GuiHarness::useFolder(folder.path());                         \
+                           QCoreApplication::setApplicationName("vergence");                       \
+                           QCoreApplication::setAttribute(Qt::AA_ShareOpenGLContexts);             \
+                           QApplication application(argc, argv))

@@ -7,6 +7,7 @@
 #include "tests/core/compute/dense/dense_fixture.h"
 #include "tests/support/device_table.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -548,5 +549,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestConv2d)
+VERGENCE_TEST(TestConv2d)
 #include "tst_conv2d.moc"

@@ -9,6 +9,7 @@
 #include "tests/core/compute/dense/dense_fixture.h"
 #include "tests/support/device_table.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -507,5 +508,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestMatmul)
+VERGENCE_TEST(TestMatmul)
 #include "tst_matmul.moc"

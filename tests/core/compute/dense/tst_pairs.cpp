@@ -5,6 +5,7 @@
 
 #include "core/compute/dense/pair_kernels.h"
 #include "tests/core/compute/ops/ops_support.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::test;
@@ -96,5 +97,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestPairs)
+VERGENCE_TEST(TestPairs)
 #include "tst_pairs.moc"

@@ -5,6 +5,7 @@
 #include "core/compute/ops/spatial.h"
 #include "tests/core/compute/graph/tape_check.h"
 #include "tests/support/device_table.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -384,5 +385,5 @@ void TestFunctions::shapesThatDoNotFitAreNamed()
     VERGENCE_THROWS(ContractError, "[1, 2, 10]", attentionPacked(graph, make({1, 2, 10}), 2, 1));
 }
 
-QTEST_GUILESS_MAIN(TestFunctions)
+VERGENCE_TEST(TestFunctions)
 #include "tst_functions.moc"

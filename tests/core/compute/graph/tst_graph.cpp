@@ -3,6 +3,7 @@
 #include "core/compute/ops/pointwise.h"
 #include "tests/core/compute/graph/tape_check.h"
 #include "tests/support/device_table.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -354,5 +355,5 @@ void TestGraph::misuseIsNamed()
     VERGENCE_THROWS(ContractError, "another device", Graph(*bench.stream, other, {}));
 }
 
-QTEST_GUILESS_MAIN(TestGraph)
+VERGENCE_TEST(TestGraph)
 #include "tst_graph.moc"

@@ -5,6 +5,7 @@
 #include "core/compute/graph/parameter.h"
 #include "core/compute/half.h"
 #include "tests/support/device_table.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -171,5 +172,5 @@ void TestParameterSet::declarationsThatContradictAreNamed()
     VERGENCE_THROWS(ContractError, "once", set.allocate(*stream));
 }
 
-QTEST_GUILESS_MAIN(TestParameterSet)
+VERGENCE_TEST(TestParameterSet)
 #include "tst_parameter_set.moc"

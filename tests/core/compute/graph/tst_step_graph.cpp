@@ -3,6 +3,7 @@
 #include "core/base/error.h"
 #include "core/compute/graph/step_graph.h"
 #include "tests/support/device_table.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -167,5 +168,5 @@ void TestStepGraph::otherErrorsLeaveTheStream()
     VERGENCE_THROWS(ContractError, "no step", StepGraph(nullptr));
 }
 
-QTEST_GUILESS_MAIN(TestStepGraph)
+VERGENCE_TEST(TestStepGraph)
 #include "tst_step_graph.moc"

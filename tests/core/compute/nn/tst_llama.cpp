@@ -7,6 +7,7 @@
 #include "tests/core/compute/nn/golden.h"
 #include "tests/support/device_table.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -211,5 +212,5 @@ void TestLlama::fullCacheIsNamed()
     QCOMPARE(cache.length, Index{0});
 }
 
-QTEST_GUILESS_MAIN(TestLlama)
+VERGENCE_TEST(TestLlama)
 #include "tst_llama.moc"

@@ -6,6 +6,7 @@
 #include "core/compute/nn/siglip.h"
 #include "tests/support/device_table.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -148,5 +149,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestSiglipText)
+VERGENCE_TEST(TestSiglipText)
 #include "tst_siglip_text.moc"

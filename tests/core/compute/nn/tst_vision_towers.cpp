@@ -5,6 +5,7 @@
 #include "tests/core/compute/nn/golden.h"
 #include "tests/support/device_table.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -31,12 +32,13 @@ DinoConfig dinoConfig(bool registers)
 }
 
 /// A stream and the parameters of one model.
-struct Setup {
+struct TowerSetup {
     std::shared_ptr<Device> device;
     std::unique_ptr<Stream> stream;
     ParameterSet parameters;
 
-    explicit Setup(std::shared_ptr<Device> on, DType type = DType::F32, DType compute = DType::F32)
+    explicit TowerSetup(std::shared_ptr<Device> on, DType type = DType::F32,
+                        DType compute = DType::F32)
         : device(std::move(on)),
           stream(device->createStream()),
           parameters(device, type, compute)
@@ -75,7 +77,7 @@ void TestVisionTowers::clipIsReproduced()
 {
     VERGENCE_ROW_DEVICE(device);
     VERGENCE_GOLDEN_OR_SKIP(golden, "clip_tiny");
-    Setup setup(device);
+    TowerSetup setup(device);
     const ClipVisionTower vision(setup.where(), tower(128, 3, 2, 512, Activation::QuickGelu, 1e-5),
                                  8, 16, 48);
     const ClipTextTower textTower(setup.where(), tower(64, 2, 4, 256, Activation::QuickGelu, 1e-5),
@@ -100,7 +102,7 @@ void TestVisionTowers::siglipIsReproduced()
 {
     VERGENCE_ROW_DEVICE(device);
     VERGENCE_GOLDEN_OR_SKIP(golden, "siglip_tiny");
-    Setup setup(device);
+    TowerSetup setup(device);
     const SiglipVisionTower vision(setup.where(), tower(96, 3, 4, 224, Activation::GeluTanh, 1e-6),
                                    8, 16);
     setup.load(golden.model);
@@ -130,7 +132,7 @@ void TestVisionTowers::dinoIsReproduced()
     VERGENCE_ROW_DEVICE(device);
     QFETCH(bool, registers);
     VERGENCE_GOLDEN_OR_SKIP(golden, registers ? "dinov2_reg_tiny" : "dinov2_tiny");
-    Setup setup(device);
+    TowerSetup setup(device);
     const DinoTower tested(setup.where(), dinoConfig(registers));
     setup.load(golden.model);
     Graph graph(*setup.stream, device, {});
@@ -173,11 +175,11 @@ void TestVisionTowers::dinoIsReproduced()
 namespace {
 /// A tower whose weights and pixels are sines, with results from an independent computation in
 /// double: 8 px images, patches of 4, width 8, 2 heads, 2 blocks.
-struct SineTower : Setup {
+struct SineTower : TowerSetup {
     DinoTower tested;
 
     SineTower()
-        : Setup(devices().devices.front(), DType::F64, DType::F64),
+        : TowerSetup(devices().devices.front(), DType::F64, DType::F64),
           tested(where(), config())
     {
         parameters.allocate(*stream);
@@ -328,7 +330,7 @@ void TestVisionTowers::recomputedBlocksGiveEqualGradients()
 
 void TestVisionTowers::packedWeightsAndSegmentsChangeNothing()
 {
-    Setup setup(devices().devices.front());
+    TowerSetup setup(devices().devices.front());
     const DinoTower tested(setup.where(), dinoConfig(true));
     setup.parameters.allocate(*setup.stream);
     setup.parameters.initialise(*setup.stream, 3);
@@ -387,16 +389,16 @@ void TestVisionTowers::hookSeesEverySiteAndMayChangeIt()
 void TestVisionTowers::halfPrecisionStaysNear()
 {
     const auto device = devices().devices.front();
-    Setup single(device), half(device, DType::F32, DType::BF16);
+    TowerSetup single(device), half(device, DType::F32, DType::BF16);
     const DinoTower first(single.where(), dinoConfig(false));
     const DinoTower second(half.where(), dinoConfig(false));
-    for (Setup* setup : {&single, &half}) {
+    for (TowerSetup* setup : {&single, &half}) {
         setup->parameters.allocate(*setup->stream);
         setup->parameters.initialise(*setup->stream, 3);
     }
     const Tensor pixels = Tensor::empty(device, {2, 3, 56, 56});
     fillNormal(*single.stream, pixels, 0, 1, 1, 1);
-    const auto gradients = [&](Setup& setup, const DinoTower& tested) {
+    const auto gradients = [&](TowerSetup& setup, const DinoTower& tested) {
         Graph graph(*setup.stream, device, {true, setup.parameters.computeType()});
         const ForwardPass pass{graph, setup.parameters, nullptr, false, {}};
         const Value y = tested(pass, graph.constant(pixels));
@@ -415,5 +417,5 @@ void TestVisionTowers::halfPrecisionStaysNear()
     QVERIFY2(dot / std::sqrt(a * b) > 0.999, qPrintable(QString::number(dot / std::sqrt(a * b))));
 }
 
-QTEST_GUILESS_MAIN(TestVisionTowers)
+VERGENCE_TEST(TestVisionTowers)
 #include "tst_vision_towers.moc"

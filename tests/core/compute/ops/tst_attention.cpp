@@ -11,6 +11,7 @@
 #include "tests/support/device_table.h"
 #include "tests/support/instruction_sets.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -561,5 +562,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestAttention)
+VERGENCE_TEST(TestAttention)
 #include "tst_attention.moc"

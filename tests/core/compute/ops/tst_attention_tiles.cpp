@@ -2,6 +2,7 @@
 
 #include "core/base/log.h"
 #include "core/compute/ops/attention_tiles.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 
@@ -80,5 +81,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_APPLESS_MAIN(TestAttentionTiles)
+VERGENCE_TEST(TestAttentionTiles)
 #include "tst_attention_tiles.moc"

@@ -3,6 +3,7 @@
 #include "core/compute/ops/host_numbers.h"
 #include "core/compute/ops/pointwise.h"
 #include "tests/support/device_table.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::test;
@@ -49,5 +50,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestHostNumbers)
+VERGENCE_TEST(TestHostNumbers)
 #include "tst_host_numbers.moc"

@@ -7,6 +7,7 @@
 #include "core/compute/ops/loss.h"
 #include "tests/support/device_table.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -286,5 +287,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestLinearCrossEntropy)
+VERGENCE_TEST(TestLinearCrossEntropy)
 #include "tst_linear_cross_entropy.moc"

@@ -3,6 +3,7 @@
 #include "core/compute/ops/loss.h"
 #include "core/compute/ops/pointwise.h"
 #include "tests/core/compute/ops/ops_support.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::test;
@@ -289,5 +290,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestLoss)
+VERGENCE_TEST(TestLoss)
 #include "tst_loss.moc"

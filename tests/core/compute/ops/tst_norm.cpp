@@ -1,6 +1,7 @@
 #include "core/compute/ops/norm.h"
 #include "core/compute/ops/pointwise.h"
 #include "tests/core/compute/ops/ops_support.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::test;
@@ -418,5 +419,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestNorm)
+VERGENCE_TEST(TestNorm)
 #include "tst_norm.moc"

@@ -2,6 +2,7 @@
 
 #include "core/compute/ops/pointwise.h"
 #include "tests/core/compute/ops/ops_support.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::test;
@@ -471,5 +472,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestPointwise)
+VERGENCE_TEST(TestPointwise)
 #include "tst_pointwise.moc"

@@ -3,6 +3,7 @@
 #include "core/compute/ops/random.h"
 #include "core/compute/rng.h"
 #include "tests/core/compute/ops/ops_support.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::test;
@@ -218,5 +219,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestRandom)
+VERGENCE_TEST(TestRandom)
 #include "tst_random.moc"

@@ -8,6 +8,7 @@
 #include "core/compute/ops/rope_math.h"
 #include "tests/support/device_table.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -254,5 +255,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestRope)
+VERGENCE_TEST(TestRope)
 #include "tst_rope.moc"

@@ -1,5 +1,6 @@
 #include "core/compute/ops/spatial.h"
 #include "tests/core/compute/ops/ops_support.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::test;
@@ -292,5 +293,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestSpatial)
+VERGENCE_TEST(TestSpatial)
 #include "tst_spatial.moc"

@@ -2,6 +2,7 @@
 
 #include "core/compute/ops/structure.h"
 #include "tests/core/compute/ops/ops_support.h"
+#include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::test;
@@ -249,5 +250,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_GUILESS_MAIN(TestStructure)
+VERGENCE_TEST(TestStructure)
 #include "tst_structure.moc"

@@ -9,6 +9,7 @@
 #include "core/compute/rng.h"
 #include "tests/support/device_table.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -376,5 +377,5 @@ void TestAdam::badOptionsAreNamed()
     VERGENCE_THROWS(ContractError, "2 rates for 1 groups", adam.setRates(*model.stream, {1, 2}));
 }
 
-QTEST_GUILESS_MAIN(TestAdam)
+VERGENCE_TEST(TestAdam)
 #include "tst_adam.moc"

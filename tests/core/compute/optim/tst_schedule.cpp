@@ -3,6 +3,7 @@
 #include "core/base/error.h"
 #include "core/compute/optim/schedule.h"
 #include "tests/support/numbers.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -59,5 +60,5 @@ void TestSchedule::schedulesThatEndBeforeTheyBeginAreRefused()
                     (Schedule{ScheduleKind::Constant, 0, 0, 0, 0}.rate(-1, 1)));
 }
 
-QTEST_GUILESS_MAIN(TestSchedule)
+VERGENCE_TEST(TestSchedule)
 #include "tst_schedule.moc"

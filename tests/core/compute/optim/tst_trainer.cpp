@@ -10,6 +10,7 @@
 #include "core/compute/optim/trainer_state.h"
 #include "tests/support/device_table.h"
 #include "tests/support/scratch.h"
+#include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
@@ -230,5 +231,5 @@ void TestTrainer::statesThatDoNotFitAreNamed()
     QVERIFY(trainer.values() == values);
 }
 
-QTEST_GUILESS_MAIN(TestTrainer)
+VERGENCE_TEST(TestTrainer)
 #include "tst_trainer.moc"
