@@ -4,10 +4,12 @@
 set -euo pipefail
 [ $# -eq 1 ] || { echo "usage: packaging/arm64-sysroot.sh FOLDER" >&2; exit 2; }
 folder=$(realpath -m "$1")
-source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-
 state=$(mktemp -d)
 trap 'rm -rf "$state"' EXIT
+VERGENCE_BUILD_DIR=$state
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+compiler=$(aarch64-linux-gnu-g++ -dumpversion) || die "g++-aarch64-linux-gnu is missing."
+
 mkdir -p "$state/lists/partial" "$state/cache/archives/partial" "$folder"
 touch "$state/status"
 arm=(-o APT::Architecture=arm64 -o APT::Architectures::=arm64 -o Dir::State="$state" -o Dir::State::status="$state/status"
@@ -15,7 +17,7 @@ arm=(-o APT::Architecture=arm64 -o APT::Architectures::=arm64 -o Dir::State="$st
 apt-get "${arm[@]}" update -qq || die "the package source has no lists for arm64."
 
 is_known() { apt-cache "${arm[@]}" show "$1" >/dev/null 2>&1; }
-chosen=(libc6-dev libstdc++-12-dev)
+chosen=(libc6-dev "libstdc++-${compiler%%.*}-dev")
 choose() {
     local name
     [[ $1 == *-dev* && $1 != *open3d* && $1 != *libgl1* && $1 != *onnx* && $1 != *protobuf* ]] || return 0

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <thread>
 
 #include <sys/utsname.h>
 #include <unistd.h>
-
-#include <QString>
-#include <QSysInfo>
 
 #include <fmt/format.h>
 
@@ -45,7 +43,7 @@ json environment()
     ::uname(&system);
     const double bytes = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
                          static_cast<double>(::sysconf(_SC_PAGESIZE));
-    return {{"os", QSysInfo::prettyProductName().toStdString()},
+    return {{"os", systemName()},
             {"kernel", fmt::format("{} {}", system.sysname, system.release)},
             {"cpu", processorName()},
             {"threads", std::thread::hardware_concurrency()},
@@ -61,6 +59,20 @@ T memberOr(const json& object, const char* key, T fallback, bool (json::*isRight
 }
 
 } // namespace
+
+std::string systemName()
+{
+    constexpr std::string_view kKey = "PRETTY_NAME=";
+    std::ifstream file("/etc/os-release");
+    for (std::string line; std::getline(file, line);) {
+        if (!line.starts_with(kKey))
+            continue;
+        std::string name = line.substr(kKey.size());
+        std::erase(name, '"');
+        return name;
+    }
+    return {};
+}
 
 json buildInfo()
 {

@@ -20,5 +20,6 @@ void writeManifest(const RunFolder& folder, nlohmann::json manifest,
 nlohmann::json readManifest(const RunFolder& folder); ///< throws InputError
 std::vector<Artifact> artifactsOf(const nlohmann::json& manifest);
 nlohmann::json buildInfo(); ///< version, compiler, build type
+std::string systemName();   ///< as /etc/os-release has it; empty where it does not say
 
 } // namespace vergence

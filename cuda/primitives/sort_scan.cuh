@@ -11,7 +11,6 @@
 
 namespace vergence {
 
-namespace detail {
 inline void checkCub(cudaError_t error, const char* what)
 {
     if (error == cudaSuccess)
@@ -19,7 +18,6 @@ inline void checkCub(cudaError_t error, const char* what)
     cudaGetLastError(); // the next launch must not be blamed for it
     throw DeviceError(std::string(what) + ": " + cudaGetErrorString(error) + ".");
 }
-} // namespace detail
 
 #if defined(CUB_VERSION) && CUB_VERSION < 200700
 inline constexpr Index kLongestScan =
@@ -39,11 +37,9 @@ void exclusiveScan(Stream& stream, const T* in, T* out, Index n)
             "exclusiveScan: the CUB of this build scans 2^31 - 1 values at most");
     const auto native = static_cast<cudaStream_t>(stream.native());
     std::size_t bytes = 0;
-    detail::checkCub(cub::DeviceScan::ExclusiveSum(nullptr, bytes, in, out, n, native),
-                     "Planning a scan");
+    checkCub(cub::DeviceScan::ExclusiveSum(nullptr, bytes, in, out, n, native), "Planning a scan");
     void* scratch = stream.scratch(bytes);
-    detail::checkCub(cub::DeviceScan::ExclusiveSum(scratch, bytes, in, out, n, native),
-                     "Running a scan");
+    checkCub(cub::DeviceScan::ExclusiveSum(scratch, bytes, in, out, n, native), "Running a scan");
 }
 
 /// Sorts values by ascending unsigned keys, stable, over the key bits [firstBit, lastBit). Uses the
@@ -56,13 +52,13 @@ void sortPairs(Stream& stream, const Key* keysIn, Key* keysOut, const T* valuesI
         return;
     const auto native = static_cast<cudaStream_t>(stream.native());
     std::size_t bytes = 0;
-    detail::checkCub(cub::DeviceRadixSort::SortPairs(nullptr, bytes, keysIn, keysOut, valuesIn,
-                                                     valuesOut, n, firstBit, lastBit, native),
-                     "Planning a sort");
+    checkCub(cub::DeviceRadixSort::SortPairs(nullptr, bytes, keysIn, keysOut, valuesIn, valuesOut,
+                                             n, firstBit, lastBit, native),
+             "Planning a sort");
     void* scratch = stream.scratch(bytes);
-    detail::checkCub(cub::DeviceRadixSort::SortPairs(scratch, bytes, keysIn, keysOut, valuesIn,
-                                                     valuesOut, n, firstBit, lastBit, native),
-                     "Running a sort");
+    checkCub(cub::DeviceRadixSort::SortPairs(scratch, bytes, keysIn, keysOut, valuesIn, valuesOut,
+                                             n, firstBit, lastBit, native),
+             "Running a sort");
 }
 
 } // namespace vergence

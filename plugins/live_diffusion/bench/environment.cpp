@@ -8,9 +8,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <QString>
-#include <QSysInfo>
-
 #include <fmt/format.h>
 #include <oneapi/dnnl/dnnl.h>
 
@@ -53,7 +50,7 @@ json systemFacts()
 {
     struct utsname system {};
     ::uname(&system);
-    json facts = {{"os", QSysInfo::prettyProductName().toStdString()},
+    json facts = {{"os", systemName()},
                   {"kernel", fmt::format("{} {}", system.sysname, system.release)},
                   {"ram_bytes", static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
                                     static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))}};

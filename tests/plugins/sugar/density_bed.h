@@ -27,12 +27,12 @@ inline double opacityOf(float logit)
 }
 
 /// Gaussians in training whose moments are all 7 and whose dc colour holds the row.
-struct Bed {
+struct DensityBed {
     std::shared_ptr<Device> device;
     std::unique_ptr<Stream> stream = device->createStream();
     TrainedGaussians trained;
 
-    Bed(const std::shared_ptr<Device>& on, GaussianCloud cloud, Index spare = 0) : device(on)
+    DensityBed(const std::shared_ptr<Device>& on, GaussianCloud cloud, Index spare = 0) : device(on)
     {
         for (std::size_t i = 0; i < cloud.shDc.size(); ++i)
             cloud.shDc[i] = static_cast<float>(i / 3);

@@ -47,7 +47,7 @@ private Q_SLOTS:
     void tenGaussiansCloneSplitAndPrune()
     {
         VERGENCE_ROW_DEVICE(device)
-        Bed bed(device, tenGaussians());
+        DensityBed bed(device, tenGaussians());
         bed.setStatistics(kTenStatistics);
         const GaussianCloud before = bed.cloud();
         const DensityReport report = densify(*bed.stream, bed.trained, {}, 1, false, 9, 500);
@@ -78,7 +78,7 @@ private Q_SLOTS:
         GaussianCloud cloud = madeUpCloud(kParents, 0);
         for (std::size_t i = 0; i < cloud.logScale.size(); ++i)
             cloud.logScale[i] = std::log(i % 3 == 0 ? 0.5F : i % 3 == 1 ? 0.1F : 0.02F);
-        Bed bed(device, cloud);
+        DensityBed bed(device, cloud);
         bed.setStatistics(std::vector<float>(kParents, 1.0F));
         DensitySettings settings;
         settings.revisedOpacity = true;
@@ -125,7 +125,7 @@ private Q_SLOTS:
     {
         VERGENCE_ROW_DEVICE(device)
         const auto grown = [&](Index cap) {
-            Bed bed(device, tenGaussians());
+            DensityBed bed(device, tenGaussians());
             bed.setStatistics(kTenStatistics);
             DensitySettings settings;
             settings.cap = cap;
@@ -221,7 +221,7 @@ private Q_SLOTS:
             GaussianCloud cloud = madeUpCloud(900, 1);
             for (std::size_t i = 0; i < 300; ++i)
                 cloud.opacity[3 * i] = -6;
-            Bed bed(on, cloud);
+            DensityBed bed(on, cloud);
             bed.setStatistics(uniformNumbers(900, 0, 4e-4F, 3));
             DensitySettings settings;
             relocate(*bed.stream, bed.trained, settings, seed, step);
@@ -249,7 +249,7 @@ private Q_SLOTS:
             if (hasFilter)
                 cloud.filter = uniformNumbers(200, 0, 0.5F, 12);
             cloud.opacity = uniformNumbers(200, -8, 8, 13);
-            Bed bed(device, cloud);
+            DensityBed bed(device, cloud);
             resetOpacity(*bed.stream, bed.trained);
             const GaussianCloud after = bed.cloud();
             int limited = 0;
@@ -278,7 +278,7 @@ private Q_SLOTS:
         GaussianCloud cloud = madeUpCloud(6, 2);
         cloud.opacity = logitsOf({.9, .499, .501, .1, .2, .7});
         cloud.opacity[4] = std::numeric_limits<float>::quiet_NaN();
-        Bed bed(device, cloud, 4);
+        DensityBed bed(device, cloud, 4);
         QCOMPARE(pruneByOpacity(*bed.stream, bed.trained, 0.5), 3);
         QCOMPARE(bed.sources(), (std::vector<int>{0, 2, 5}));
         QCOMPARE(bed.fresh(), flags({0, 0, 0}));
@@ -303,8 +303,8 @@ private Q_SLOTS:
             for (std::size_t axis = 0; axis < 3; ++axis)
                 cloud.position[3 * row + axis] = corners[row] >> axis & 1 ? 5.0F : 1.0F;
         }
-        Bed bed(device, cloud, 1);
-        Bed::set(*bed.stream, bed.trained.statistics.radius, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+        DensityBed bed(device, cloud, 1);
+        DensityBed::set(*bed.stream, bed.trained.statistics.radius, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
         sortByPlace(*bed.stream, bed.trained);
         QCOMPARE(bed.sources(), (std::vector<int>{4, 8, 9, 1, 3, 6, 2, 7, 5, 0}));
         QCOMPARE(bed.trained.statistics.radius.toHost<float>(*bed.stream),
@@ -321,7 +321,7 @@ private Q_SLOTS:
         for (const int degree : {0, 3}) {
             GaussianCloud cloud = madeUpCloud(7, degree);
             cloud.filter = uniformNumbers(7, 0, 1, 4);
-            Bed bed(device, cloud);
+            DensityBed bed(device, cloud);
             const auto before = columnsOf(bed.cloud());
             const std::vector<std::uint32_t> source{6, 0, 0, 3, 5, 5, 1, 2, 4};
             rearrange(*bed.stream, bed.trained, source, {0, 0, 1, 0, 0, 1, 0, 0, 0});
@@ -353,7 +353,7 @@ private Q_SLOTS:
                 if (count)
                     cloud.opacity[0] = 1;
                 std::fill(cloud.logScale.begin(), cloud.logScale.end(), -4.0F);
-                Bed bed(device, cloud, spare);
+                DensityBed bed(device, cloud, spare);
                 DensitySettings settings;
                 QCOMPARE(densify(*bed.stream, bed.trained, settings, 1, true, 1, 1).count, count);
                 QCOMPARE(relocate(*bed.stream, bed.trained, settings, 1, 1).count, count);
@@ -368,7 +368,7 @@ private Q_SLOTS:
         // All dead: nothing to move onto.
         GaussianCloud cloud = madeUpCloud(3, 0);
         std::fill(cloud.opacity.begin(), cloud.opacity.end(), -9.0F);
-        Bed bed(device, cloud);
+        DensityBed bed(device, cloud);
         const DensityReport report = relocate(*bed.stream, bed.trained, {}, 1, 1);
         QCOMPARE(report.count, 3);
         QCOMPARE(report.relocated + report.born, 0);
@@ -376,7 +376,7 @@ private Q_SLOTS:
 
     void badInputIsRefused()
     {
-        Bed bed(devices().devices[0], madeUpCloud(3, 0));
+        DensityBed bed(devices().devices[0], madeUpCloud(3, 0));
         VERGENCE_THROWS(ContractError, "does not exist",
                         rearrange(*bed.stream, bed.trained, {0, 3}, {0, 0}));
         VERGENCE_THROWS(ContractError, "each row", rearrange(*bed.stream, bed.trained, {0}, {}));

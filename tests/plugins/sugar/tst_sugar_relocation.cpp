@@ -78,7 +78,7 @@ private Q_SLOTS:
         VERGENCE_ROW_DEVICE(device)
         GaussianCloud cloud = madeUpCloud(12, 1);
         cloud.opacity = logitsOf({.9, .001, .5, .0049, .3, .002, .8, .001, .1, .7, .003, .6});
-        Bed bed(device, cloud);
+        DensityBed bed(device, cloud);
         DensitySettings settings;
         settings.mode = DensitySettings::Mode::Mcmc;
         settings.cap = 12; // no births
@@ -137,7 +137,7 @@ private Q_SLOTS:
         VERGENCE_ROW_DEVICE(device)
         GaussianCloud cloud = madeUpCloud(110, 0);
         std::fill(cloud.opacity.begin(), cloud.opacity.end(), 1.0F);
-        Bed bed(device, cloud);
+        DensityBed bed(device, cloud);
         DensitySettings settings;
         settings.mode = DensitySettings::Mode::Mcmc;
         settings.cap = 118;
@@ -169,7 +169,7 @@ private Q_SLOTS:
         QVERIFY(std::abs(noiseGate(0.1) - 7.485e-5) < 1e-8);
         GaussianCloud cloud = madeUpCloud(500, 0);
         cloud.opacity = uniformNumbers(500, -7, 3, 77);
-        Bed bed(device, cloud);
+        DensityBed bed(device, cloud);
         addNoise(*bed.stream, bed.trained.gaussians, 2e-4, 8, 123);
         const GaussianCloud after = bed.cloud();
         for (std::size_t row = 0; row < 500; ++row) {
@@ -216,9 +216,9 @@ private Q_SLOTS:
     {
         VERGENCE_ROW_DEVICE(device)
         constexpr Index kRows = 33;
-        Bed bed(device, madeUpCloud(kRows, 0));
+        DensityBed bed(device, madeUpCloud(kRows, 0));
         GaussianArrays gradients = GaussianArrays::zeros(*bed.stream, device, kRows, 0);
-        Bed::set(*bed.stream, gradients.opacity, std::vector<float>(kRows, 0.5F));
+        DensityBed::set(*bed.stream, gradients.opacity, std::vector<float>(kRows, 0.5F));
         const RegulariserValue value =
             addRegularisers(*bed.stream, bed.trained.gaussians, {}, gradients);
         const GaussianCloud cloud = bed.cloud();
