@@ -87,7 +87,7 @@ void placeBoundBackwardBody(Stream& stream, const PlaceBackwardArguments& p)
 }
 
 struct GatherVertex {
-    GatherArguments p;
+    CornerArguments p;
 
     VERGENCE_HD void operator()(Index v) const
     {
@@ -100,7 +100,7 @@ struct GatherVertex {
     }
 };
 
-void gatherCornersBody(Stream& stream, const GatherArguments& p)
+void gatherCornersBody(Stream& stream, const CornerArguments& p)
 {
     forEach(stream, p.vertices, GatherVertex{p});
 }

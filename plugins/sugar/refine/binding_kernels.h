@@ -42,14 +42,14 @@ inline const Kernel<void(const PlaceBackwardArguments&)> placeBoundBackward{
     "sugar.place_bound_backward"};
 
 /// gradVertex[v] = Σ of the gradients of its corners, added where `adds`.
-struct GatherArguments {
+struct CornerArguments {
     Index vertices = 0;
     const std::int32_t *start = nullptr, *corner = nullptr;
     const float* gradCorner = nullptr;
     bool adds = false;
     float* gradVertex = nullptr;
 };
-inline const Kernel<void(const GatherArguments&)> gatherCorners{"sugar.gather_corners"};
+inline const Kernel<void(const CornerArguments&)> gatherCorners{"sugar.gather_corners"};
 
 /// Unit normals of triangles, 0 for those without area.
 struct NormalArguments {

@@ -113,9 +113,9 @@ double DensityField::density(std::uint32_t of, const double* x) const
     return sum;
 }
 
-FieldSample DensityField::sample(std::uint32_t of, const double* x) const
+DensitySample DensityField::sample(std::uint32_t of, const double* x) const
 {
-    FieldSample result;
+    DensitySample result;
     for (const std::uint32_t i : around(of)) {
         const Whitened whitened(m_lobes[i], x);
         const double weight = whitened.weight(m_lobes[i]);

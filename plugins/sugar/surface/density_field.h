@@ -19,7 +19,7 @@ struct DensityLobe {
     float smallest; ///< smallest standard deviation
 };
 
-struct FieldSample {
+struct DensitySample {
     double density = 0;
     std::array<double, 3> gradient{}; ///< ∂d/∂x
 };
@@ -48,7 +48,7 @@ public:
 
     /// Density of the neighbours of Gaussian `of` at x ([3]).
     double density(std::uint32_t of, const double* x) const;
-    FieldSample sample(std::uint32_t of, const double* x) const;
+    DensitySample sample(std::uint32_t of, const double* x) const;
     /// Standard deviation of Gaussian i along a unit direction: |s ∘ Rᵀ v|.
     double spreadAlong(std::uint32_t i, const double* direction) const;
 

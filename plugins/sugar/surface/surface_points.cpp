@@ -98,7 +98,7 @@ double refined(const DensityField& field, const Candidate& candidate, double lev
 /// A place on the ray and the density there, in the neighbourhood of the nearest Gaussian.
 struct Crossing {
     Vector3 place;
-    FieldSample sample;
+    DensitySample sample;
     std::uint32_t nearest;
 };
 
@@ -197,7 +197,7 @@ void Chunk::addPoint(const Candidate& candidate, std::size_t level, double t)
         return;
     }
     Vector3& place = crossing->place;
-    const FieldSample& sample = crossing->sample;
+    const DensitySample& sample = crossing->sample;
     double squares = 0, facing = 0;
     for (std::size_t i = 0; i < 3; ++i) {
         squares += sample.gradient[i] * sample.gradient[i];

@@ -12,7 +12,7 @@ using namespace vergence;
 namespace {
 
 constexpr int kGaussians = 1000;
-const std::string kScene = "splats";
+const std::string kSplats = "splats";
 
 /// Red Gaussians of a sphere of radius 1, each a ball of 0.05.
 sugar::GaussianCloud redSphere()
@@ -85,7 +85,7 @@ private Q_SLOTS:
         const QString run = gui.window().currentRun();
         QCOMPARE(gui.window().runs().find(run)->plugin, QString("sugar"));
         ViewPanel& panel = gui.window().views().current()->panel();
-        QTRY_VERIFY(panel.frameWithPixels(kScene).has_value());
+        QTRY_VERIFY(panel.frameWithPixels(kSplats).has_value());
         QTRY_VERIFY(redShare(panel.grabView()) > 0.02);
         qInfo("%.1f %% of the view is red", 100 * redShare(panel.grabView()));
         gui.shoot("splats_" + name.section('.', 1));

@@ -39,13 +39,13 @@ StripScene predictedScene()
     return scene;
 }
 
-std::array<int, 3> pixel(const Image& image, int x, int y)
+std::array<int, 3> stripPixel(const Image& image, int x, int y)
 {
     const std::uint8_t* at = image.row(y) + x * image.channels;
     return {at[0], at[1], at[2]};
 }
 
-constexpr int kLeft = 90, kTop = 38, kCell = 112; ///< first frame of a strip
+constexpr int kStripLeft = 90, kStripTop = 38, kCell = 112; ///< first frame of a strip
 
 } // namespace
 
@@ -63,7 +63,7 @@ private Q_SLOTS:
         const Image strip = frameStrip(scene);
         testing::keepPicture("strip_plain", strip);
         for (int t = 0; t < 3; ++t)
-            QCOMPARE(pixel(strip, kLeft + t * (kCell + 4) + 50, kTop + 50),
+            QCOMPARE(stripPixel(strip, kStripLeft + t * (kCell + 4) + 50, kStripTop + 50),
                      (std::array{40 * (t + 1), 40 * (t + 1) + 1, 40 * (t + 1) + 2}));
     }
 
@@ -74,14 +74,14 @@ private Q_SLOTS:
             testing::keepPicture(isDark ? "strip_dark" : "strip_light",
                                  frameStrip(scene, kCell, 16, isDark));
         const Image strip = frameStrip(scene);
-        const int rows = 3 * (kCell + 4) + 2 * (kCell + 20) + kTop + 12;
+        const int rows = 3 * (kCell + 4) + 2 * (kCell + 20) + kStripTop + 12;
         QCOMPARE(strip.height, rows);
         // What is predicted for frame 2 is what was true of frame 1.
-        const int predicted = kTop + kCell + 20 + kCell + 4, truth = predicted + kCell + 4;
+        const int predicted = kStripTop + kCell + 20 + kCell + 4, truth = predicted + kCell + 4;
         for (int y = 0; y < kCell; y += 9)
             for (int x = 0; x < kCell; x += 9)
-                QCOMPARE(pixel(strip, kLeft + kCell + 4 + x, predicted + y),
-                         pixel(strip, kLeft + x, truth + y));
+                QCOMPARE(stripPixel(strip, kStripLeft + kCell + 4 + x, predicted + y),
+                         stripPixel(strip, kStripLeft + x, truth + y));
     }
 
     void errorsAreMeanSquares()

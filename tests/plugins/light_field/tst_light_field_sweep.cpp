@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kRays = 16, kEvaluationRays = 64;
 
-struct Outcome {
+struct SweepOutcome {
     std::vector<double> training, heldOut, mse;
 };
 
@@ -39,14 +39,14 @@ private Q_SLOTS:
     void reachableTargetsAreRecoveredAtFullSize();
 
 private:
-    Outcome solve(const Study& study, const std::vector<int>& boards) const;
+    SweepOutcome solve(const Study& study, const std::vector<int>& boards) const;
     double heldOut(const std::function<void(Study&)>& change) const;
 
     std::shared_ptr<Device> m_device = makeCpuDevice();
     std::unique_ptr<Stream> m_stream = m_device->createStream();
 };
 
-Outcome TestLightFieldSweep::solve(const Study& study, const std::vector<int>& boards) const
+SweepOutcome TestLightFieldSweep::solve(const Study& study, const std::vector<int>& boards) const
 {
     std::vector<LaneScene> scenes;
     for (const int n : boards)
@@ -67,7 +67,7 @@ Outcome TestLightFieldSweep::solve(const Study& study, const std::vector<int>& b
     Evaluator onTraining(op, targets);
     Evaluator onHeldOut(
         heldOp, renderTargets(*m_stream, m_device, study.optics, held, kEvaluationRays, scenes));
-    Outcome outcome;
+    SweepOutcome outcome;
     for (int lane = 0; lane < static_cast<int>(boards.size()); ++lane) {
         const Quality quality = onTraining.evaluate(*m_stream, planes, lane, 1, false);
         outcome.training.push_back(quality.psnrRoi);
@@ -91,7 +91,7 @@ void TestLightFieldSweep::demoTableIsReached()
                                32.1, 32.0, 32.2, 31.8, 32.0, 32.3, 32.3, 32.4};
     const double heldOut[] = {28.3, 27.9, 27.5, 27.3, 26.9, 26.3, 26.4, 26.2,
                               25.8, 25.6, 25.6, 25.2, 25.3, 25.3, 25.2, 25.1};
-    const Outcome outcome = solve({}, boards);
+    const SweepOutcome outcome = solve({}, boards);
     for (std::size_t b = 0; b < boards.size(); ++b) {
         qInfo("n = %d: training %.2f dB, held out %.2f dB", boards[b], outcome.training[b],
               outcome.heldOut[b]);

@@ -179,7 +179,7 @@ private Q_SLOTS:
             const float at[3] = {static_cast<float>(p.x), static_cast<float>(p.y),
                                  static_cast<float>(p.z)};
             const std::uint32_t of = field.nearest(at);
-            const FieldSample sample = field.sample(of, x);
+            const DensitySample sample = field.sample(of, x);
             QCOMPARE(sample.density, field.density(of, x));
             for (std::size_t k = 0; k < 3; ++k) {
                 double up[3] = {x[0], x[1], x[2]}, down[3] = {x[0], x[1], x[2]};
