@@ -101,7 +101,8 @@ private Q_SLOTS:
     }
     void afterARestartOfTheComputerItIsLostAndCanBeResumed()
     {
-        WindowProcess window("chaos", "[run]\nsteps = 150\nstep_ms = 20\n");
+        WindowProcess window("chaos", "[run]\nsteps = 150\nstep_ms = 20\n"
+                                      "[chaos]\nhang_at = 140\nonly_once = true\n");
         const QString run = window.run();
         QVERIFY(!run.isEmpty());
         const RunFolder folder = folderOf(run);
