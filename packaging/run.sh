@@ -6,7 +6,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 display=${DISPLAY:-}${WAYLAND_DISPLAY:-}
-announce 45 1 "$([ -n "$display" ] && echo "opens the window" || echo "runs the demo of the light-field lab in the terminal")"
+announce 60 1 "$([ -n "$display" ] && echo "opens the window" || echo "runs the demo of the light-field lab in the terminal")"
 install_packages
 configure
 build_targets studio
