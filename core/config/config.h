@@ -23,8 +23,8 @@ class Config {
 public:
     const ConfigSchema& schema() const { return m_schema; }
 
-    const ConfigValue&
-    value(const std::string& key) const;               ///< throws ContractError for unknown keys
+    /// Throws ContractError for unknown keys.
+    const ConfigValue& value(const std::string& key) const;
     const Place& origin(const std::string& key) const; ///< empty source for defaults
     bool differsFromDefault(const std::string& key) const;
 
