@@ -5,7 +5,7 @@
 #include "core/artifact/checkpoint.h"
 #include "core/base/file.h"
 #include "tests/app/cli/cli_bench.h"
-#include "tests/support/run_bench.h"
+#include "tests/plugins/foveated_vlm/run_numbers.h"
 #include "tests/support/test_program.h"
 
 using namespace vergence;
@@ -35,15 +35,6 @@ const QStringList kSmallDemo{"run",
                              "gaze_clips=1",
                              "--checkpoint-steps",
                              "20"};
-
-/// Numbers of a run that do not depend on time.
-std::map<std::string, std::vector<double>> demoNumbersOf(const RunFolder& folder)
-{
-    auto numbers = test::timelessNumbers(folder);
-    for (const char* timed : {"it_per_s", "clips_per_s", "data_wait_ms", "gflop_per_s"})
-        numbers.erase(timed);
-    return numbers;
-}
 
 } // namespace
 
@@ -87,7 +78,7 @@ private Q_SLOTS:
         QVERIFY(!std::filesystem::exists(folderOf(name).artifacts() / "verdict.json"));
         const test::Outcome rest = patiently({"run", path(name), "--resume"});
         QVERIFY2(rest.code == 0, qPrintable(rest.err));
-        QVERIFY(demoNumbersOf(folderOf(name)) == demoNumbersOf(folderOf("whole")));
+        QVERIFY(fvlm::runNumbersOf(folderOf(name)) == fvlm::runNumbersOf(folderOf("whole")));
         for (const char* file :
              {"weights/model.safetensors", "captions.json", "attention_fine.npy", "gaze.gif"})
             QVERIFY2(readFile(folderOf(name).artifacts() / file) ==

@@ -8,8 +8,8 @@
 #include "core/artifact/image.h"
 #include "core/artifact/safetensors.h"
 #include "plugins/foveated_vlm/foveated_vlm_run.h"
+#include "tests/plugins/foveated_vlm/run_numbers.h"
 #include "tests/plugins/foveated_vlm/stopping_run.h"
-#include "tests/support/run_bench.h"
 #include "tests/support/test_program.h"
 
 using namespace vergence;
@@ -26,25 +26,14 @@ const std::vector<std::string> kTiny{
     "lr_connector=1e-3", "lr_vit=1e-3",   "lr_llm=1e-3",      "order=prompt_frames_answer",
     "lambda_coarse=0.2", "precision=fp32"};
 
-constexpr const char* kTimed[] = {"it_per_s", "clips_per_s", "data_wait_ms", "gflop_per_s"};
-
-/// Numbers of a run that do not depend on time.
-std::map<std::string, std::vector<double>> numbersOf(const RunFolder& folder)
-{
-    auto numbers = test::timelessNumbers(folder);
-    for (const char* timed : kTimed)
-        numbers.erase(timed);
-    return numbers;
-}
-
-/// The same of what the run left for other programs.
+/// What the run left for other programs, without what depends on time.
 std::map<std::string, std::string> exportedNumbers(const RunFolder& folder)
 {
     const auto json = nlohmann::json::parse(readFile(folder.artifacts() / "metrics.json"));
     std::map<std::string, std::string> numbers;
     for (const auto& series : json.at("series"))
         numbers[series.at("name")] = series.at("steps").dump() + series.at("values").dump();
-    for (const char* timed : kTimed)
+    for (const char* timed : kTimedSeries)
         numbers.erase(timed);
     return numbers;
 }
@@ -99,7 +88,7 @@ class TestFvlmRun : public QObject {
     /// A straight run, and one that was stopped and went on, have the same results.
     void verifySame(const RunFolder& parts, const RunFolder& whole) const
     {
-        QCOMPARE(numbersOf(parts), numbersOf(whole));
+        QCOMPARE(runNumbersOf(parts), runNumbersOf(whole));
         QVERIFY(exportedNumbers(parts) == exportedNumbers(whole));
         for (const char* file :
              {"weights/model.safetensors", "weights/best.safetensors", "evaluation.json",
@@ -143,7 +132,7 @@ private Q_SLOTS:
               "verdict.png", "verdict.json", "evaluation.json", "metrics.json", "loss.png",
               "loss.svg", "attention_fine.npy", "gaze.gif"})
             QVERIFY2(std::filesystem::exists(folder.artifacts() / file), file);
-        const auto numbers = numbersOf(folder);
+        const auto numbers = runNumbersOf(folder);
         QCOMPARE(numbers.at("loss").size(), std::size_t(6));
         QCOMPARE(numbers.at("val_fine").size(), std::size_t(2));
         QCOMPARE(numbers.at("val_seq").size(), std::size_t(2));
@@ -364,7 +353,8 @@ private Q_SLOTS:
             second, m_bench.configOf({"micro_steps=3", "weights=checkpoint", "checkpoint=" + file,
                                       "lr_connector=0", "lr_vit=0", "lr_llm=0"}));
         QVERIFY2(outcome.code == ExitCode::Success, outcome.problems().c_str());
-        QVERIFY(numbersOf(second).at("val_fine").back() == numbersOf(first).at("val_fine").back());
+        QVERIFY(runNumbersOf(second).at("val_fine").back() ==
+                runNumbersOf(first).at("val_fine").back());
     }
 
     void matchedControlDecides()
@@ -399,9 +389,9 @@ private Q_SLOTS:
             run, m_bench.configOf({"variant=dpo", "clips=" + folder.string(), "max_epochs=1000",
                                    "captions=" + pathOf("pairs.jsonl").string(), "hold_out=0"}));
         QVERIFY2(outcome.code == ExitCode::Success, outcome.problems().c_str());
-        const auto losses = numbersOf(run).at("loss");
+        const auto losses = runNumbersOf(run).at("loss");
         QVERIFY(losses.back() < losses.front());
-        QCOMPARE_EQ(numbersOf(run).at("dpo_accuracy").back(), 1.0);
+        QCOMPARE_EQ(runNumbersOf(run).at("dpo_accuracy").back(), 1.0);
     }
 
     /// Captions need not repeat the chosen answer; held-out clips are then judged by it.
@@ -422,7 +412,7 @@ private Q_SLOTS:
             run, m_bench.configOf({"variant=dpo", "clips=" + folder.string(), "max_epochs=1000",
                                    "captions=" + pathOf("bare.jsonl").string(), "hold_out=0.3"}));
         QVERIFY2(outcome.code == ExitCode::Success, outcome.problems().c_str());
-        for (const double loss : numbersOf(run).at("val_fine"))
+        for (const double loss : runNumbersOf(run).at("val_fine"))
             QVERIFY(loss > 0);
         const auto captions = readFile(run.artifacts() / "captions.json");
         QVERIFY(captions.find("a square") != std::string::npos);

@@ -127,6 +127,18 @@ struct EncoderSetup {
     }
 };
 
+/// Every place that may be live beside a preset.
+inline mc_embedding::Placement placementWithFlags(const std::string& preset,
+                                                  const mc_embedding::TowerShape& tower)
+{
+    mc_embedding::Placement placement;
+    placement.preset = preset;
+    placement.patchEmbedding = placement.positionAdd = true;
+    placement.attentionProbabilities = placement.afterActivation = placement.blockOutput = true;
+    placement.finalProjection = tower.family == mc_embedding::Family::Clip;
+    return placement;
+}
+
 /// Placements that the tests go through.
 inline const std::vector<std::string> kPresets = {
     "all_linear", "mlp_only",       "siglip_transformers", "siglip_timm_double",
