@@ -5,7 +5,7 @@
 
 #include <QTest>
 
-#include "core/compute/backend.h"
+#include "tests/support/devices.h"
 
 namespace vergence::test {
 
@@ -13,7 +13,7 @@ namespace vergence::test {
 /// the running test.
 inline std::shared_ptr<Device> cudaDeviceOrSkip()
 {
-    static const DeviceList list = openDevices();
+    const DeviceList& list = devices();
     if (list.devices.size() > 1)
         return list.devices[1];
     const char* required = std::getenv("VERGENCE_REQUIRE_CUDA");

@@ -8,16 +8,9 @@
 
 #include <QTest>
 
-#include "core/compute/backend.h"
+#include "tests/support/devices.h"
 
 namespace vergence::test {
-
-/// All devices of this computer, opened once.
-inline const DeviceList& devices()
-{
-    static const DeviceList list = openDevices();
-    return list;
-}
 
 /// Calls `add` for the rows "cpu", "cuda:0", … of a data table that has the column `device` (int).
 /// Without a CUDA device there is still a row "cuda", so that its absence is seen.

@@ -60,18 +60,6 @@ class TestLaunch : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
-    void initTestCase()
-    {
-        for (const auto& folder : moduleFolders()) {
-            const auto module = folder / "libvergence-kernels-tests_launch.so";
-            if (devices().devices.size() > 1 && std::filesystem::exists(module)) {
-                std::string reason;
-                QVERIFY2(loadKernelModule(module, &reason), reason.c_str());
-                break;
-            }
-        }
-    }
-
     void everyItemIsVisitedOnce_data() { addDeviceAndSizeRows(kSizes); }
     void everyItemIsVisitedOnce()
     {

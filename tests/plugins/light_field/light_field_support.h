@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "core/compute/device.h"
-#include "core/compute/kernel.h"
 #include "core/compute/rng.h"
 #include "core/compute/tensor.h"
 #include "plugins/light_field/compute/eye.h"
@@ -12,12 +11,6 @@
 #include "plugins/light_field/compute/table_operator.h"
 
 namespace vergence::light_field {
-
-/// Loads the CUDA bodies of the lab's kernels, if they were built.
-inline bool loadLightFieldKernels()
-{
-    return loadKernelModule(VERGENCE_BINARY_DIR "/lib/libvergence-kernels-light_field.so");
-}
 
 /// The display of the demo preset.
 inline Optics demoOptics(int planes = 8)

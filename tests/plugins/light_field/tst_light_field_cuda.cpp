@@ -18,7 +18,6 @@ class TestLightFieldCuda : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
-    void initTestCase();
     void targetsEqualTheCpu();
     void operatorEqualsTheCpu_data();
     void operatorEqualsTheCpu();
@@ -46,12 +45,6 @@ double shareOutside(const std::vector<float>& a, const std::vector<float>& b, fl
 }
 
 } // namespace
-
-void TestLightFieldCuda::initTestCase()
-{
-    // Where they were not built, there is no device either and each test says so.
-    loadLightFieldKernels();
-}
 
 void TestLightFieldCuda::targetsEqualTheCpu()
 {

@@ -62,7 +62,6 @@ private Q_SLOTS:
         QFETCH(int, size);
         QFETCH(int, channels);
         QFETCH(int, lanes);
-        QVERIFY(loadKernelModule(VERGENCE_BINARY_DIR "/lib/libvergence-kernels-light_field.so"));
         compare(device, size, channels, lanes);
     }
 };

@@ -144,15 +144,6 @@ class TestFastMath : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
-    void initTestCase()
-    {
-        for (const auto& folder : moduleFolders()) {
-            const auto module = folder / "libvergence-kernels-tests_fast_math.so";
-            if (devices().devices.size() > 1 && std::filesystem::exists(module))
-                QVERIFY(loadKernelModule(module));
-        }
-    }
-
     void errorsStayWithinTheNamedUnits_data() { addRows(true); }
     void errorsStayWithinTheNamedUnits()
     {
