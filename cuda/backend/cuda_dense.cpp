@@ -74,6 +74,12 @@ CudaDenseMath::StreamMemory& CudaDenseMath::memoryOf(Stream& stream)
     return *memory;
 }
 
+void CudaDenseMath::forget(void* stream) noexcept
+{
+    const std::lock_guard lock(m_mutex);
+    m_streams.erase(stream);
+}
+
 std::shared_ptr<void> CudaDenseMath::workspace(Stream& stream, std::size_t bytes)
 {
     return memoryOf(stream).blocks.take(bytes);

@@ -35,6 +35,8 @@ public:
     void setPolicy(const ProductPolicy& policy) override;
     void product(Stream& stream, const MatmulProblem& problem) override;
     std::shared_ptr<void> workspace(Stream& stream, std::size_t bytes) override;
+    /// Gives back the memory of a stream that ends; all its work is done.
+    void forget(void* stream) noexcept;
 
 private:
     /// Memory of one stream: work queued there is in order, so blocks go from one use to the next

@@ -56,6 +56,8 @@ CudaDevice::CudaDevice(int index)
     m_readsHostMemory = readsHost != 0;
 }
 
+CudaDevice::~CudaDevice() = default;
+
 DeviceMemory CudaDevice::memory() const
 {
     const CurrentDevice current(m_info.index);
@@ -74,6 +76,13 @@ DenseMath& CudaDevice::dense()
         m_dense = std::make_unique<CudaDenseMath>(*this);
     }
     return *m_dense;
+}
+
+void CudaDevice::forgetStream(void* stream) noexcept
+{
+    const std::lock_guard lock(m_denseMutex);
+    if (m_dense)
+        m_dense->forget(stream);
 }
 
 std::unique_ptr<Stream> CudaDevice::createStream()

@@ -12,10 +12,13 @@
 
 namespace vergence {
 
+class CudaDenseMath;
+
 /// One NVIDIA GPU. `index` is CUDA's, after CUDA_VISIBLE_DEVICES.
 class CudaDevice final : public Device {
 public:
     explicit CudaDevice(int index);
+    ~CudaDevice() override;
 
     void* allocate(std::size_t bytes) override { return m_pool.allocate(bytes); }
     void deallocate(void* pointer, std::size_t bytes) noexcept override
@@ -29,6 +32,8 @@ public:
     int kernelVariant() const override { return kVariantCuda; }
 
     MemoryPool& pool() { return m_pool; }
+    /// What was kept for a stream of CUDA that ends returns to the pool; all its work is done.
+    void forgetStream(void* stream) noexcept;
     /// The device reads pageable host memory by itself, see isReadLater().
     bool readsHostMemory() const { return m_readsHostMemory; }
 
@@ -38,7 +43,7 @@ private:
     bool m_readsHostMemory = false;
     std::atomic<bool> m_saidWhyNotShared{false};
     std::mutex m_denseMutex;
-    std::unique_ptr<DenseMath> m_dense; ///< made when first asked for; returns its memory first
+    std::unique_ptr<CudaDenseMath> m_dense; ///< made when first asked for; returns its memory first
 };
 
 } // namespace vergence

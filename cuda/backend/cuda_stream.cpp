@@ -83,6 +83,7 @@ CudaStream::~CudaStream()
         m_device.pool().endRecording();
     }
     cudaStreamSynchronize(m_stream);
+    m_device.forgetStream(m_stream);
     m_retired.push_back(m_scratch);
     for (const Scratch& scratch : m_retired) {
         if (scratch.memory)
