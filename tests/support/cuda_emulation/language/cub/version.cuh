@@ -1,0 +1,3 @@
+#pragma once
+
+#define CUB_VERSION 300001
