@@ -96,7 +96,7 @@ void CudaDenseMath::setPolicy(const ProductPolicy& policy)
 {
     m_policy = policy;
     if (m_convolutions)
-        m_convolutions->setTimed(policy.isTimed);
+        m_convolutions->setPolicy(policy);
 }
 
 bool CudaDenseMath::multiply(Stream& stream, const MatmulProblem& p, const MatrixBatch& target,

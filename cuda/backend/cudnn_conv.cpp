@@ -58,6 +58,7 @@ PlanKey keyOf(const CudnnConvolution& c)
                   std::int64_t{c.hasBias},
                   std::int64_t{c.hasResidual},
                   c.alignment,
+                  std::int64_t{c.usesTf32},
                   std::int64_t{c.isTimed}};
     return key;
 }
@@ -66,7 +67,7 @@ class CudnnImplementation final : public CudnnConvolutions {
 public:
     explicit CudnnImplementation(std::unique_ptr<Cudnn> library) : m_library(std::move(library)) {}
 
-    void setTimed(bool isTimed) override { m_isTimed = isTimed; }
+    void setPolicy(const ProductPolicy& policy) override { m_policy = policy; }
 
     bool forward(ProductBackend& backend, Stream& stream, const ConvProblem& problem,
                  const Tensor& x, const Tensor& w, const Tensor& y,
@@ -78,6 +79,9 @@ public:
                         bool accumulate) override;
 
 private:
+    /// Bias and residual as part of the graph where `fuses`, and else after it.
+    bool forwardAs(bool fuses, ProductBackend& backend, Stream& stream, const ConvProblem& problem,
+                   const Tensor& x, const Tensor& w, const Tensor& y, const Conv2dOptions& options);
     /// Queues the convolution; false where there is no plan. `result` names the tensor written.
     bool run(ProductBackend& backend, Stream& stream, CudnnConvolution convolution,
              const Pointers& pointers, CudnnTensor result, std::size_t resultBytes);
@@ -89,7 +93,7 @@ private:
                           const Pointers& pointers);
 
     std::unique_ptr<Cudnn> m_library;
-    std::atomic<bool> m_isTimed{true};
+    std::atomic<ProductPolicy> m_policy{ProductPolicy{}};
     std::mutex m_mutex; ///< of the handle
     PlanCache<CudnnPlan> m_plans{512};
 };
@@ -152,7 +156,9 @@ bool CudnnImplementation::run(ProductBackend& backend, Stream& stream, CudnnConv
     if (convolution.problem.type == DType::F64)
         return false; // cuBLASLt multiplies it as fast
     convolution.alignment = pointers.alignment();
-    convolution.isTimed = ProductPolicyScope::inForce({.isTimed = m_isTimed}).isTimed;
+    const ProductPolicy policy = ProductPolicyScope::inForce(m_policy);
+    convolution.isTimed = policy.isTimed;
+    convolution.usesTf32 = policy.usesTf32 && convolution.problem.type == DType::F32;
     const PlanKey key = keyOf(convolution);
     const std::lock_guard lock(m_mutex);
     std::shared_ptr<const CudnnPlan> plan;
@@ -176,13 +182,24 @@ bool CudnnImplementation::forward(ProductBackend& backend, Stream& stream, const
                                   const Tensor& x, const Tensor& w, const Tensor& y,
                                   const Conv2dOptions& options)
 {
+    // cuDNN knows fewer graphs than convolutions: none with a residual in NCHW, for instance.
+    return forwardAs(true, backend, stream, p, x, w, y, options) ||
+           ((options.bias || options.residual) &&
+            forwardAs(false, backend, stream, p, x, w, y, options));
+}
+
+bool CudnnImplementation::forwardAs(bool fuses, ProductBackend& backend, Stream& stream,
+                                    const ConvProblem& p, const Tensor& x, const Tensor& w,
+                                    const Tensor& y, const Conv2dOptions& options)
+{
     const bool isPlain = options.activation == Activation::None && !options.preActivation;
     CudnnConvolution c;
     c.problem = p;
     c.resultType = y.dtype();
-    c.hasBias = options.bias && options.bias->dtype() == y.dtype();
-    const bool isWhole = isPlain && (c.hasBias || !options.bias);
-    c.hasResidual = isWhole && options.residual;
+    c.hasBias = fuses && options.bias && options.bias->dtype() == y.dtype();
+    c.hasResidual = fuses && isPlain && options.residual && (c.hasBias || !options.bias);
+    const bool isWhole =
+        isPlain && c.hasBias == bool(options.bias) && c.hasResidual == bool(options.residual);
 
     // What cuDNN does not do itself follows in one pass: over preActivation, or over y where
     // nothing there is needed any more, else over memory of its own.

@@ -64,7 +64,9 @@ GraphBuilder::Descriptor GraphBuilder::tensor(std::int64_t name, const Extents& 
     made->set(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, extents);
     made->set(CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, strides);
     made->set(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, name);
-    made->set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, m_c.alignment);
+    // A multiple of an element's size: 16-bit operands may lie where no F32 does.
+    made->set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64,
+              std::max(m_c.alignment, static_cast<std::int64_t>(sizeOf(type))));
     if (isVirtual)
         made->set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, true);
     finalize(made);
@@ -202,7 +204,7 @@ configurations(const Cudnn& library, const CudnnDescriptor& graph, cudnnBackendH
 }
 
 /// Whether results of this configuration repeat and have the precision that was asked for.
-bool isWanted(const Cudnn& library, const CudnnDescriptor& configuration, DType type)
+bool isWanted(const Cudnn& library, const CudnnDescriptor& configuration, bool mayRound)
 {
     CudnnDescriptor engine(library, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     cudnnBackendDescriptor_t raw = engine.get();
@@ -219,8 +221,7 @@ bool isWanted(const Cudnn& library, const CudnnDescriptor& configuration, DType 
         const bool rounds = note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE ||
                             note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
         return note == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC ||
-               note == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION ||
-               (rounds && type == DType::F32);
+               note == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION || (rounds && !mayRound);
     });
 }
 
@@ -235,12 +236,13 @@ std::vector<std::shared_ptr<CudnnPlan>> cudnnPlans(const Cudnn& library,
     if (!graph)
         return {};
     const auto parts = builder.parts();
+    const bool mayRound = convolution.problem.type != DType::F32 || convolution.usesTf32;
     std::vector<std::shared_ptr<CudnnPlan>> plans;
     for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
         for (const auto& configuration : configurations(library, *graph, mode)) {
             if (static_cast<int>(plans.size()) == most)
                 return plans;
-            if (!isWanted(library, *configuration, convolution.problem.type))
+            if (!isWanted(library, *configuration, mayRound))
                 continue;
             auto made = std::make_shared<CudnnPlan>();
             made->parts = parts;

@@ -18,6 +18,7 @@ struct CudnnConvolution {
     DType resultType = DType::F32;
     bool hasBias = false, hasResidual = false; ///< of the result's type; Forward only
     std::int64_t alignment = 16;               ///< of all addresses, bytes
+    bool usesTf32 = false;                     ///< operands of F32 may be rounded
     bool isTimed = true;                       ///< whether its plan is the fastest of several
 };
 
@@ -32,7 +33,7 @@ struct CudnnPlan {
 };
 
 /// The first `most` plans of cuDNN's own preference that fit into `workspaceBytes` and whose
-/// results repeat; for F32 only those that multiply F32.
+/// results repeat; for F32 without TF32 only those that multiply F32.
 std::vector<std::shared_ptr<CudnnPlan>> cudnnPlans(const Cudnn& library,
                                                    const CudnnConvolution& convolution, int most,
                                                    std::int64_t workspaceBytes);

@@ -1,0 +1,177 @@
+#include <cmath>
+
+#include "core/compute/backend.h"
+#include "core/compute/dense/product_policy.h"
+#include "core/compute/dense/workspace.h"
+#include "core/compute/ops/pointwise.h"
+#include "core/compute/rng.h"
+#include "core/compute/tensor.h"
+#include "cuda/backend/cudnn_conv.h"
+#include "tests/support/test_program.h"
+
+using namespace vergence;
+
+namespace {
+
+/// Memory as convolutions want it, and no product: none of them is to be unfolded.
+class NoProducts final : public ProductBackend {
+public:
+    explicit NoProducts(Device& device) : m_workspace(device) {}
+    void product(Stream&, const MatmulProblem&) override { QFAIL("a product was wanted"); }
+    std::shared_ptr<void> workspace(Stream&, std::size_t bytes) override
+    {
+        return m_workspace.take(bytes);
+    }
+
+private:
+    Workspace m_workspace;
+};
+
+constexpr Index kImages = 2, kIn = 8, kOut = 16, kSize = 6;
+
+std::vector<float> drawn(Index count, std::uint64_t seed)
+{
+    std::vector<float> values(static_cast<std::size_t>(count));
+    for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = 2 * Rng(seed).uniform(i) - 1;
+    return values;
+}
+
+/// One 3×3 convolution with bias and residual.
+struct Case {
+    Tensor x, w, y, bias, residual;
+    Conv2dOptions options;
+
+    Case(Stream& stream, const std::shared_ptr<Device>& device, ImageLayout layout, DType type,
+         bool isOdd)
+    {
+        const bool nhwc = layout == ImageLayout::Nhwc;
+        const auto shape = [&](Index n, Index c, Index extent) {
+            return nhwc ? Shape{n, extent, extent, c} : Shape{n, c, extent, extent};
+        };
+        const auto tensor = [&](const Shape& extents, std::uint64_t seed) {
+            const Index count = elementCount(extents);
+            const Tensor wide =
+                Tensor::fromHost<float>(stream, device, {count}, drawn(count, seed));
+            const Tensor room = Tensor::empty(device, {count + 1}, type);
+            const Tensor values = room.narrow(0, isOdd ? 1 : 0, count);
+            cast(stream, wide, values);
+            return values.reshaped(extents);
+        };
+        x = tensor(shape(kImages, kIn, kSize), 1);
+        w = tensor(shape(kOut, kIn, 3), 2);
+        y = tensor(shape(kImages, kOut, kSize), 3);
+        bias = tensor({kOut}, 4);
+        residual = tensor(shape(kImages, kOut, kSize), 5);
+        options.layout = layout;
+        options.padding = 1;
+        options.bias = &bias;
+        options.residual = &residual;
+    }
+    Case(const Case&) = delete;
+    Case& operator=(const Case&) = delete;
+
+    ConvProblem problem(Stream& stream) const
+    {
+        return describeConv(stream, "conv2d", x, w, y, options);
+    }
+    std::vector<float> result(Stream& stream) const
+    {
+        const Tensor wide = Tensor::empty(x.device(), {y.size()}, DType::F32);
+        cast(stream, y.reshaped({y.size()}), wide);
+        return wide.toHost<float>(stream);
+    }
+};
+
+double apart(const std::vector<float>& a, const std::vector<float>& b)
+{
+    double most = 0;
+    for (std::size_t i = 0; i < a.size(); ++i)
+        most = std::max(most, std::abs(double(a[i]) - double(b[i])));
+    return most;
+}
+
+} // namespace
+
+/// The backend's convolutions on the emulated cuDNN.
+class TestEmulatedBackend : public QObject {
+    Q_OBJECT
+
+    std::shared_ptr<Device> m_cpu, m_device;
+    std::unique_ptr<Stream> m_host, m_stream;
+    std::unique_ptr<CudnnConvolutions> m_convolutions;
+
+private Q_SLOTS:
+    void initTestCase()
+    {
+        qputenv("VERGENCE_MODULE_PATH",
+                VERGENCE_BINARY_DIR "/lib/emulated/exact:" VERGENCE_BINARY_DIR "/lib/emulated");
+        const DeviceList list = openDevices();
+        QVERIFY2(list.devices.size() > 1, list.whyNoCuda.c_str());
+        m_cpu = list.devices[0];
+        m_device = list.devices[1];
+        m_host = m_cpu->createStream();
+        m_stream = m_device->createStream();
+        std::string reason;
+        m_convolutions = CudnnConvolutions::open(reason);
+        QVERIFY2(m_convolutions != nullptr, reason.c_str());
+    }
+    void cleanupTestCase()
+    {
+        m_convolutions.reset();
+        m_stream.reset();
+    }
+
+    /// Where cuDNN knows no graph of the whole, bias and residual follow.
+    void noneIsUnfolded_data()
+    {
+        QTest::addColumn<int>("layout");
+        QTest::addColumn<int>("type");
+        QTest::addColumn<bool>("isOdd"); ///< addresses, in elements
+        QTest::addColumn<double>("tolerance");
+        const int nhwc = static_cast<int>(ImageLayout::Nhwc);
+        const int nchw = static_cast<int>(ImageLayout::Nchw);
+        const int f32 = static_cast<int>(DType::F32), f16 = static_cast<int>(DType::F16);
+        QTest::newRow("NHWC, F32") << nhwc << f32 << false << 1e-5;
+        QTest::newRow("NCHW, F32") << nchw << f32 << false << 1e-5;
+        QTest::newRow("NHWC, F16") << nhwc << f16 << false << 2e-2;
+        QTest::newRow("NCHW, F16") << nchw << f16 << false << 2e-2;
+        QTest::newRow("NHWC, F16, odd addresses") << nhwc << f16 << true << 2e-2;
+    }
+    void noneIsUnfolded()
+    {
+        QFETCH(int, layout);
+        QFETCH(int, type);
+        QFETCH(bool, isOdd);
+        QFETCH(double, tolerance);
+        const auto order = static_cast<ImageLayout>(layout);
+        const Case want(*m_host, m_cpu, order, static_cast<DType>(type), false);
+        m_cpu->dense().conv2d(*m_host, want.x, want.w, want.y, want.options);
+        const Case got(*m_stream, m_device, order, static_cast<DType>(type), isOdd);
+        NoProducts backend(*m_device);
+        QVERIFY(m_convolutions->forward(backend, *m_stream, got.problem(*m_stream), got.x, got.w,
+                                        got.y, got.options));
+        QVERIFY(apart(got.result(*m_stream), want.result(*m_host)) < tolerance);
+    }
+
+    /// 10 bits of the operands change the fourth digit, and nothing is rounded unasked.
+    void tf32IsThePolicys()
+    {
+        const auto result = [&](bool usesTf32) {
+            const Case c(*m_stream, m_device, ImageLayout::Nhwc, DType::F32, false);
+            NoProducts backend(*m_device);
+            const ProductPolicyScope policy({.usesTf32 = usesTf32, .isTimed = false});
+            if (!m_convolutions->forward(backend, *m_stream, c.problem(*m_stream), c.x, c.w, c.y,
+                                         c.options))
+                return std::vector<float>{};
+            return c.result(*m_stream);
+        };
+        const auto full = result(false), rounded = result(true), again = result(false);
+        QVERIFY(!full.empty() && !rounded.empty());
+        QVERIFY(apart(full, rounded) > 1e-5 && apart(full, rounded) < 1e-2);
+        QVERIFY(full == again);
+    }
+};
+
+VERGENCE_TEST(TestEmulatedBackend)
+#include "tst_emulated_backend.moc"
