@@ -29,6 +29,7 @@ struct GraphParts {
     cudaStream_t recordedOn = nullptr;
     std::unique_ptr<MemoryPool::Reserved> memory;
     std::vector<std::unique_ptr<std::byte[]>> hostCopies;
+    std::vector<std::shared_ptr<const void>> others;
 };
 
 class CudaLaunchGraph final : public LaunchGraph {
@@ -131,6 +132,12 @@ const void* CudaStream::keepForGraph(const void* source, std::size_t bytes)
     return m_hostCopies.back().get();
 }
 
+void CudaStream::keepForGraph(std::shared_ptr<const void> part)
+{
+    if (m_isCapturing)
+        m_graphParts.push_back(std::move(part));
+}
+
 void CudaStream::fillBytes(void* target, int value, std::size_t bytes)
 {
     if (bytes == 0)
@@ -189,7 +196,8 @@ std::unique_ptr<LaunchGraph> CudaStream::endCapture()
     m_isCapturing = false;
     cudaGraph_t graph = nullptr;
     const cudaError_t error = cudaStreamEndCapture(m_stream, &graph);
-    GraphParts parts{m_stream, m_device.pool().endRecording(), std::exchange(m_hostCopies, {})};
+    GraphParts parts{m_stream, m_device.pool().endRecording(), std::exchange(m_hostCopies, {}),
+                     std::exchange(m_graphParts, {})};
     checkCuda(error, "Recording a launch graph");
     struct Destroy {
         cudaGraph_t graph;

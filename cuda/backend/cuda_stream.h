@@ -26,6 +26,8 @@ public:
     void* scratch(std::size_t bytes) override;
     void* native() const override;
     bool beginCapture() override;
+    /// The graph that is being recorded, if one is, holds it as long as it lives.
+    void keepForGraph(std::shared_ptr<const void> part);
     /// What the graph needs besides the tensors that it was recorded with stays reserved for it:
     /// temporaries returned meanwhile, host values copied to the device, scratch memory.
     std::unique_ptr<LaunchGraph> endCapture() override;
@@ -45,6 +47,7 @@ private:
     Scratch m_scratch;
     std::vector<Scratch> m_retired; ///< earlier scratch memory that recorded graphs still use
     std::vector<HostCopy> m_hostCopies;
+    std::vector<std::shared_ptr<const void>> m_graphParts;
     bool m_isCapturing = false, m_hasRecorded = false;
 };
 

@@ -9,6 +9,7 @@
 #include "core/compute/dense/plan_cache.h"
 #include "core/compute/dense/product_policy.h"
 #include "core/compute/dense/tile_kernels.h"
+#include "cuda/backend/cuda_stream.h"
 #include "cuda/backend/cudnn_graph.h"
 #include "cuda/backend/gpu_stopwatch.h"
 #include "cuda/backend/lt_products.h"
@@ -170,6 +171,7 @@ bool CudnnImplementation::run(ProductBackend& backend, Stream& stream, CudnnConv
     }
     if (!plan)
         return false;
+    static_cast<CudaStream&>(stream).keepForGraph(plan); // replays run its code
     const cudnnStatus_t status = execute(backend, stream, *plan, pointers);
     if (status != CUDNN_STATUS_SUCCESS)
         throw DeviceError(fmt::format("cuDNN could not run a convolution of {} × {} images: {}.",

@@ -7,9 +7,12 @@
 #include "core/compute/rng.h"
 #include "core/compute/tensor.h"
 #include "cuda/backend/cudnn_conv.h"
+#include "tests/support/cuda_emulation/engine/findings.h"
 #include "tests/support/test_program.h"
 
 using namespace vergence;
+
+extern "C" DeviceBackend* vergenceDeviceBackend();
 
 namespace {
 
@@ -106,13 +109,13 @@ private Q_SLOTS:
     {
         qputenv("VERGENCE_MODULE_PATH",
                 VERGENCE_BINARY_DIR "/lib/emulated/exact:" VERGENCE_BINARY_DIR "/lib/emulated");
-        const DeviceList list = openDevices();
-        QVERIFY2(list.devices.size() > 1, list.whyNoCuda.c_str());
-        m_cpu = list.devices[0];
-        m_device = list.devices[1];
+        m_cpu = openDevices().devices[0]; // and the bodies of the engine's kernels
+        std::string reason;
+        const auto devices = vergenceDeviceBackend()->devices(reason);
+        QVERIFY2(!devices.empty(), reason.c_str());
+        m_device = devices[0];
         m_host = m_cpu->createStream();
         m_stream = m_device->createStream();
-        std::string reason;
         m_convolutions = CudnnConvolutions::open(reason);
         QVERIFY2(m_convolutions != nullptr, reason.c_str());
     }
@@ -152,6 +155,36 @@ private Q_SLOTS:
         QVERIFY(m_convolutions->forward(backend, *m_stream, got.problem(*m_stream), got.x, got.w,
                                         got.y, got.options));
         QVERIFY(apart(got.result(*m_stream), want.result(*m_host)) < tolerance);
+    }
+
+    /// A replay needs its plan also when so many others came that nobody else keeps it.
+    void graphsKeepTheirPlans()
+    {
+        constexpr Index kMostPlans = 512;
+        const Case c(*m_stream, m_device, ImageLayout::Nhwc, DType::F32, false);
+        NoProducts backend(*m_device);
+        const ProductPolicyScope policy({.isTimed = false});
+        const auto convolve = [&] {
+            return m_convolutions->forward(backend, *m_stream, c.problem(*m_stream), c.x, c.w, c.y,
+                                           c.options);
+        };
+        QVERIFY(convolve());
+        const auto want = c.result(*m_stream);
+        QVERIFY(m_stream->beginCapture());
+        QVERIFY(convolve());
+        const auto graph = m_stream->endCapture();
+        const Tensor w = Tensor::zeros(*m_stream, m_device, {kOut, 1, 1, kIn});
+        for (Index height = 1; height <= kMostPlans; ++height) {
+            const Tensor x = Tensor::zeros(*m_stream, m_device, {1, height, 1, kIn});
+            const Tensor y = Tensor::empty(m_device, {1, height, 1, kOut});
+            QVERIFY(m_convolutions->forward(
+                backend, *m_stream, describeConv(*m_stream, "conv2d", x, w, y, {}), x, w, y, {}));
+        }
+        fill(*m_stream, c.y, 0);
+        graph->replay(*m_stream);
+        QVERIFY(c.result(*m_stream) == want);
+        const auto findings = emulation::takeFindings();
+        QVERIFY2(findings.empty(), findings.empty() ? "" : findings[0].text.c_str());
     }
 
     /// 10 bits of the operands change the fourth digit, and nothing is rounded unasked.
