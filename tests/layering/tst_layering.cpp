@@ -4,6 +4,7 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -160,6 +161,46 @@ std::string complaint(const Include& include)
                : "";
 }
 
+/// "namespace::Name" of each type that a header defines.
+std::vector<std::string> typesOf(const std::string& header)
+{
+    static const std::regex space("^namespace ([\\w:]+) \\{"),
+        type("^(?:struct|class|enum class) (\\w+)(?: final)?(?: : .*)?(?: \\{.*|$)");
+    std::vector<std::string> types;
+    std::string line, inside;
+    for (std::istringstream text(header); std::getline(text, line);) {
+        std::smatch match;
+        if (std::regex_search(line, match, space))
+            inside = match[1].str() + "::";
+        else if (std::regex_match(line, match, type))
+            types.push_back(inside + match[1].str());
+    }
+    return types;
+}
+
+std::string textOf(const fs::path& file)
+{
+    std::ostringstream text;
+    text << std::ifstream(file).rdbuf();
+    return text.str();
+}
+
+bool isTest(const fs::path& file)
+{
+    return file.extension() == ".cpp" && file.filename().string().starts_with("tst_");
+}
+
+/// Folders of tests; those of each are one program.
+std::vector<fs::path> testFolders()
+{
+    std::set<fs::path> folders;
+    for (const auto& entry : fs::recursive_directory_iterator(root() / "tests")) {
+        if (isTest(entry.path()))
+            folders.insert(entry.path().parent_path());
+    }
+    return {folders.begin(), folders.end()};
+}
+
 } // namespace
 
 /// Reads every include line of the tree and fails on one that breaks the house style's table.
@@ -217,6 +258,38 @@ private Q_SLOTS:
         QFETCH(bool, isAllowed);
         QCOMPARE(complaint({file.toStdString(), 1, target.toStdString(), isSystem}).empty(),
                  isAllowed);
+    }
+
+    /// The linker takes two types of one name for one, and says nothing.
+    void headersOfAProgramNameTypesOnce()
+    {
+        std::size_t seen = 0;
+        for (const fs::path& folder : testFolders()) {
+            std::map<std::string, std::string> owners;
+            for (const fs::path& from : {folder, root() / "tests/support"}) {
+                for (const auto& entry : fs::directory_iterator(from)) {
+                    if (entry.path().extension() != ".h")
+                        continue;
+                    const std::string header = fs::relative(entry.path(), root()).string();
+                    for (const std::string& name : typesOf(textOf(entry.path()))) {
+                        const std::string& owner = owners.emplace(name, header).first->second;
+                        QVERIFY2(owner == header,
+                                 (name + " is in " + owner + " and in " + header).c_str());
+                        ++seen;
+                    }
+                }
+            }
+        }
+        QVERIFY(seen > 100);
+    }
+
+    void typesAreFoundWhereTheyAreDefined()
+    {
+        const std::vector<std::string> types = typesOf(
+            "struct Free {\nnamespace a::b {\nclass Later;\nclass Final final : public Free {\n"
+            "    struct Inner {\nenum class Choice { One };\nclass Long final\n");
+        QCOMPARE(types,
+                 (std::vector<std::string>{"Free", "a::b::Final", "a::b::Choice", "a::b::Long"}));
     }
 
     void topLevelHoldsOnlyTheLayout()
