@@ -292,6 +292,21 @@ private Q_SLOTS:
                  (std::vector<std::string>{"Free", "a::b::Final", "a::b::Choice", "a::b::Long"}));
     }
 
+    /// QtTest reads the environment on a thread of its own, see tests/support/environment.h.
+    void testsChangeTheEnvironmentThroughQt()
+    {
+        const std::regex call(R"(\b((un)?setenv|putenv|clearenv)\([^)])");
+        std::size_t seen = 0;
+        for (const auto& entry : fs::recursive_directory_iterator(root() / "tests")) {
+            const auto extension = entry.path().extension();
+            if (extension != ".cpp" && extension != ".h")
+                continue;
+            QVERIFY2(!std::regex_search(textOf(entry.path()), call), entry.path().c_str());
+            ++seen;
+        }
+        QVERIFY(seen > 300);
+    }
+
     void topLevelHoldsOnlyTheLayout()
     {
         for (const auto& entry : fs::directory_iterator(root())) {

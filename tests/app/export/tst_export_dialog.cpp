@@ -19,10 +19,12 @@
 #include "core/artifact/gif.h"
 #include "core/artifact/video/video.h"
 #include "tests/app/export/sample_run.h"
+#include "tests/support/environment.h"
 #include "tests/support/patience.h"
 #include "tests/support/test_program.h"
 
 using namespace vergence;
+using test::ScopedVariable;
 
 class ExportDialogTest : public QObject {
     Q_OBJECT
@@ -61,11 +63,10 @@ private Q_SLOTS:
 
     void equalRunsGiveEqualZips()
     {
-        qputenv("SOURCE_DATE_EPOCH", "1700000000");
+        const ScopedVariable epoch("SOURCE_DATE_EPOCH", "1700000000");
         const std::string first = readFile(exportNow().toStdString());
         find<QLineEdit>("exportNamePattern")->setText(QStringLiteral("again"));
         const std::string second = readFile(exportNow().toStdString());
-        qunsetenv("SOURCE_DATE_EPOCH");
         QVERIFY(first == second);
     }
 

@@ -11,9 +11,11 @@
 #include "core/artifact/event_export.h"
 #include "core/base/error.h"
 #include "tests/app/export/sample_run.h"
+#include "tests/support/environment.h"
 #include "tests/support/test_program.h"
 
 using namespace vergence;
+using test::ScopedVariable;
 
 class ExportPlanTest : public QObject {
     Q_OBJECT
@@ -59,7 +61,7 @@ private Q_SLOTS:
 
     void placeholdersAreFilled()
     {
-        qputenv("SOURCE_DATE_EPOCH", "0");
+        const ScopedVariable epoch("SOURCE_DATE_EPOCH", "0");
         const RunFolder folder{"/data/bunny/runs/2026-run"};
         QCOMPARE(fileName(QStringLiteral("{project}_{run}_{plugin}_{what}_{date}"), folder,
                           QStringLiteral("light_field"), ZipPlan{}),
@@ -67,7 +69,6 @@ private Q_SLOTS:
         QCOMPARE(fileName(QStringLiteral("../a/b"), folder, {}, MetricsPlan{}),
                  QStringLiteral("-a-b.csv"));
         QCOMPARE(fileName(QString(), folder, {}, PngPlan{}), QStringLiteral("view.png"));
-        qunsetenv("SOURCE_DATE_EPOCH");
     }
 
     void animationsAreNamedAfterTheirPictures_data()

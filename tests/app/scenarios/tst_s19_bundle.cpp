@@ -14,9 +14,11 @@
 #include "core/artifact/manifest.h"
 #include "core/base/file.h"
 #include "tests/support/cli/command_line.h"
+#include "tests/support/environment.h"
 #include "tests/support/gui/gui_harness.h"
 
 using namespace vergence;
+using test::ScopedVariable;
 namespace fs = std::filesystem;
 
 namespace {
@@ -49,11 +51,7 @@ class TestBundle : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void init() { m_gui = std::make_unique<GuiHarness>(); }
-    void cleanup()
-    {
-        qunsetenv("SOURCE_DATE_EPOCH");
-        m_gui.reset();
-    }
+    void cleanup() { m_gui.reset(); }
 
     void cancelLeavesNothing()
     {
@@ -86,7 +84,7 @@ private Q_SLOTS:
     }
     void theBundleIsCleanAndEqualToTheTerminals()
     {
-        qputenv("SOURCE_DATE_EPOCH", "1700000000");
+        const ScopedVariable epoch("SOURCE_DATE_EPOCH", "1700000000");
         const QString run = finishedRun();
         const RunFolder folder = m_gui->window().runs().find(run)->folder;
         openDialog();

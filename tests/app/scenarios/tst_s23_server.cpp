@@ -7,10 +7,12 @@
 #include "core/artifact/checkpoint.h"
 #include "core/base/file.h"
 #include "tests/support/cli/command_line.h"
+#include "tests/support/environment.h"
 #include "tests/support/gui/gui_harness.h"
 
 using namespace vergence;
 using test::Outcome;
+using test::ScopedVariable;
 
 namespace {
 
@@ -38,26 +40,14 @@ QStringList withTestPlugins(const QStringList& arguments)
 /// The command line as on a server: no display of any kind.
 class Server {
 public:
-    Server()
-    {
-        for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"}) {
-            m_kept.emplace_back(name, qEnvironmentVariable(name));
-            qunsetenv(name);
-        }
-    }
-    ~Server()
-    {
-        for (const auto& [name, value] : m_kept)
-            if (!value.isNull())
-                qputenv(name, value.toLocal8Bit());
-    }
     Outcome run(const QStringList& arguments, const QByteArray& input = {}) const
     {
         return test::runCommand(arguments, GuiHarness::folder(), input);
     }
 
 private:
-    std::vector<std::pair<const char*, QString>> m_kept;
+    const ScopedVariable m_x11{"DISPLAY", {}}, m_wayland{"WAYLAND_DISPLAY", {}},
+        m_platform{"QT_QPA_PLATFORM", {}};
 };
 
 } // namespace

@@ -14,9 +14,11 @@
 #include "core/artifact/checkpoint.h"
 #include "core/artifact/manifest.h"
 #include "core/base/file.h"
+#include "tests/support/environment.h"
 #include "tests/support/gui/gui_harness.h"
 
 using namespace vergence;
+using test::ScopedVariable;
 
 namespace {
 
@@ -408,10 +410,11 @@ private Q_SLOTS:
         QCOMPARE(rows, QSet<QString>({"A/B run – ab/report.csv", "A/B run – ab/report.json",
                                       "Drift – drift.csv"}));
         gui.shoot("results");
-        const QByteArray programs = qgetenv("PATH");
-        qputenv("PATH", "/nowhere"); // a desktop without a program that opens folders
-        Q_EMIT results->itemActivated(results->topLevelItem(0), 0);
-        qputenv("PATH", programs);
+        {
+            // A desktop without a program that opens folders.
+            const ScopedVariable programs("PATH", "/nowhere");
+            Q_EMIT results->itemActivated(results->topLevelItem(0), 0);
+        }
         QVERIFY2(gui.textOf("inspectorNote").contains(QString::fromStdString(run.root.string())),
                  qPrintable(gui.textOf("inspectorNote")));
     }

@@ -1,6 +1,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <map>
+#include <optional>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,12 +18,14 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "tests/support/environment.h"
 #include "tests/support/scratch.h"
 #include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
 using vergence::test::contentOf;
+using vergence::test::ScopedVariable;
 using vergence::test::Scratch;
 namespace fs = std::filesystem;
 
@@ -121,8 +124,8 @@ class TestBundle : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
-    void init() { ::setenv("SOURCE_DATE_EPOCH", "1700000000", 1); }
-    void cleanup() { ::unsetenv("SOURCE_DATE_EPOCH"); }
+    void init() { m_epoch.emplace("SOURCE_DATE_EPOCH", "1700000000"); }
+    void cleanup() { m_epoch.reset(); }
 
     void bundleHoldsTheRunAndItsHashes()
     {
@@ -187,10 +190,11 @@ private Q_SLOTS:
         const Scratch scratch;
         const RunFolder folder = makeRun(scratch);
         writeBundle(folder, scratch / "a.zip");
-        ::setenv("TZ", "Pacific/Auckland", 1);
-        ::tzset();
-        writeBundle(folder, scratch / "b.zip");
-        ::unsetenv("TZ");
+        {
+            const ScopedVariable zone("TZ", "Pacific/Auckland");
+            ::tzset();
+            writeBundle(folder, scratch / "b.zip");
+        }
         ::tzset();
         QVERIFY(readFile(scratch / "a.zip") == readFile(scratch / "b.zip"));
         zip_t* zip = zip_open((scratch / "a.zip").c_str(), ZIP_RDONLY, nullptr);
@@ -237,14 +241,13 @@ private Q_SLOTS:
     {
         const Scratch scratch;
         const RunFolder folder = makeRun(scratch);
-        ::setenv("USER", "marie", 1);
+        const ScopedVariable user("USER", "marie");
         char host[256] = {};
         QCOMPARE(::gethostname(host, sizeof(host) - 1), 0);
         writeFileAtomic(
             folder.log(),
             fmt::format("{{\"marie\":\"by marie on {} of mariette, /media/marie/disk\"}}\n", host));
         writeBundle(folder, scratch / "a.zip");
-        ::unsetenv("USER");
         const std::string text = readZip(scratch / "a.zip")["log.jsonl"].text;
         const bool telling = std::string(host).size() >= 3 && std::string(host) != "localhost";
         QCOMPARE(text, fmt::format("{{\"marie\":\"by <user> on {} of mariette, <path>/disk\"}}\n",
@@ -467,6 +470,9 @@ private Q_SLOTS:
                                      {"config.toml", ""}});
         QCOMPARE(openBundle(scratch / "b.zip", scratch / "in").id(), std::string("b"));
     }
+
+private:
+    std::optional<ScopedVariable> m_epoch;
 };
 
 VERGENCE_TEST(TestBundle)

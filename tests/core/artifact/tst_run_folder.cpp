@@ -1,5 +1,4 @@
 #include <csignal>
-#include <cstdlib>
 #include <regex>
 
 #include <sys/wait.h>
@@ -13,11 +12,13 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "tests/support/environment.h"
 #include "tests/support/scratch.h"
 #include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
+using vergence::test::ScopedVariable;
 using vergence::test::Scratch;
 namespace fs = std::filesystem;
 
@@ -223,9 +224,11 @@ private Q_SLOTS:
 
     void defaultFolderFollowsTheEnvironment()
     {
-        ::setenv("VERGENCE_RUNS", "/somewhere/runs", 1);
-        QCOMPARE(defaultRunsFolder(), fs::path("/somewhere/runs"));
-        ::unsetenv("VERGENCE_RUNS");
+        {
+            const ScopedVariable runs("VERGENCE_RUNS", "/somewhere/runs");
+            QCOMPARE(defaultRunsFolder(), fs::path("/somewhere/runs"));
+        }
+        const ScopedVariable none("VERGENCE_RUNS", {});
         QCOMPARE(defaultRunsFolder(), fs::current_path() / "runs");
     }
 };

@@ -7,11 +7,13 @@
 #include "core/base/error.h"
 #include "core/compute/cpu_threads.h"
 #include "core/compute/device.h"
+#include "tests/support/environment.h"
 #include "tests/support/scratch.h"
 #include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
 using namespace vergence;
+using test::ScopedVariable;
 
 class TestCpuThreads : public QObject {
     Q_OBJECT
@@ -35,19 +37,9 @@ void write(const std::filesystem::path& path, const std::string& text)
 }
 
 /// VERGENCE_THREADS for one scope.
-class Bound {
+class Bound : ScopedVariable {
 public:
-    explicit Bound(const char* value) : m_before(qgetenv("VERGENCE_THREADS"))
-    {
-        qputenv("VERGENCE_THREADS", value);
-    }
-    ~Bound()
-    {
-        m_before.isNull() ? qunsetenv("VERGENCE_THREADS") : qputenv("VERGENCE_THREADS", m_before);
-    }
-
-private:
-    QByteArray m_before;
+    explicit Bound(const char* value) : ScopedVariable("VERGENCE_THREADS", value) {}
 };
 
 } // namespace

@@ -9,6 +9,7 @@
 #include "core/compute/rng.h"
 #include "tests/core/compute/launch_kernels.h"
 #include "tests/support/device_table.h"
+#include "tests/support/environment.h"
 #include "tests/support/instruction_sets.h"
 #include "tests/support/thrown.h"
 
@@ -206,9 +207,8 @@ private Q_SLOTS:
     {
         QFETCH(QString, isa);
         const auto reference = allResults(makeCpuDevice());
-        qputenv("VERGENCE_ISA", isa.toLatin1());
+        const ScopedVariable chosen("VERGENCE_ISA", isa.toLatin1());
         const auto device = makeCpuDevice();
-        qunsetenv("VERGENCE_ISA");
         if (!kernelsOf(*device).endsWith(isa))
             QSKIP("this processor does not have these instructions");
         QVERIFY(sameBytes(allResults(device), reference));
@@ -216,9 +216,8 @@ private Q_SLOTS:
 
     void unknownInstructionSetIsRefused()
     {
-        qputenv("VERGENCE_ISA", "v9");
+        const ScopedVariable chosen("VERGENCE_ISA", "v9");
         const QString message = thrown<DeviceError>([] { makeCpuDevice(); });
-        qunsetenv("VERGENCE_ISA");
         QVERIFY2(message.contains("VERGENCE_ISA is v9"), qPrintable(message));
         for (const char* isa : instructionSets())
             QVERIFY2(message.contains(isa), qPrintable(message));

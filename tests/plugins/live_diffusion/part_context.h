@@ -29,7 +29,7 @@ public:
           m_frames(fmt::format("/vergence-part-{}-", ::getpid()))
     {
         // What parts keep for the next process must not meet that of the user.
-        ::setenv("XDG_CACHE_HOME", (m_scratch / "cache").c_str(), 1);
+        qputenv("XDG_CACHE_HOME", (m_scratch / "cache").c_str());
     }
 
     /// What a part has left lies in $VERGENCE_PICTURES where it is set, for people.

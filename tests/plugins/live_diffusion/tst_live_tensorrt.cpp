@@ -131,7 +131,7 @@ void TestLiveTensorRt::initTestCase()
 {
     static const Scratch folder; // the module is looked for once
     writeFileAtomic(folder / "libvergence-tensorrt.so", std::string_view("no library"));
-    setenv("VERGENCE_MODULE_PATH", folder.path().c_str(), 1);
+    qputenv("VERGENCE_MODULE_PATH", folder.path().c_str());
 }
 
 void TestLiveTensorRt::keysTellWhatAnEngineIsGoodFor_data()

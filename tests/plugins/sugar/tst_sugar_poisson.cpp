@@ -9,11 +9,13 @@
 #include "plugins/sugar/mesh/mesh_cleaning.h"
 #include "plugins/sugar/surface/poisson.h"
 #include "tests/plugins/sugar/surface_support.h"
+#include "tests/support/environment.h"
 #include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::sugar;
 using namespace vergence::sugar::fixtures;
+using test::ScopedVariable;
 
 namespace {
 
@@ -42,14 +44,11 @@ public:
             qFatal("no place for the program");
         file.write("#!/bin/sh\n" + script + "\n");
         file.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
-        qputenv("VERGENCE_MODULE_PATH", m_folder.path().toUtf8());
     }
-    ~StandIn() { qunsetenv("VERGENCE_MODULE_PATH"); }
-    StandIn(const StandIn&) = delete;
-    StandIn& operator=(const StandIn&) = delete;
 
 private:
     QTemporaryDir m_folder;
+    ScopedVariable m_modules{"VERGENCE_MODULE_PATH", m_folder.path().toUtf8()};
 };
 
 } // namespace

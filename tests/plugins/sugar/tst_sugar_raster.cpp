@@ -7,6 +7,7 @@
 #include "tests/plugins/sugar/golden_case.h"
 #include "tests/plugins/sugar/raster_bench.h"
 #include "tests/support/device_table.h"
+#include "tests/support/environment.h"
 #include "tests/support/golden.h"
 #include "tests/support/instruction_sets.h"
 #include "tests/support/numbers.h"
@@ -352,9 +353,8 @@ void SugarRasterTest::instructionSetsAgree()
     const Raster reference(parametersOf(cloud), referenceOf(camera, settingsFor(c)));
     const Images want = reference.render();
     for (const char* isa : instructionSets()) {
-        qputenv("VERGENCE_ISA", isa);
+        const ScopedVariable chosen("VERGENCE_ISA", isa);
         RasterBench bench(makeCpuDevice(1), cloud);
-        qunsetenv("VERGENCE_ISA");
         const Images got = bench.render(camera, settingsFor(c));
         QVERIFY(compareImages(got, want, 2e-5) < 0.01);
         const Images weights = lossWeights(camera, 5);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cmath>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <random>
@@ -12,6 +11,7 @@
 
 #include "core/compute/tensor.h"
 #include "tests/support/device_table.h"
+#include "tests/support/environment.h"
 #include "tests/support/numbers.h"
 #include "tests/support/thrown.h"
 
@@ -46,12 +46,8 @@ inline std::shared_ptr<Device> placeOrSkip(int place)
 {
     if (place >= 0)
         return deviceOrSkip(place);
-    const char* kept = std::getenv("VERGENCE_ISA");
-    const std::string before = kept ? kept : "";
-    ::setenv("VERGENCE_ISA", place == -2 ? "v2" : "v3", 1);
-    auto device = makeCpuDevice(2);
-    kept ? ::setenv("VERGENCE_ISA", before.c_str(), 1) : ::unsetenv("VERGENCE_ISA");
-    return device;
+    const ScopedVariable isa("VERGENCE_ISA", place == -2 ? "v2" : "v3");
+    return makeCpuDevice(2);
 }
 
 /// Columns `place` and `type` (index into kTypeCases).

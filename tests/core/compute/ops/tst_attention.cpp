@@ -9,6 +9,7 @@
 #include "tests/core/compute/ops/attention_cases.h"
 #include "tests/core/compute/ops/attention_reference.h"
 #include "tests/support/device_table.h"
+#include "tests/support/environment.h"
 #include "tests/support/instruction_sets.h"
 #include "tests/support/numbers.h"
 #include "tests/support/test_program.h"
@@ -358,13 +359,8 @@ private Q_SLOTS:
     void everyInstructionSetAgrees()
     {
         QFETCH(QByteArray, set);
-        const QByteArray before = qgetenv("VERGENCE_ISA");
-        qputenv("VERGENCE_ISA", set);
+        const test::ScopedVariable isa("VERGENCE_ISA", set);
         Machine machine(makeCpuDevice());
-        if (before.isEmpty())
-            qunsetenv("VERGENCE_ISA");
-        else
-            qputenv("VERGENCE_ISA", before);
         for (const int index : {2, 4, 6, 8, 9, 15, 16, 19, 21, 23}) {
             for (const DType type : kTypes) {
                 AttentionCase c = caseAt(index);
