@@ -130,7 +130,8 @@ function(vergence_add_plugin id)
     endif()
 endfunction()
 
-# Tests run on the offscreen platform; the label `gl` asks for a virtual display, and each of those gets one of its own.
+# Tests run on the offscreen platform; the label `gl` asks for a virtual display, and each of those gets one of its own. The
+# label `cuda` is for tests that do the same on the CPU and on a GPU.
 # The tests of a folder that need the same of Qt are one program, tests_<folder>, _gui or _window, so that they are linked
 # once (tests/support/test_program.h); their headers give no name to two things. ALONE makes a test a program of its own,
 # tst_<name>, with QtTest's main function: where it replaces functions of the C library or has kernels of its own.
@@ -200,4 +201,7 @@ function(vergence_add_test name)
     endif()
     set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" ENVIRONMENT "${environment}")
     set_property(GLOBAL PROPERTY VERGENCE_TEST_${name} ${target} ${arguments})
+    if("cuda" IN_LIST arg_LABELS)
+        set_property(GLOBAL APPEND PROPERTY VERGENCE_CUDA_TESTS ${name})
+    endif()
 endfunction()

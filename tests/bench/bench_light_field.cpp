@@ -12,6 +12,7 @@
 #include "plugins/light_field/compute/ground_truth.h"
 #include "plugins/light_field/compute/seed_operator.h"
 #include "plugins/light_field/compute/solver.h"
+#include "tests/bench/bench_device.h"
 
 namespace vergence::light_field {
 
@@ -25,7 +26,7 @@ struct Machine {
     std::unique_ptr<Stream> stream;
 
     explicit Machine(bool reference)
-        : device(makeCpuDevice(reference ? 1 : 0)),
+        : device(reference ? makeCpuDevice(1) : bench::benchDevice(0)),
           stream(device->createStream())
     {
     }
@@ -71,16 +72,17 @@ struct Passes {
 void forward(benchmark::State& state, int resolution, bool reference)
 {
     Passes p(resolution, static_cast<int>(state.range(0)), reference);
-    for (auto _ : state)
+    bench::turns(state, *p.machine.stream, [&] {
         p.op->residual(*p.machine.stream, p.x, p.target, {}, p.images, p.residual);
+    });
     p.report(state);
 }
 
 void adjoint(benchmark::State& state, int resolution, bool reference)
 {
     Passes p(resolution, static_cast<int>(state.range(0)), reference);
-    for (auto _ : state)
-        p.op->adjoint(*p.machine.stream, p.residual, p.gradient);
+    bench::turns(state, *p.machine.stream,
+                 [&] { p.op->adjoint(*p.machine.stream, p.residual, p.gradient); });
     p.report(state);
 }
 
@@ -107,8 +109,7 @@ void iteration(benchmark::State& state, int resolution, bool reference)
     const Targets targets = renderTargets(*machine.stream, machine.device, optics, states, kRays,
                                           boards(static_cast<int>(state.range(0))));
     Solver solver(*machine.stream, op, targets, settings);
-    for (auto _ : state)
-        solver.iterate(*machine.stream);
+    bench::turns(state, *machine.stream, [&] { solver.iterate(*machine.stream); });
 }
 
 void seedIteration(benchmark::State& state, bool reference)
@@ -123,8 +124,7 @@ void seedIteration(benchmark::State& state, bool reference)
     const Targets targets = renderSeedTargets(*machine.stream, machine.device, seedOptics(), 30.0,
                                               1, boards(static_cast<int>(state.range(0))));
     Solver solver(*machine.stream, op, targets, settings);
-    for (auto _ : state)
-        solver.iterate(*machine.stream);
+    bench::turns(state, *machine.stream, [&] { solver.iterate(*machine.stream); });
 }
 
 void eyeView(benchmark::State& state, bool reference)
@@ -134,10 +134,10 @@ void eyeView(benchmark::State& state, bool reference)
     EyeRenderer renderer(*machine.stream, machine.device, display(256, 512), kRays);
     const Tensor planes = Tensor::zeros(*machine.stream, machine.device, {8, 512, 512, lanes});
     double accommodation = 5;
-    for (auto _ : state) {
+    bench::turns(state, *machine.stream, [&] {
         accommodation += 1e-4; // a slider in motion: tables are rebuilt for every view
         benchmark::DoNotOptimize(renderer.render(*machine.stream, planes, {0, 0, accommodation}));
-    }
+    });
 }
 
 void groundTruth(benchmark::State& state, bool reference)
@@ -145,9 +145,10 @@ void groundTruth(benchmark::State& state, bool reference)
     const Machine machine(reference);
     const auto scenes = boards(static_cast<int>(state.range(0)));
     const auto states = trainingStates({});
-    for (auto _ : state)
+    bench::turns(state, *machine.stream, [&] {
         benchmark::DoNotOptimize(renderTargets(*machine.stream, machine.device, display(256, 512),
                                                states, kRays, scenes));
+    });
 }
 
 using benchmark::kMillisecond;

@@ -1,6 +1,6 @@
-// Evaluations and frames of the live denoiser on the CPU with weights that are random ("speed
-// only"). Rows have the names of torch_live.py; best_ms and median_ms are of single calls, cpu_ms
-// is the least processor time of one.
+// Evaluations and frames of the live denoiser, on the CPU unless bench_device.h is told otherwise,
+// with weights that are random ("speed only"). Rows have the names of torch_live.py; best_ms and
+// median_ms are of single calls, cpu_ms is the least processor time of one.
 // --threads=N caps the threads; a name or a part of it as --benchmark_filter selects rows.
 // --layers=Pico prints the operations of one size instead, fastest of 20 calls each.
 
@@ -20,6 +20,7 @@
 #include "plugins/live_diffusion/engine/unet_network.h"
 #include "plugins/live_diffusion/model/counts.h"
 #include "plugins/live_diffusion/stream/frame_loop.h"
+#include "tests/bench/bench_device.h"
 
 namespace {
 
@@ -48,7 +49,7 @@ UnetSettings settingsOf(const Case& of)
 Switches bestSwitches()
 {
     Switches switches;
-    switches.graph = false;
+    switches.graph = std::getenv("VERGENCE_BENCH_DEVICE") != nullptr; // none on the CPU
     switches.threads = threads;
     return switches;
 }
@@ -56,7 +57,7 @@ Switches bestSwitches()
 std::shared_ptr<UnetNetwork> networkOf(const Case& of, const Switches& switches)
 {
     const UnetSettings unet = settingsOf(of);
-    return std::make_shared<UnetNetwork>(makeCpuDevice(threads), benchWeights(unet, 1),
+    return std::make_shared<UnetNetwork>(bench::benchDevice(threads), benchWeights(unet, 1),
                                          UnetNetworkSettings{unet, switches, 1});
 }
 

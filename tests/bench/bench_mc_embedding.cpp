@@ -5,6 +5,7 @@
 
 #include "plugins/mc_embedding/compute/mask_kernels.h"
 #include "plugins/mc_embedding/models/vision_model.h"
+#include "tests/bench/bench_device.h"
 
 namespace {
 
@@ -13,7 +14,7 @@ using namespace vergence::mc_embedding;
 
 /// One encoder for all cases of a tower, as making 88 million weights takes longer than they do.
 struct Tower {
-    std::shared_ptr<Device> device = makeCpuDevice(2);
+    std::shared_ptr<Device> device = bench::benchDevice(2);
     std::unique_ptr<Stream> stream = device->createStream();
     Encoder encoder;
 
@@ -60,8 +61,7 @@ void passes(benchmark::State& state, Tower& own)
     for (std::size_t i = 0; i < ids.size(); ++i)
         ids[i].pass = static_cast<std::uint16_t>(i);
     own.encoder.run(*own.stream, ids);
-    for (auto _ : state)
-        own.encoder.run(*own.stream, ids);
+    bench::turns(state, *own.stream, [&] { own.encoder.run(*own.stream, ids); });
     const auto done = static_cast<double>(state.iterations() * images * count);
     state.counters["image_passes"] = benchmark::Counter(done, benchmark::Counter::kIsRate);
     // What a loop that repeats the whole forward would have had to do, and what was done.
@@ -109,8 +109,8 @@ void product(benchmark::State& state)
     MatmulOptions options;
     options.transposeB = true;
     options.packedB = packed.get();
-    for (auto _ : state)
-        own.device->dense().matmul(*own.stream, x, w, y, options);
+    bench::turns(state, *own.stream,
+                 [&] { own.device->dense().matmul(*own.stream, x, w, y, options); });
     state.counters["flop"] = benchmark::Counter(static_cast<double>(state.iterations()) * 2.0 *
                                                     static_cast<double>(rows * width * hidden),
                                                 benchmark::Counter::kIsRate);

@@ -13,6 +13,7 @@
 #include "plugins/sugar/compute/learning/density_control.h"
 #include "plugins/sugar/compute/learning/optimiser.h"
 #include "plugins/sugar/compute/learning/photometric.h"
+#include "tests/bench/bench_device.h"
 #include "tests/plugins/sugar/learning_support.h"
 
 namespace vergence::sugar {
@@ -26,7 +27,7 @@ struct Machine {
     std::unique_ptr<Stream> stream;
 
     explicit Machine(std::int64_t threads)
-        : device(makeCpuDevice(static_cast<int>(threads))),
+        : device(bench::benchDevice(static_cast<int>(threads))),
           stream(device->createStream())
     {
     }
@@ -62,9 +63,10 @@ void photometricGradient(benchmark::State& state)
 {
     Pictures own(state.range(0), state.range(1), state.range(2));
     PhotometricLoss loss;
-    for (auto _ : state)
+    bench::turns(state, *own.machine.stream, [&] {
         benchmark::DoNotOptimize(
             loss.evaluate(*own.machine.stream, own.x, own.photo, {}, own.gradient));
+    });
     perPixel(state);
 }
 BENCHMARK(photometricGradient)
@@ -133,12 +135,12 @@ void adam(benchmark::State& state, bool isSparse)
         visible[i] = i / 37 % 2 == 0; // runs of neighbours, half of all
     const Tensor flags = Tensor::fromHost<std::uint8_t>(*own.machine.stream, own.machine.device,
                                                         {state.range(0)}, visible);
-    for (auto _ : state) {
+    bench::turns(state, *own.machine.stream, [&] {
         benchmark::DoNotOptimize(adamUpdate(*own.machine.stream, own.trained.gaussians,
                                             own.gradients, own.trained.moment1, own.trained.moment2,
                                             step, flags, 1));
         ++step.step;
-    }
+    });
     bytesMoved(state, own.numbers() * 28 / (isSparse ? 2 : 1));
 }
 void adamDense(benchmark::State& state)

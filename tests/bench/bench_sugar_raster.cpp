@@ -1,6 +1,6 @@
-// The Gaussian rasteriser of sugar on the CPU. Rows are named
-// stage/Gaussians/width/height/threads; counters: lanes are pairs of Gaussian and pixel that were
-// looked at, pairs those that were blended, per second of the blending stage and thread.
+// The Gaussian rasteriser of sugar, on the CPU unless bench_device.h is told otherwise. Rows are
+// named stage/Gaussians/width/height/threads; counters: lanes are pairs of Gaussian and pixel that
+// were looked at, pairs those that were blended, per second of the blending stage and thread.
 
 #include <cmath>
 #include <random>
@@ -8,6 +8,7 @@
 #include <benchmark/benchmark.h>
 
 #include "plugins/sugar/compute/rasteriser.h"
+#include "tests/bench/bench_device.h"
 
 namespace {
 
@@ -55,7 +56,7 @@ struct Scene {
     Tensor gradient;
 
     Scene(Index count, int width, int height, int threads)
-        : device(makeCpuDevice(threads)),
+        : device(bench::benchDevice(threads)),
           stream(device->createStream()),
           raster(device),
           gaussians(upload(*stream, device, ball(count), count, 3)),
@@ -109,6 +110,7 @@ void render(benchmark::State& state)
     RasterSeconds sum;
     for (auto _ : state) {
         scene.raster.render(*scene.stream, scene.gaussians, scene.camera, settings);
+        scene.stream->synchronize();
         addSeconds(sum, scene.raster.seconds());
     }
     report(state, scene, sum, false);
@@ -127,6 +129,7 @@ void step(benchmark::State& state)
         scene.raster.backwardAndUpdate(*scene.stream, scene.gaussians, image, nullptr,
                                        scene.moment1, scene.moment2, adam, nullptr);
         ++adam.step;
+        scene.stream->synchronize();
         addSeconds(sum, scene.raster.seconds());
     }
     report(state, scene, sum, true);

@@ -12,6 +12,7 @@
 #include "plugins/sugar/refine/binding.h"
 #include "plugins/sugar/refine/refiner.h"
 #include "plugins/sugar/texture/baking.h"
+#include "tests/bench/bench_device.h"
 #include "tests/plugins/sugar/learning_support.h"
 #include "tests/plugins/sugar/refine_support.h"
 
@@ -32,7 +33,7 @@ struct BoundSphere {
     Tensor scratch;
 
     BoundSphere(std::int64_t rings, std::int64_t perTriangle, std::int64_t threads)
-        : device(makeCpuDevice(static_cast<int>(threads))),
+        : device(bench::benchDevice(static_cast<int>(threads))),
           stream(device->createStream())
     {
         const TriangleMesh mesh = sphereMesh(static_cast<int>(rings));
@@ -57,26 +58,28 @@ constexpr std::int64_t kRings = 159; ///< 100,488 triangles
 void placing(benchmark::State& state)
 {
     BoundSphere own(kRings, state.range(0), state.range(1));
-    for (auto _ : state)
-        placeGaussians(*own.stream, own.binding, own.value, own.gaussians);
+    bench::turns(state, *own.stream,
+                 [&] { placeGaussians(*own.stream, own.binding, own.value, own.gaussians); });
     state.counters["triangles"] = static_cast<double>(own.binding.triangles());
 }
 
 void placingBackward(benchmark::State& state)
 {
     BoundSphere own(kRings, state.range(0), state.range(1));
-    for (auto _ : state)
+    bench::turns(state, *own.stream, [&] {
         placeGaussiansBackward(*own.stream, own.binding, own.value, own.gaussians, own.given,
                                own.gradient, own.scratch);
+    });
 }
 
 void normalTerm(benchmark::State& state)
 {
     BoundSphere own(kRings, 1, state.range(1));
     NormalConsistency consistency;
-    for (auto _ : state)
+    bench::turns(state, *own.stream, [&] {
         benchmark::DoNotOptimize(consistency.addGradient(*own.stream, own.binding, own.value.vertex,
                                                          0.1, own.gradient.vertex));
+    });
 }
 
 BENCHMARK(placing)->Args({1, 1})->Args({1, 2})->Args({6, 1})->UseRealTime()->Unit(
@@ -92,7 +95,7 @@ BENCHMARK(normalTerm)->Args({1, 1})->Args({1, 2})->UseRealTime()->Unit(benchmark
 /// A step of the demo: 8,000 Gaussians, 160×120. Arguments: rings, threads.
 void refineStep(benchmark::State& state)
 {
-    const auto device = makeCpuDevice(static_cast<int>(state.range(1)));
+    const auto device = bench::benchDevice(static_cast<int>(state.range(1)));
     const auto stream = device->createStream();
     const auto pictures =
         std::make_shared<TrainingPictures>(builtInPictures(160, 120, false, 1), device);
@@ -106,10 +109,10 @@ void refineStep(benchmark::State& state)
     refiner.start(*stream, mesh);
     RefineReport report;
     double binding = 0;
-    for (auto _ : state) {
+    bench::turns(state, *stream, [&] {
         refiner.step(*stream, {}, report);
         binding += report.bindingSeconds;
-    }
+    });
     state.counters["Gaussians"] = static_cast<double>(refiner.gaussians().count);
     state.counters["binding s"] = binding / static_cast<double>(state.iterations());
 }

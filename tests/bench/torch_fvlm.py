@@ -211,7 +211,12 @@ class LatentModel(nn.Module):
         return loss(fine) + loss(coarse)
 
 
-def measure(name, step, seconds):
+def measure(name, work, seconds):
+    def step():
+        work()
+        if torch.get_default_device().type == "cuda":
+            torch.cuda.synchronize()
+
     for _ in range(3):
         step()
     walls = []
@@ -231,7 +236,9 @@ def main():
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--filter", default="")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
     options = parser.parse_args()
+    torch.set_default_device(options.device)
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
 

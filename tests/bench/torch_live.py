@@ -160,7 +160,12 @@ class Denoiser(nn.Module):
         return layer[1](y, self.bias) if layer[1] is not None else y
 
 
-def measure(call, seconds):
+def measure(step, seconds):
+    def call():
+        step()
+        if torch.get_default_device().type == "cuda":
+            torch.cuda.synchronize()
+
     call()
     call()
     times, cpu, start = [], 1e9, time.perf_counter()
@@ -178,7 +183,9 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--filter", default="")
     parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
     options = parser.parse_args()
+    torch.set_default_device(options.device)
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
     print("PyTorch", torch.__version__)

@@ -87,7 +87,9 @@ def main():
     parser.add_argument("--images", type=int, default=4)
     parser.add_argument("--passes", type=int, default=8)
     parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
     args = parser.parse_args()
+    torch.set_default_device(args.device)
     torch.set_num_threads(args.threads)
     tower = Tower(0.01).eval()
     pixels = torch.randn(args.images, 3, SIDE, SIDE)
@@ -100,6 +102,8 @@ def main():
         def turn():
             for first in range(0, count, of):
                 tower(all_pixels[:min(of, count - first)])
+            if args.device != "cpu":
+                torch.cuda.synchronize()
 
         return turn
 

@@ -267,6 +267,7 @@ private Q_SLOTS:
         Trained apart(device, kRows, 2), fused(device, kRows, 2);
         Rasteriser first(device), second(device);
         Stream& stream = *apart.stream;
+        fused.stream->synchronize(); // from here on both are of one stream
         RasterImageGradients image;
         image.colour =
             Tensor::fromHost<float>(stream, device, {3, 32, 48}, uniformNumbers(4608, -1, 1, 5));
@@ -282,6 +283,7 @@ private Q_SLOTS:
                                      fused.moment2, adam, nullptr);
         }
         QVERIFY(first.counts().visible > 50);
+        stream.synchronize();
         const auto got = fused.values(), wanted = apart.values();
         if (device->isCpu())
             QCOMPARE(got, wanted);
