@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Verifies and measures a GPU, without a window. What runs there is built and packed here: the other computer needs a driver,
 # CMake and glibc 2.36 or newer; cuBLASLt and cuDNN are found where CUDA, or PyTorch of python3, has brought them.
-#   packaging/gpu.sh pack FILE                     builds the headless part for $VERGENCE_CUDA_ARCHITECTURES, or 90; FILE.tar.xz
-#   packaging/gpu.sh run FILE FOLDER [STEP...]     unpacks FILE in /tmp/vergence-gpu, where it was built, and takes the steps,
-#                                                  ten minutes each at most:
+#   packaging/gpu.sh pack FILE                     builds the headless part for $VERGENCE_CUDA_ARCHITECTURES, or 90, and packs it
+#   packaging/gpu.sh run FILE FOLDER [STEP...]     unpacks FILE where it was built, in /tmp/vergence-gpu or $VERGENCE_GPU_PLACE,
+#                                                  and takes the steps, ten minutes each at most:
 #       tests     every test that does the same on the CPU and on a GPU, which is required
 #       labs      the demo of each lab on the GPU, with its numbers beside the CPU's
 #       benches   tensor engine, rasteriser and labs
@@ -11,27 +11,27 @@
 #       profile   the kernels that take longest, by Nsight Compute where that may read counters
 # FOLDER receives report.md, which says what became of each step, and what the steps leave.
 set -euo pipefail
-place=/tmp/vergence-gpu
 labs="light_field sugar foveated_vlm mc_embedding live_diffusion"
 benches="sugar_raster sugar_learning sugar_refine light_field live_diffusion mc_embedding fvlm_encoder"
 usage() { sed -n '2,13p' "$0" >&2; exit 2; }
 
 # What the loader takes from packages, but for glibc, whose parts belong together and to the kernel's driver.
 libraries() {
-    find "$1/bin" "$1/lib" -type f -exec ldd {} + 2>/dev/null | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
-        grep -v "^$1/" | grep -vE '/(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util))\.so\.[0-9]+$'
+    { find "$1/bin" "$1/lib" -type f -exec ldd {} + 2>/dev/null || true; } |
+        awk -v own="$1/" '$2 == "=>" && $3 ~ /^\// && index($3, own) != 1 { print $3 }' | sort -u |
+        sed -E '/\/(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util))\.so\.[0-9]+$/d'
 }
 
 pack() {
-    local file=$1 stage
+    local file=$1 place=${VERGENCE_GPU_PLACE:-/tmp/vergence-gpu} stage
     # Tests know their data by the path they were built in.
-    mkdir -p $place
-    find $place -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
-    tar -C "$(dirname "$0")/.." --exclude-vcs --exclude-vcs-ignores --exclude=./build -c . | tar -C $place -x
+    mkdir -p "$place"
+    find "$place" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
+    tar -C "$(dirname "$0")/.." --exclude-vcs --exclude-vcs-ignores --exclude=./build -c . | tar -C "$place" -x
     # shellcheck disable=SC2034
     VERGENCE_BUILD_DIR=$place/build/gpu
     # shellcheck source=/dev/null
-    . $place/packaging/common.sh
+    . "$place/packaging/common.sh"
     export CCACHE_BASEDIR=$place
     announce 75 2 "packs it"
     install_packages
@@ -44,13 +44,14 @@ pack() {
 
     say "Packing"
     stage=$(mktemp -d)
-    trap 'rm -rf "$stage"' EXIT
-    tar -C $place --exclude=./build -c . | tar -C "$stage" -x
-    (cd $place && find build/gpu/bin build/gpu/lib -type f && find build/gpu -name CTestTestfile.cmake) |
-        tar -C $place -T - -c | tar -C "$stage" -x
-    libraries "$build" | xargs cp -Lt "$stage/build/gpu/lib"
+    # shellcheck disable=SC2064
+    trap "rm -rf '$stage'" EXIT
+    tar -C "$place" --exclude=./build -c . | tar -C "$stage" -x
+    (cd "$place" && find build/gpu/bin build/gpu/lib -type f && find build/gpu -name CTestTestfile.cmake) |
+        tar -C "$place" -T - -c | tar -C "$stage" -x
+    libraries "$build" | xargs -r cp -Lt "$stage/build/gpu/lib"
     find "$stage/build/gpu" -type f \( -perm -u+x -o -name '*.so*' \) -exec strip --strip-unneeded {} + 2>/dev/null || true
-    tar -C "$stage" -c . | xz -9 -T0 --memlimit-compress=75% >"$file"
+    tar -C "$stage" --transform "s,^\.,${place#/}," -c . | xz -9 -T0 --memlimit-compress=75% >"$file"
     say "$file: $(du -m "$file" | cut -f 1) MB"
 }
 
@@ -145,17 +146,18 @@ profile() {
 }
 
 run() {
-    local file=$1 step limit=570 status=0
+    local file=$1 place step limit=570 status=0
     results=$(mkdir -p "$2" && cd "$2" && pwd)
     shift 2
     [ $# -gt 0 ] || set -- tests labs benches peers profile
-    mkdir -p $place
-    tar -C $place -xf "$file"
-    cd $place
+    place=$(tar -tf "$file" 2>/dev/null | head -n 1) || true
+    tar -C / -xf "$file"
+    cd "/$place"
+    place=$PWD
     build=$place/build/gpu
     LD_LIBRARY_PATH=$(cuda_folders)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
     export LD_LIBRARY_PATH build results
-    { nvidia-smi || true; $build/bin/vergence doctor; } >"$results/device.txt" 2>&1
+    { nvidia-smi || true; "$build/bin/vergence" doctor; } >"$results/device.txt" 2>&1
     grep -q '^ *cuda:0' "$results/device.txt" ||
         { echo "gpu.sh: vergence found no GPU; $results/device.txt says why." >&2; exit 7; }
     for step in "$@"; do
