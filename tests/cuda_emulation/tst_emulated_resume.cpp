@@ -38,7 +38,10 @@ private Q_SLOTS:
             [&](const Config& config) { return plugin.createRun(config); }, given.settings);
         bench.device = test::devices().select("cuda:0");
         bench.checkpointSteps = 1;
-        const Config config = bench.configOf();
+        std::vector<std::string> shorter;
+        if (given.lab == "sugar")
+            shorter = {"iterations=8", "sh_every=3", "eval_every=4", "milestones=[4]"};
+        const Config config = bench.configOf(shorter);
 
         const RunFolder whole = bench.newFolder(), parts = bench.newFolder();
         const auto once = bench.run(whole, config);
@@ -56,9 +59,9 @@ private Q_SLOTS:
         QCOMPARE(got.size(), wanted.size());
         for (const auto& [name, values] : wanted) {
             const auto found = got.find(name);
-            QVERIFY2(found != got.end() && found->second.size() == values.size(), name.c_str());
             if (test::kOtherwise.contains(name))
                 continue;
+            QVERIFY2(found != got.end() && found->second.size() == values.size(), name.c_str());
             // Sums by atomics have no order.
             const double tolerance = given.lab == "sugar" ? given.tolerance : 0;
             const double apart = test::relativeDifference(values, found->second);
