@@ -95,9 +95,9 @@ void setLens(SourceCamera& camera, const TransformsKeys& keys)
 
 const nlohmann::json* TransformsKeys::find(const char* key) const
 {
-    for (const nlohmann::json* json : {&m_frame, &m_file}) {
-        const auto found = json->find(key);
-        if (found != json->end() && !found->is_null())
+    for (const nlohmann::json* keys : {&m_frame, &m_file}) {
+        const auto found = keys->find(key);
+        if (found != keys->end() && !found->is_null())
             return &*found;
     }
     return nullptr;

@@ -62,7 +62,7 @@ private Q_SLOTS:
                 QFAIL("not refused");
             } catch (const InputError& error) {
                 const std::string said = error.what();
-                for (const std::string& part : {"8.0", info.computeCapability.c_str(), "fp32"})
+                for (const char* part : {"8.0", info.computeCapability.c_str(), "fp32"})
                     QVERIFY2(said.find(part) != std::string::npos, said.c_str());
             }
             return;
