@@ -18,7 +18,7 @@ usage() { sed -n '2,13p' "$0" >&2; exit 2; }
 # What the loader takes from packages, but for glibc, whose parts belong together and to the kernel's driver.
 libraries() {
     { find "$1/bin" "$1/lib" -type f -exec ldd {} + 2>/dev/null || true; } |
-        awk -v own="$1/" '$2 == "=>" && $3 ~ /^\// && index($3, own) != 1 { print $3 }' | sort -u |
+        awk -v own="$1/" '$2 == "=>" && $3 ~ /^\// && index($3, own) != 1 && !taken[$1]++ { print $3 }' |
         sed -E '/\/(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util))\.so\.[0-9]+$/d'
 }
 
