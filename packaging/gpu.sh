@@ -22,9 +22,21 @@ libraries() {
         sed -E '/\/(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util))\.so\.[0-9]+$/d'
 }
 
+# What the steps below start, of a build in build/gpu, and how.
+packed_files() {
+    local name
+    find packaging tests/bench -name '*.sh' -o -name '*.py'
+    find build/gpu -name CTestTestfile.cmake
+    find build/gpu/lib build/gpu/bin/vergence -type f
+    for name in engine_dense engine_ops engine_attention engine_vit $benches; do
+        find build/gpu/bin/bench -name "bench_$name"
+    done
+    ctest --test-dir build/gpu -L cuda -N -V | sed -nE "s,^.*Test command: $PWD/(build/gpu/bin/tests/[a-z0-9_]+).*,\1,p" | sort -u
+}
+
 pack() {
     local file=$1 place=${VERGENCE_GPU_PLACE:-/tmp/vergence-gpu} stage
-    # Tests know their data by the path they were built in.
+    # CTest knows the programs by the path they were built in.
     mkdir -p "$place"
     find "$place" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
     tar -C "$(dirname "$0")/.." --exclude-vcs --exclude-vcs-ignores --exclude=./build -c . | tar -C "$place" -x
@@ -46,9 +58,7 @@ pack() {
     stage=$(mktemp -d)
     # shellcheck disable=SC2064
     trap "rm -rf '$stage'" EXIT
-    tar -C "$place" --exclude=./build -c . | tar -C "$stage" -x
-    (cd "$place" && find build/gpu/bin build/gpu/lib -type f && find build/gpu -name CTestTestfile.cmake) |
-        tar -C "$place" -T - -c | tar -C "$stage" -x
+    (cd "$place" && packed_files) | tar -C "$place" -T - -c | tar -C "$stage" -x
     libraries "$build" | xargs -r cp -Lt "$stage/build/gpu/lib"
     find "$stage/build/gpu" -type f \( -perm -u+x -o -name '*.so*' \) -exec strip --strip-unneeded {} + 2>/dev/null || true
     tar -C "$stage" --transform "s,^\.,${place#/}," -c . | xz -9 -T0 --memlimit-compress=75% >"$file"

@@ -5,7 +5,7 @@ source_dir=$(cd "$(dirname "$0")/../.." && pwd)
 room=$(mktemp -d)
 trap 'rm -rf "$room"' EXIT
 tree="$room/a tree"
-mkdir -p "$room/bin" "$tree"
+mkdir -p "$room/bin" "$tree/tests/bench"
 cp -r "$source_dir/packaging" "$tree/"
 cat >"$tree/CMakeLists.txt" <<'TREE'
 cmake_minimum_required(VERSION 3.25)
