@@ -3,7 +3,7 @@
 # CMake and glibc 2.36 or newer; cuBLASLt and cuDNN are found where CUDA, or PyTorch of python3, has brought them.
 #   packaging/gpu.sh pack FILE                     builds the headless part for $VERGENCE_CUDA_ARCHITECTURES, or 90, and packs it
 #   packaging/gpu.sh run FILE FOLDER [STEP...]     unpacks FILE where it was built, in /tmp/vergence-gpu or $VERGENCE_GPU_PLACE,
-#                                                  and takes the steps, ten minutes each at most:
+#                                                  and takes the steps, each in ten minutes or $VERGENCE_GPU_LIMIT seconds:
 #       tests     every test that does the same on the CPU and on a GPU, which is required
 #       labs      the demo of each lab on the GPU, with its numbers beside the CPU's
 #       benches   tensor engine, rasteriser and labs
@@ -65,18 +65,19 @@ pack() {
     say "$file: $(du -m "$file" | cut -f 1) MB"
 }
 
-# Where the libraries are that the backend opens by name.
+# Where the libraries are that the backend opens by name, where the loader does not know them.
 cuda_folders() {
     local name roots
     roots=$(python3 -c 'import nvidia; print(*nvidia.__path__)' 2>/dev/null) || roots=""
     for name in libcublasLt.so libcudnn.so libnvrtc.so; do
         # shellcheck disable=SC2086
-        ldconfig -p | grep -q "$name" || find $roots /usr/local/cuda/lib64 -maxdepth 4 -name "$name*" -printf '%h\n' 2>/dev/null | head -n 1
+        ldconfig -p | grep -q "$name" ||
+            find $roots /usr/local/cuda/lib64 -maxdepth 4 -name "$name*" -printf '%h\n' -quit 2>/dev/null || true
     done | sort -u | paste -sd :
 }
 
 tests() {
-    VERGENCE_REQUIRE_CUDA=1 ctest --test-dir "$build" -L cuda -j "$(nproc)" --timeout 300 --output-on-failure \
+    VERGENCE_REQUIRE_CUDA=1 ctest --test-dir "$build" -L cuda -j "$(nproc)" --output-on-failure \
         --output-junit "$results/tests.xml"
 }
 
@@ -156,7 +157,7 @@ profile() {
 }
 
 run() {
-    local file=$1 place step limit=570 status=0
+    local file=$1 place step limit=${VERGENCE_GPU_LIMIT:-570} status=0
     results=$(mkdir -p "$2" && cd "$2" && pwd)
     shift 2
     [ $# -gt 0 ] || set -- tests labs benches peers profile
@@ -172,7 +173,7 @@ run() {
         { echo "gpu.sh: vergence found no GPU; $results/device.txt says why." >&2; exit 7; }
     for step in "$@"; do
         local start=$SECONDS code=0
-        timeout --kill-after=10 $limit "$BASH" packaging/gpu.sh step "$step" >"$results/$step.log" 2>&1 || code=$?
+        timeout --kill-after=10 "$limit" "$BASH" packaging/gpu.sh step "$step" >"$results/$step.log" 2>&1 || code=$?
         case $code in
             0) echo "- $step: passed in $((SECONDS - start)) s" ;;
             124 | 137) echo "- $step: stopped after $limit s" ;;
