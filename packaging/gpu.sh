@@ -169,7 +169,7 @@ run() {
     LD_LIBRARY_PATH=$(cuda_folders)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
     export LD_LIBRARY_PATH build results
     { nvidia-smi || true; "$build/bin/vergence" doctor; } >"$results/device.txt" 2>&1
-    grep -q '^ *cuda:0' "$results/device.txt" ||
+    grep -qE '^ +cuda: ' "$results/device.txt" ||
         { echo "gpu.sh: vergence found no GPU; $results/device.txt says why." >&2; exit 7; }
     for step in "$@"; do
         local start=$SECONDS code=0

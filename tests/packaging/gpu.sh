@@ -34,7 +34,7 @@ stand_in "$room/bin/ncu" 'for call in "a(int, int)|4000|80|10" "b<float>()|9000|
     done
 done'
 stand_in "$tree/vergence" 'case "$1 $2" in
-    doctor*) [ -n "$NO_GPU" ] || echo "  cuda:0: A card" ;;
+    doctor*) [ -n "$NO_GPU" ] || echo "  cuda: A card, 1 GiB of 2 GiB free" ;;
     "runs show") printf "series  last least\n\nloss  0.%s 0\n" "$(basename "$3" | tr -d a-z)5" ;;
     "run sugar") exit 5 ;;
 esac'
