@@ -82,7 +82,7 @@ tests() {
 }
 
 # series_of RUN: name and last value of each.
-series_of() { "$build/bin/vergence" runs show "$1" | awk '/^series / { on = 1; next } on && NF >= 2 { print $1, $2 }' | sort; }
+series_of() { "$build/bin/vergence" runs show "$1" | awk '/^series / { on = 1; next } NF == 0 { on = 0 } on { print $1, $2 }' | sort; }
 
 # One table per lab. Runs on the GPU, and on the CPU for as long.
 labs() {

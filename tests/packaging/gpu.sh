@@ -35,7 +35,7 @@ stand_in "$room/bin/ncu" 'for call in "a(int, int)|4000|80|10" "b<float>()|9000|
 done'
 stand_in "$tree/vergence" 'case "$1 $2" in
     doctor*) [ -n "$NO_GPU" ] || echo "  cuda: A card, 1 GiB of 2 GiB free" ;;
-    "runs show") printf "series  last least\n\nloss  0.%s 0\n" "$(basename "$3" | tr -d a-z)5" ;;
+    "runs show") printf "\nseries  last least\nloss  0.%s 0\n\nartifact role\npicture view\n" "$(basename "$3" | tr -d a-z)5" ;;
     "run sugar") exit 5 ;;
 esac'
 stand_in "$tree/bench" 'echo {}'
@@ -66,6 +66,7 @@ OUTCOME=false expect "tests that fail" 1 "see tests.log" run tests
 expect "a lab that fails" 1 "- labs: failed" run labs
 expect "its code" 0 "exit code 5" cat "$room/results/labs.log"
 expect "numbers beside each other" 0 "| loss | 0.5 | 0.5 |" cat "$room/results/labs.log"
+expect "no more of them" 1 "" grep -q picture "$room/results/labs.log"
 expect "kernels" 0 "- profile: passed" run profile
 expect "their times" 0 "0.010 ms      2 times, cores  70 %, memory  20 %  a(int, int)" cat "$room/results/profile.log"
 expect "all steps go on" 1 "- profile: passed" run tests labs profile
