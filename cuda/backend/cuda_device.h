@@ -14,13 +14,18 @@ namespace vergence {
 
 class CudaDenseMath;
 
-/// One NVIDIA GPU. `index` is CUDA's, after CUDA_VISIBLE_DEVICES.
+/// One NVIDIA GPU. `index` is CUDA's, after CUDA_VISIBLE_DEVICES. Has a context on it from its first
+/// use on, which throws DeviceError (exit code 7) where the GPU runs no kernel.
 class CudaDevice final : public Device {
 public:
     explicit CudaDevice(int index);
     ~CudaDevice() override;
 
-    void* allocate(std::size_t bytes) override { return m_pool.allocate(bytes); }
+    void* allocate(std::size_t bytes) override
+    {
+        open();
+        return m_pool.allocate(bytes);
+    }
     void deallocate(void* pointer, std::size_t bytes) noexcept override
     {
         m_pool.deallocate(pointer, bytes);
@@ -38,6 +43,9 @@ public:
     bool readsHostMemory() const { return m_readsHostMemory; }
 
 private:
+    void open() const;
+
+    mutable std::once_flag m_opened;
     MemoryPool m_pool;
     ExportedBlocks m_exported;
     bool m_readsHostMemory = false;
