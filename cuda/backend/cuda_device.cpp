@@ -15,8 +15,8 @@ namespace vergence {
 
 namespace {
 
-/// "GPU-1b3e…" or "MIG-1b3e…" as NVML and CUDA_VISIBLE_DEVICES spell it. Of an instance of a divided
-/// GPU the runtime says so in the name alone.
+/// "GPU-1b3e…" or "MIG-1b3e…" as NVML and CUDA_VISIBLE_DEVICES spell it. Of an instance of a
+/// divided GPU the runtime says so in the name alone.
 std::string uuidText(const cudaUUID_t& uuid, std::string_view name)
 {
     std::string text = name.find(" MIG ") == name.npos ? "GPU-" : "MIG-";

@@ -9,13 +9,14 @@
 #include "core/compute/kernel.h"
 #include "cuda/backend/exported_blocks.h"
 #include "cuda/backend/memory_pool.h"
+#include "cuda/backend/stream_order.h"
 
 namespace vergence {
 
 class CudaDenseMath;
 
-/// One NVIDIA GPU. `index` is CUDA's, after CUDA_VISIBLE_DEVICES. Has a context on it from its first
-/// use on, which throws DeviceError (exit code 7) where the GPU runs no kernel.
+/// One NVIDIA GPU. `index` is CUDA's, after CUDA_VISIBLE_DEVICES. Has a context on it from its
+/// first use on, which throws DeviceError (exit code 7) where the GPU runs no kernel.
 class CudaDevice final : public Device {
 public:
     explicit CudaDevice(int index);
@@ -37,6 +38,7 @@ public:
     int kernelVariant() const override { return kVariantCuda; }
 
     MemoryPool& pool() { return m_pool; }
+    StreamOrder& order() { return m_order; }
     /// What was kept for a stream of CUDA that ends returns to the pool; all its work is done.
     void forgetStream(void* stream) noexcept;
     /// The device reads pageable host memory by itself, see isReadLater().
@@ -47,6 +49,7 @@ private:
 
     mutable std::once_flag m_opened;
     MemoryPool m_pool;
+    StreamOrder m_order;
     ExportedBlocks m_exported;
     bool m_readsHostMemory = false;
     std::atomic<bool> m_saidWhyNotShared{false};

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <thread>
 
 #include "core/compute/backend.h"
 #include "core/compute/dense/product_policy.h"
@@ -8,6 +9,7 @@
 #include "core/compute/tensor.h"
 #include "cuda/backend/cudnn_conv.h"
 #include "tests/support/cuda_emulation/engine/findings.h"
+#include "tests/support/cuda_emulation/engine/settings.h"
 #include "tests/support/test_program.h"
 
 using namespace vergence;
@@ -203,6 +205,74 @@ private Q_SLOTS:
         QVERIFY(!full.empty() && !rounded.empty());
         QVERIFY(apart(full, rounded) > 1e-5 && apart(full, rounded) < 1e-2);
         QVERIFY(full == again);
+    }
+
+    /// A block may go from one of a thread's streams to another while the first still works in it.
+    void streamsOfAThreadShareBlocks_data()
+    {
+        QTest::addColumn<bool>("records");
+        QTest::newRow("at once") << false;
+        QTest::newRow("while the first is recorded") << true;
+    }
+    void streamsOfAThreadShareBlocks()
+    {
+        QFETCH(bool, records);
+        constexpr Index kCount = 1000;
+        const std::vector<float> ones(kCount, 1);
+        for (unsigned seed = 1; seed <= 16; ++seed) {
+            emulation::settings().seed = seed;
+            const auto first = m_device->createStream(), second = m_device->createStream();
+            const Tensor kept = Tensor::zeros(*first, m_device, {kCount});
+            first->synchronize();
+            Tensor x = Tensor::fromHost<float>(*first, m_device, {kCount}, ones);
+            const void* block = x.data();
+            first->copy(kept.data(), x.data(), x.bytes());
+            x = {};
+            if (records)
+                QVERIFY(first->beginCapture());
+            const Tensor y = Tensor::empty(m_device, {kCount});
+            QCOMPARE(y.data(), block);
+            second->fillBytes(y.data(), 0, y.bytes());
+            if (records)
+                first->endCapture();
+            second->synchronize();
+            QVERIFY(kept.toHost<float>(*first) == ones);
+        }
+        emulation::settings().seed = 2;
+    }
+    /// Each thread has its own stream, and each stream its graph.
+    void threadsRecordSideBySide()
+    {
+        const std::vector<float> ones(100, 1), twos(100, 2);
+        const Tensor mine = Tensor::zeros(*m_stream, m_device, {100});
+        const Tensor other = Tensor::zeros(*m_stream, m_device, {100});
+        m_stream->synchronize();
+        const auto record = [&](Stream& stream, const std::vector<float>& values,
+                                const Tensor& target) {
+            const Tensor part = Tensor::fromHost<float>(stream, m_device, {100}, values);
+            stream.copy(target.data(), part.data(), part.bytes());
+        };
+        QVERIFY(m_stream->beginCapture());
+        record(*m_stream, ones, mine);
+        const auto stream = m_device->createStream();
+        std::unique_ptr<LaunchGraph> theirs;
+        std::string refusal;
+        std::thread([&] {
+            try {
+                stream->beginCapture();
+                record(*stream, twos, other);
+                theirs = stream->endCapture();
+            } catch (const Error& error) {
+                refusal = error.what();
+            }
+        }).join();
+        const auto graph = m_stream->endCapture();
+        QVERIFY2(refusal.empty(), refusal.c_str());
+        theirs->replay(*stream);
+        graph->replay(*m_stream);
+        stream->synchronize();
+        QVERIFY(mine.toHost<float>(*m_stream) == ones);
+        QVERIFY(other.toHost<float>(*m_stream) == twos);
     }
 };
 
