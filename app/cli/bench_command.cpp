@@ -95,11 +95,12 @@ json measureAfresh(const Session& session, const QStringList& arguments)
 }
 
 BenchRequest makeRequest(const BenchOptions& options, const Session& session,
-                         const ConfigSource& source, const std::string& mode)
+                         const ConfigSource& source, const std::string& mode,
+                         const DeviceList& devices)
 {
     BenchRequest request{.mode = mode,
                          .config = requireConfig(source),
-                         .device = chooseDevice(options.device, options.threads, source.plugin)};
+                         .device = chooseDevice(devices, options.device, source.plugin)};
     request.store =
         options.store.empty() ? dataHome() / "bench" / source.plugin.id : fs::path(options.store);
     if (!options.save.empty())
@@ -133,10 +134,11 @@ void write(const BenchAnswer& answer, const fs::path& folder)
 
 int bench(const BenchOptions& options, const Session& session)
 {
+    const DeviceList devices = devicesFor(options.device, options.threads, session);
     const ConfigSource source = resolveConfig(options.config, session);
     const LabBenchmark& lab = requireBenchmark(source);
     const BenchRequest request =
-        makeRequest(options, session, source, chooseMode(lab, options.mode));
+        makeRequest(options, session, source, chooseMode(lab, options.mode), devices);
     BenchAnswer answer;
     try {
         answer = lab.bench(request);

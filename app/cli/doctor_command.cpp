@@ -36,15 +36,20 @@ json describeDevices()
     auto devices = json::array();
     for (const auto& device : list.devices) {
         const DeviceInfo& info = device->info();
-        const DeviceMemory memory = device->memory();
-        devices.push_back({{"kind", device->isCpu() ? "cpu" : "cuda"},
-                           {"name", info.name},
-                           {"uuid", info.uuid},
-                           {"product_threads", productThreads(*device)},
-                           {"total_bytes", memory.total},
-                           {"free_bytes", memory.free},
-                           {"compute_capability", info.computeCapability},
-                           {"driver", info.driver}});
+        json row = {{"kind", device->isCpu() ? "cpu" : "cuda"},
+                    {"name", info.name},
+                    {"uuid", info.uuid},
+                    {"product_threads", productThreads(*device)},
+                    {"compute_capability", info.computeCapability},
+                    {"driver", info.driver}};
+        try {
+            const DeviceMemory memory = device->memory();
+            row["total_bytes"] = memory.total;
+            row["free_bytes"] = memory.free;
+        } catch (const DeviceError& error) {
+            row["problem"] = error.what();
+        }
+        devices.push_back(std::move(row));
     }
     return {{"list", devices}, {"why_no_cuda", list.whyNoCuda}};
 }
@@ -82,6 +87,12 @@ void print(const json& report, const std::vector<PluginDescriptor>& plugins)
 {
     std::cout << versionText() << "\n\nDevices\n";
     for (const json& device : report["devices"]["list"]) {
+        if (device.contains("problem")) {
+            std::cout << fmt::format("  {}: {} – {}\n", device["kind"].get<std::string>(),
+                                     device["name"].get<std::string>(),
+                                     device["problem"].get<std::string>());
+            continue;
+        }
         const int count = device["product_threads"].get<int>();
         std::cout << fmt::format("  {}: {}{}, {} of {} free\n", device["kind"].get<std::string>(),
                                  device["name"].get<std::string>(),

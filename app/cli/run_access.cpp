@@ -1,6 +1,12 @@
 #include "app/cli/run_access.h"
 
+#include <cerrno>
+#include <cstring>
 #include <vector>
+
+#include <unistd.h>
+
+#include <QtGlobal>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,7 +14,6 @@
 #include "app/cli/text.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
-#include "core/compute/backend.h"
 #include "core/compute/kernel.h"
 #include "core/plugin/plugin_registry.h"
 #include "core/run/run_state.h"
@@ -58,21 +63,56 @@ std::string loadBodies(const PluginDescriptor& plugin)
     return {};
 }
 
+/// The device of that name; the first that can be used where none was named. Null: the CPU.
+std::shared_ptr<Device> cudaDevice(const DeviceList& list, const std::string& wanted)
+{
+    if (!wanted.empty()) {
+        auto device = list.select(wanted);
+        return device->isCpu() ? nullptr : device;
+    }
+    try {
+        return list.devices.size() > 1 ? list.select("cuda") : nullptr;
+    } catch (const DeviceError&) { // which the log has told
+        return nullptr;
+    }
+}
+
 } // namespace
 
-std::shared_ptr<Device> chooseDevice(const std::string& wanted, int threads,
-                                     const PluginDescriptor& plugin)
+DeviceList devicesFor(const std::string& wanted, int threads, const Session& session)
 {
     if (wanted == "cpu")
-        return makeCpuDevice(threads);
+        return {{makeCpuDevice(threads)}, {}};
+    DeviceList list = openDevices(threads);
+    constexpr std::size_t kCpuAndOneGpu = 2;
+    if (list.devices.size() <= kCpuAndOneGpu || qEnvironmentVariableIsSet(kDeviceNameVariable))
+        return list;
+    const auto device = cudaDevice(list, wanted);
+    if (!device)
+        return list;
+    const std::string name = list.nameOf(*device);
+    qputenv("CUDA_VISIBLE_DEVICES", device->info().uuid.c_str());
+    qputenv(kDeviceNameVariable, (name + "=" + device->info().uuid).c_str());
+    std::vector<char*> arguments;
+    std::vector<std::string> command = session.command;
+    for (std::string& argument : command)
+        arguments.push_back(argument.data());
+    arguments.push_back(nullptr);
+    ::execv(session.executable.c_str(), arguments.data());
+    log("cli").warn("The run sees all GPUs: the program cannot be started anew ({}).",
+                    std::strerror(errno));
+    return list;
+}
+
+std::shared_ptr<Device> chooseDevice(const DeviceList& list, const std::string& wanted,
+                                     const PluginDescriptor& plugin)
+{
     if (wanted.empty() && PluginRegistry::kernelModulesFor(plugin).empty())
-        return makeCpuDevice(threads);
-    const DeviceList list = openDevices(threads);
-    if (wanted.empty() && list.devices.size() == 1)
         return list.devices.front();
-    const auto device = list.select(wanted.empty() ? "cuda" : wanted);
-    if (device->isCpu())
-        return device;
+    const auto device = cudaDevice(list, wanted);
+    if (!device)
+        return list.devices.front();
+    device->memory(); // one that cannot be used is told before there is a run
     const std::string problem = loadBodies(plugin);
     if (problem.empty())
         return device;

@@ -108,6 +108,7 @@ int run(RunOptions options, const Session& session)
 {
     if (options.quiet)
         setLogLevel("warning");
+    const DeviceList devices = devicesFor(options.device, options.threads, session);
     std::optional<RunFolder> folder;
     std::optional<RunLock> lock;
     if (options.resumes) {
@@ -118,7 +119,7 @@ int run(RunOptions options, const Session& session)
     }
     const ConfigSource source = resolveConfig(options.config, session);
     const Config& config = requireConfig(source);
-    auto device = chooseDevice(options.device, options.threads, source.plugin);
+    auto device = chooseDevice(devices, options.device, source.plugin);
     auto lab = source.lab->createRun(config);
     if (!folder) {
         folder = newFolder(options, source.plugin.id);

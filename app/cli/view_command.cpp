@@ -22,6 +22,7 @@ struct ViewOptions {
 
 int view(const ViewOptions& options, const Session& session)
 {
+    const DeviceList devices = devicesFor(options.device, options.threads, session);
     const RunFolder folder = findRun(options.run, options.runsFolder.empty()
                                                       ? defaultRunsFolder()
                                                       : std::filesystem::path(options.runsFolder));
@@ -36,7 +37,7 @@ int view(const ViewOptions& options, const Session& session)
     request.plugins = options.plugins;
     const ConfigSource source = resolveConfig(request, session);
     const Config& config = requireConfig(source);
-    auto device = chooseDevice(options.device, options.threads, source.plugin);
+    auto device = chooseDevice(devices, options.device, source.plugin);
 
     RunSettings settings;
     settings.folder = folder;

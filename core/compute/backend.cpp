@@ -1,7 +1,9 @@
 #include "core/compute/backend.h"
 
 #include <cstdlib>
+#include <exception>
 #include <sstream>
+#include <string_view>
 
 #include <dlfcn.h>
 
@@ -92,14 +94,53 @@ DeviceList openDevices(int cpuThreads)
     return list;
 }
 
+std::string DeviceList::nameOf(const Device& device) const
+{
+    if (device.isCpu())
+        return "cpu";
+    const char* kept = std::getenv(kDeviceNameVariable);
+    const std::string_view text = kept ? kept : "";
+    const std::size_t at = text.find('=');
+    if (at != text.npos && text.substr(at + 1) == device.info().uuid)
+        return std::string(text.substr(0, at));
+    return fmt::format("cuda:{}", device.info().index);
+}
+
+namespace {
+
+/// The first CUDA device that can be used; throws what the last one said.
+std::shared_ptr<Device> firstUsable(const DeviceList& list)
+{
+    std::exception_ptr refusal;
+    for (const auto& device : list.devices) {
+        if (device->isCpu())
+            continue;
+        try {
+            device->memory();
+            return device;
+        } catch (const DeviceError& error) {
+            log("compute").warn("{} ({}): {}", list.nameOf(*device), device->info().name,
+                                error.what());
+            refusal = std::current_exception();
+        }
+    }
+    if (refusal)
+        std::rethrow_exception(refusal);
+    return nullptr;
+}
+
+} // namespace
+
 std::shared_ptr<Device> DeviceList::select(const std::string& wanted) const
 {
+    if (wanted == "cuda") {
+        if (auto device = firstUsable(*this))
+            return device;
+    }
     std::string names;
-    int cudaIndex = 0;
     for (const auto& device : devices) {
-        const DeviceInfo& info = device->info();
-        const std::string name = device->isCpu() ? "cpu" : fmt::format("cuda:{}", cudaIndex++);
-        if (wanted == name || wanted == info.uuid || (wanted == "cuda" && name == "cuda:0"))
+        const std::string name = nameOf(*device);
+        if (wanted == name || wanted == device->info().uuid)
             return device;
         names += names.empty() ? name : ", " + name;
     }

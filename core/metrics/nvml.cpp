@@ -53,6 +53,8 @@ struct Nvml::Functions {
     Result (*powerUsage)(DeviceHandle, unsigned*) = nullptr;
     Result (*clock)(DeviceHandle, unsigned, unsigned*) = nullptr;
     Result (*processes)(DeviceHandle, unsigned*, ProcessInfo*) = nullptr;
+    Result (*mostInstances)(DeviceHandle, unsigned*) = nullptr;
+    Result (*instanceByIndex)(DeviceHandle, unsigned, DeviceHandle*) = nullptr;
 
     explicit Functions(void* library)
     {
@@ -69,6 +71,8 @@ struct Nvml::Functions {
         load(library, "nvmlDeviceGetPowerUsage", powerUsage);
         load(library, "nvmlDeviceGetClockInfo", clock);
         load(library, "nvmlDeviceGetComputeRunningProcesses_v3", processes);
+        load(library, "nvmlDeviceGetMaxMigDeviceCount", mostInstances);
+        load(library, "nvmlDeviceGetMigDeviceHandleByIndex", instanceByIndex);
     }
 
     bool isUsable() const { return initialise && shutdown && deviceCount && deviceByIndex; }
@@ -100,6 +104,21 @@ struct Nvml::Functions {
                 return infos[i].usedGpuMemory;
         }
         return std::nullopt;
+    }
+
+    /// Those of a divided GPU (MIG), on which programs run instead.
+    std::vector<DeviceHandle> instances(DeviceHandle device) const
+    {
+        std::vector<DeviceHandle> found;
+        unsigned most = 0;
+        if (!mostInstances || !instanceByIndex || mostInstances(device, &most) != kSuccess)
+            return found;
+        for (unsigned i = 0; i < most; ++i) {
+            DeviceHandle instance = nullptr;
+            if (instanceByIndex(device, i, &instance) == kSuccess)
+                found.push_back(instance);
+        }
+        return found;
     }
 
     GpuReading read(DeviceHandle device, int pid) const
@@ -164,8 +183,11 @@ std::vector<GpuReading> Nvml::read(int pid) const
         if (m_functions->deviceByIndex(i, &device) != kSuccess)
             continue;
         readings.push_back(m_functions->read(device, pid));
-        readings.back().driver = driver.data();
+        for (DeviceHandle instance : m_functions->instances(device))
+            readings.push_back(m_functions->read(instance, pid));
     }
+    for (GpuReading& reading : readings)
+        reading.driver = driver.data();
     return readings;
 }
 

@@ -16,7 +16,8 @@ public:
     Nvml(const Nvml&) = delete;
     Nvml& operator=(const Nvml&) = delete;
 
-    /// One reading per device of the computer; memory of process `pid` where the driver names it.
+    /// One reading per device of the computer, and one per instance of a divided one behind it;
+    /// memory of process `pid` where the driver names it.
     std::vector<GpuReading> read(int pid) const;
 
 private:

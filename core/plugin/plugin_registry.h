@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/base/studio_folders.h"
 #include "core/plugin/lab_plugin.h"
 #include "core/plugin/plugin_descriptor.h"
 
@@ -82,12 +83,5 @@ private:
 /// "metrics": [{name, title, unit, better, headline}], "streams": [{id, title, kind, help,
 /// compare_group}]}.
 nlohmann::json describePlugin(const PluginDescriptor& descriptor, const LabPlugin& plugin);
-
-/// XDG folders of the studio (ux, 3.3); made on demand with user-only rights. Throw OutputError.
-std::filesystem::path configHome();
-std::filesystem::path dataHome();
-std::filesystem::path stateHome();
-std::filesystem::path cacheHome();
-std::filesystem::path runtimeHome();
 
 } // namespace vergence

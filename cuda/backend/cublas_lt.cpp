@@ -11,8 +11,10 @@ CublasLt::CublasLt() : m_library(fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJ
     m_library.load(m_create, "cublasLtCreate");
     m_library.load(m_destroy, "cublasLtDestroy");
     m_library.load(m_statusText, "cublasLtGetStatusString");
+    m_library.load(m_version, "cublasLtGetVersion");
     m_library.load(matmul, "cublasLtMatmul");
     m_library.load(heuristic, "cublasLtMatmulAlgoGetHeuristic");
+    m_library.load(checkAlgorithm, "cublasLtMatmulAlgoCheck");
     m_library.load(createOperation, "cublasLtMatmulDescCreate");
     m_library.load(destroyOperation, "cublasLtMatmulDescDestroy");
     m_library.load(setOperation, "cublasLtMatmulDescSetAttribute");
@@ -43,6 +45,11 @@ CublasLt::~CublasLt()
 {
     if (m_handle)
         m_destroy(m_handle);
+}
+
+std::string CublasLt::version() const
+{
+    return fmt::format("cuBLASLt {}", m_version());
 }
 
 void CublasLt::check(cublasStatus_t status, const char* what) const

@@ -19,11 +19,14 @@ public:
     CublasLt& operator=(const CublasLt&) = delete;
 
     cublasLtHandle_t handle() const { return m_handle; }
+    /// "cuBLASLt 130100"
+    std::string version() const;
     /// Throws DeviceError that names `what`.
     void check(cublasStatus_t status, const char* what) const;
 
     decltype(&cublasLtMatmul) matmul;
     decltype(&cublasLtMatmulAlgoGetHeuristic) heuristic;
+    decltype(&cublasLtMatmulAlgoCheck) checkAlgorithm;
     decltype(&cublasLtMatmulDescCreate) createOperation;
     decltype(&cublasLtMatmulDescDestroy) destroyOperation;
     decltype(&cublasLtMatmulDescSetAttribute) setOperation;
@@ -41,6 +44,7 @@ private:
     decltype(&cublasLtCreate) m_create;
     decltype(&cublasLtDestroy) m_destroy;
     decltype(&cublasLtGetStatusString) m_statusText;
+    decltype(&cublasLtGetVersion) m_version;
     cublasLtHandle_t m_handle = nullptr;
 };
 

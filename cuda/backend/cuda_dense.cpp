@@ -1,6 +1,7 @@
 #include "cuda/backend/cuda_dense.h"
 
 #include <cstdint>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -55,7 +56,7 @@ bool fusesBias(const MatmulProblem& p)
 CudaDenseMath::CudaDenseMath(Device& device) : m_device(device), m_products(device, openCublas())
 {
     std::string reason;
-    m_convolutions = CudnnConvolutions::open(reason);
+    m_convolutions = CudnnConvolutions::open(device.info(), reason);
     if (!m_convolutions)
         log("cuda").warn("{} Convolutions use unfolded products instead, which are slower.",
                          reason);
@@ -129,13 +130,23 @@ bool CudaDenseMath::multiply(Stream& stream, const MatmulProblem& p, const Matri
     one.beta = beta;
     one.bias = bias;
     one.epilogue = epilogue;
-    for (Index first = 0; first < p.batches; first += one.batches) {
+    const auto place = [&](Index first) {
         one.a = advanced(p.a, p.offsetOf(p.a, first), p.type);
         one.b = advanced(p.b, p.offsetOf(p.b, first), p.type);
         one.c = advanced(addend, p.offsetOf(addend, first), targetType);
         one.d = advanced(target, p.offsetOf(target, first), targetType);
-        if (!m_products.run(stream, one, memory.ltWorkspace.get(), memory.blocks))
+    };
+    // All are planned before the first is queued: where one is refused, another way does them all.
+    std::vector<std::shared_ptr<const LtProducts::Plan>> plans;
+    for (Index first = 0; first < p.batches; first += one.batches) {
+        place(first);
+        plans.push_back(m_products.plan(stream, one, memory.ltWorkspace.get(), memory.blocks));
+        if (!plans.back())
             return false;
+    }
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+        place(static_cast<Index>(i) * one.batches);
+        m_products.run(stream, one, *plans[i], memory.ltWorkspace.get());
     }
     return true;
 }

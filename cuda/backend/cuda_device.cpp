@@ -8,16 +8,18 @@
 #include "cuda/backend/cuda_dense.h"
 #include "cuda/backend/cuda_stream.h"
 #include "cuda/backend/device_blocks.h"
+#include "cuda/backend/probe.h"
 #include "cuda/backend/shared_slots.h"
 
 namespace vergence {
 
 namespace {
 
-/// "GPU-1b3e…" as NVML and CUDA_VISIBLE_DEVICES spell it.
-std::string uuidText(const cudaUUID_t& uuid)
+/// "GPU-1b3e…" or "MIG-1b3e…" as NVML and CUDA_VISIBLE_DEVICES spell it. Of an instance of a
+/// divided GPU the runtime says so in the name alone.
+std::string uuidText(const cudaUUID_t& uuid, std::string_view name)
 {
-    std::string text = "GPU-";
+    std::string text = name.find(" MIG ") == name.npos ? "GPU-" : "MIG-";
     for (int i = 0; i < 16; ++i) {
         if (i == 4 || i == 6 || i == 8 || i == 10)
             text += '-';
@@ -36,7 +38,7 @@ DeviceInfo describe(int index)
     info.kind = DeviceKind::Cuda;
     info.index = index;
     info.name = properties.name;
-    info.uuid = uuidText(properties.uuid);
+    info.uuid = uuidText(properties.uuid, info.name);
     info.totalBytes = properties.totalGlobalMem;
     info.computeCapability = fmt::format("{}.{}", properties.major, properties.minor);
     info.driver = fmt::format("CUDA {}.{}", driver / 1000, driver % 1000 / 10);
@@ -58,8 +60,22 @@ CudaDevice::CudaDevice(int index)
 
 CudaDevice::~CudaDevice() = default;
 
+/// Not before: a process that lists the devices must not take memory of those that it leaves alone,
+/// nor keep others from one that serves a single process.
+void CudaDevice::open() const
+{
+    std::call_once(m_opened, [this] {
+        const std::string refusal = probeDevice(m_info.index);
+        if (refusal.empty())
+            return;
+        cudaGetLastError(); // nobody else is to be blamed for it
+        throw DeviceError(refusal, ExitCode::NoDevice);
+    });
+}
+
 DeviceMemory CudaDevice::memory() const
 {
+    open();
     const CurrentDevice current(m_info.index);
     DeviceMemory memory;
     checkCuda(cudaMemGetInfo(&memory.free, &memory.total), "Asking for the GPU's free memory");
@@ -70,6 +86,7 @@ DeviceMemory CudaDevice::memory() const
 
 DenseMath& CudaDevice::dense()
 {
+    open();
     const std::lock_guard lock(m_denseMutex);
     if (!m_dense) {
         const CurrentDevice current(m_info.index);
@@ -87,11 +104,13 @@ void CudaDevice::forgetStream(void* stream) noexcept
 
 std::unique_ptr<Stream> CudaDevice::createStream()
 {
+    open();
     return std::make_unique<CudaStream>(*this);
 }
 
 std::unique_ptr<SharedSlots> CudaDevice::createSharedSlots(std::size_t slotBytes)
 {
+    open();
     try {
         return std::make_unique<CudaSharedSlots>(*this, m_exported, slotBytes);
     } catch (const DeviceError& error) { // a run must not fail for want of previews

@@ -1,6 +1,7 @@
 #include "cuda/backend/cuda_stream.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -11,6 +12,12 @@
 namespace vergence {
 
 namespace {
+
+std::uint64_t nextSerial()
+{
+    static std::atomic<std::uint64_t> last{0};
+    return ++last;
+}
 
 constexpr std::size_t kLeastScratch = 256; ///< never null: CUB takes null for a question of size
 
@@ -67,11 +74,14 @@ private:
 
 } // namespace
 
-CudaStream::CudaStream(CudaDevice& owner) : Stream(owner), m_device(owner)
+CudaStream::CudaStream(CudaDevice& owner) : Stream(owner), m_device(owner), m_serial(nextSerial())
 {
     makeCurrent();
-    checkCuda(cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking),
-              "Creating a CUDA stream");
+    checkCuda(cudaEventCreateWithFlags(&m_mark, cudaEventDisableTiming), "Creating an event");
+    const cudaError_t error = cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking);
+    if (error != cudaSuccess)
+        cudaEventDestroy(m_mark);
+    checkCuda(error, "Creating a CUDA stream");
 }
 
 CudaStream::~CudaStream()
@@ -81,9 +91,10 @@ CudaStream::~CudaStream()
         cudaStreamEndCapture(m_stream, &graph);
         if (graph)
             cudaGraphDestroy(graph);
-        m_device.pool().endRecording();
+        m_device.pool().endRecording(m_recorder);
     }
     cudaStreamSynchronize(m_stream);
+    m_device.order().forget(*this);
     m_device.forgetStream(m_stream);
     m_retired.push_back(m_scratch);
     for (const Scratch& scratch : m_retired) {
@@ -91,6 +102,7 @@ CudaStream::~CudaStream()
             m_device.deallocate(scratch.memory, scratch.bytes);
     }
     cudaStreamDestroy(m_stream);
+    cudaEventDestroy(m_mark);
     cudaGetLastError();
 }
 
@@ -99,9 +111,24 @@ void CudaStream::makeCurrent() const
     checkCuda(cudaSetDevice(m_device.info().index), "Choosing a CUDA device");
 }
 
-void* CudaStream::native() const
+/// For what gives it work. A recording is none: it waits when it is replayed.
+void CudaStream::takeWork() const
 {
     makeCurrent();
+    if (!m_isCapturing)
+        m_device.order().enter(*this);
+}
+
+void CudaStream::waitFor(const CudaStream& other) const
+{
+    if (!other.m_isCapturing)
+        checkCuda(cudaEventRecord(other.m_mark, other.m_stream), "Marking a stream's work");
+    checkCuda(cudaStreamWaitEvent(m_stream, other.m_mark, 0), "Waiting for another stream");
+}
+
+void* CudaStream::native() const
+{
+    takeWork();
     return m_stream;
 }
 
@@ -109,7 +136,7 @@ void CudaStream::copy(void* target, const void* source, std::size_t bytes)
 {
     if (bytes == 0)
         return;
-    makeCurrent();
+    takeWork();
     const CopySource from = kindOf(source);
     if (m_isCapturing) {
         expects(kindOf(target) == CopySource::Device,
@@ -142,7 +169,7 @@ void CudaStream::fillBytes(void* target, int value, std::size_t bytes)
 {
     if (bytes == 0)
         return;
-    makeCurrent();
+    takeWork();
     checkCuda(cudaMemsetAsync(target, value, bytes, m_stream), "Filling memory");
 }
 
@@ -179,10 +206,13 @@ bool CudaStream::beginCapture()
 {
     expects(!m_isCapturing, "beginCapture: a launch graph is being recorded already");
     makeCurrent();
-    m_device.pool().beginRecording();
-    const cudaError_t error = cudaStreamBeginCapture(m_stream, cudaStreamCaptureModeThreadLocal);
+    m_recorder = m_device.pool().beginRecording();
+    const std::lock_guard guard(m_device.order().lock());
+    cudaError_t error = cudaEventRecord(m_mark, m_stream);
+    if (error == cudaSuccess)
+        error = cudaStreamBeginCapture(m_stream, cudaStreamCaptureModeThreadLocal);
     if (error != cudaSuccess)
-        m_device.pool().endRecording();
+        m_device.pool().endRecording(m_recorder);
     checkCuda(error, "Starting to record a launch graph");
     m_isCapturing = true;
     m_hasRecorded = true;
@@ -193,11 +223,15 @@ std::unique_ptr<LaunchGraph> CudaStream::endCapture()
 {
     expects(m_isCapturing, "endCapture: nothing is being recorded");
     makeCurrent();
-    m_isCapturing = false;
     cudaGraph_t graph = nullptr;
-    const cudaError_t error = cudaStreamEndCapture(m_stream, &graph);
-    GraphParts parts{m_stream, m_device.pool().endRecording(), std::exchange(m_hostCopies, {}),
-                     std::exchange(m_graphParts, {})};
+    cudaError_t error = cudaSuccess;
+    {
+        const std::lock_guard guard(m_device.order().lock());
+        error = cudaStreamEndCapture(m_stream, &graph);
+        m_isCapturing = false;
+    }
+    GraphParts parts{m_stream, m_device.pool().endRecording(m_recorder),
+                     std::exchange(m_hostCopies, {}), std::exchange(m_graphParts, {})};
     checkCuda(error, "Recording a launch graph");
     struct Destroy {
         cudaGraph_t graph;

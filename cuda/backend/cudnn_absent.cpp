@@ -2,7 +2,7 @@
 
 namespace vergence {
 
-std::unique_ptr<CudnnConvolutions> CudnnConvolutions::open(std::string& reason)
+std::unique_ptr<CudnnConvolutions> CudnnConvolutions::open(const DeviceInfo&, std::string& reason)
 {
     reason = "This module was built without cuDNN.";
     return nullptr;

@@ -1,5 +1,6 @@
 #include "cuda/backend/cudnn_conv.h"
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <mutex>
@@ -13,6 +14,7 @@
 #include "cuda/backend/cudnn_graph.h"
 #include "cuda/backend/gpu_stopwatch.h"
 #include "cuda/backend/lt_products.h"
+#include "cuda/backend/tuning_file.h"
 
 namespace vergence {
 
@@ -64,9 +66,31 @@ PlanKey keyOf(const CudnnConvolution& c)
     return key;
 }
 
+/// A convolution with all that its execution touches.
+struct Work {
+    ProductBackend& backend;
+    Stream& stream;
+    CudnnConvolution convolution;
+    Pointers pointers;
+    CudnnTensor result; ///< the tensor that is written
+    std::size_t resultBytes;
+};
+
+struct ForwardCall {
+    ProductBackend& backend;
+    Stream& stream;
+    const ConvProblem& problem;
+    const Tensor &x, &w, &y;
+    const Conv2dOptions& options;
+};
+
 class CudnnImplementation final : public CudnnConvolutions {
 public:
-    explicit CudnnImplementation(std::unique_ptr<Cudnn> library) : m_library(std::move(library)) {}
+    CudnnImplementation(std::unique_ptr<Cudnn> library, const DeviceInfo& card)
+        : m_library(std::move(library)),
+          m_kept(card, m_library->version())
+    {
+    }
 
     void setPolicy(const ProductPolicy& policy) override { m_policy = policy; }
 
@@ -80,70 +104,92 @@ public:
                         bool accumulate) override;
 
 private:
+    using Plan = std::shared_ptr<const CudnnPlan>;
+
     /// Bias and residual as part of the graph where `fuses`, and else after it.
-    bool forwardAs(bool fuses, ProductBackend& backend, Stream& stream, const ConvProblem& problem,
-                   const Tensor& x, const Tensor& w, const Tensor& y, const Conv2dOptions& options);
-    /// Queues the convolution; false where there is no plan. `result` names the tensor written.
-    bool run(ProductBackend& backend, Stream& stream, CudnnConvolution convolution,
-             const Pointers& pointers, CudnnTensor result, std::size_t resultBytes);
-    std::shared_ptr<const CudnnPlan> choose(ProductBackend& backend, Stream& stream,
-                                            const CudnnConvolution& convolution,
-                                            const Pointers& pointers, CudnnTensor result,
-                                            std::size_t resultBytes);
-    cudnnStatus_t execute(ProductBackend& backend, Stream& stream, const CudnnPlan& plan,
-                          const Pointers& pointers);
+    bool forwardAs(bool fuses, const ForwardCall& call);
+    /// Queues the convolution; false where there is no plan.
+    bool run(Work work);
+    Plan choose(const Work& work, const PlanKey& key);
+    Plan fastest(const Work& trial, const std::vector<std::shared_ptr<CudnnPlan>>& plans);
+    bool runs(const Work& work, const CudnnPlan& plan)
+    {
+        return execute(work, plan) == CUDNN_STATUS_SUCCESS;
+    }
+    cudnnStatus_t execute(const Work& work, const CudnnPlan& plan);
 
     std::unique_ptr<Cudnn> m_library;
+    TuningFile m_kept;
     std::atomic<ProductPolicy> m_policy{ProductPolicy{}};
     std::mutex m_mutex; ///< of the handle
     PlanCache<CudnnPlan> m_plans{512};
 };
 
-cudnnStatus_t CudnnImplementation::execute(ProductBackend& backend, Stream& stream,
-                                           const CudnnPlan& plan, const Pointers& pointers)
+cudnnStatus_t CudnnImplementation::execute(const Work& work, const CudnnPlan& plan)
 {
-    const auto workspace = backend.workspace(stream, static_cast<std::size_t>(plan.workspaceBytes));
+    const auto workspace =
+        work.backend.workspace(work.stream, static_cast<std::size_t>(plan.workspaceBytes));
     void* address = workspace.get();
     CudnnDescriptor pack(*m_library, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, pointers.names);
-    pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, pointers.addresses);
+    pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, work.pointers.names);
+    pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, work.pointers.addresses);
     pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, address);
     if (!pack.finalize())
         return CUDNN_STATUS_BAD_PARAM;
     const cudnnStatus_t status =
-        m_library->setStream(m_library->handle(), static_cast<cudaStream_t>(stream.native()));
+        m_library->setStream(m_library->handle(), static_cast<cudaStream_t>(work.stream.native()));
     return status == CUDNN_STATUS_SUCCESS
                ? m_library->execute(m_library->handle(), plan.plan->get(), pack.get())
                : status;
 }
 
-std::shared_ptr<const CudnnPlan>
-CudnnImplementation::choose(ProductBackend& backend, Stream& stream,
-                            const CudnnConvolution& convolution, const Pointers& pointers,
-                            CudnnTensor result, std::size_t resultBytes)
+CudnnImplementation::Plan CudnnImplementation::choose(const Work& work, const PlanKey& key)
 {
-    const auto plans = cudnnPlans(*m_library, convolution, kTimedCandidates, kMostWorkspace);
-    if (plans.empty())
-        return nullptr;
     // Results go elsewhere meanwhile: the residual may be y itself.
-    const auto memory = backend.workspace(stream, resultBytes);
-    Pointers trial = pointers;
-    for (std::size_t i = 0; i < trial.names.size(); ++i) {
-        if (trial.names[i] == result)
-            trial.addresses[i] = memory.get();
+    const auto memory = work.backend.workspace(work.stream, work.resultBytes);
+    Work trial = work;
+    for (std::size_t i = 0; i < trial.pointers.names.size(); ++i) {
+        if (trial.pointers.names[i] == work.result)
+            trial.pointers.addresses[i] = memory.get();
     }
-    std::shared_ptr<const CudnnPlan> chosen;
+    CudnnWishes wishes{kTimedCandidates, kMostWorkspace};
+    const auto kept = work.convolution.isTimed ? m_kept.find(key) : std::nullopt;
+    if (kept) {
+        wishes.name = *kept;
+        const auto plans = cudnnPlans(*m_library, work.convolution, wishes);
+        if (!plans.empty() && runs(trial, *plans.front()))
+            return plans.front();
+        wishes.name.clear();
+    }
+    const auto plans = cudnnPlans(*m_library, work.convolution, wishes);
+    if (plans.size() <= 1 || !work.convolution.isTimed) {
+        const auto first = std::find_if(plans.begin(), plans.end(),
+                                        [&](const auto& plan) { return runs(trial, *plan); });
+        return first == plans.end() ? nullptr : *first;
+    }
+    const Plan chosen = fastest(trial, plans);
+    if (!chosen)
+        return nullptr;
+    const std::string counts = m_kept.keep(key, chosen->name, kept.value_or(""));
+    const auto theirs = std::find_if(plans.begin(), plans.end(),
+                                     [&](const auto& plan) { return plan->name == counts; });
+    return theirs != plans.end() && runs(trial, **theirs) ? *theirs : chosen;
+}
+
+CudnnImplementation::Plan
+CudnnImplementation::fastest(const Work& trial,
+                             const std::vector<std::shared_ptr<CudnnPlan>>& plans)
+{
+    Plan chosen;
     float best = 0;
-    GpuStopwatch watch(stream);
+    GpuStopwatch watch(trial.stream);
     for (const auto& plan : plans) {
-        bool runs = execute(backend, stream, *plan, trial) == CUDNN_STATUS_SUCCESS;
-        if (runs && !convolution.isTimed)
-            return plan;
+        bool isRight = runs(trial, *plan);
         watch.start();
-        for (int i = 0; i < kTimedRepetitions && runs; ++i)
-            runs = execute(backend, stream, *plan, trial) == CUDNN_STATUS_SUCCESS;
+        for (int i = 0; i < kTimedRepetitions && isRight; ++i)
+            isRight = runs(trial, *plan);
         const float taken = watch.stop();
-        if (runs && (!chosen || taken < kClearlyFaster * best)) {
+        if (isRight && (!chosen || taken < kClearlyFaster * best)) {
             chosen = plan;
             best = taken;
         }
@@ -151,28 +197,27 @@ CudnnImplementation::choose(ProductBackend& backend, Stream& stream,
     return chosen;
 }
 
-bool CudnnImplementation::run(ProductBackend& backend, Stream& stream, CudnnConvolution convolution,
-                              const Pointers& pointers, CudnnTensor result, std::size_t resultBytes)
+bool CudnnImplementation::run(Work work)
 {
+    CudnnConvolution& convolution = work.convolution;
     if (convolution.problem.type == DType::F64)
         return false; // cuBLASLt multiplies it as fast
-    convolution.alignment = pointers.alignment();
+    convolution.alignment = work.pointers.alignment();
     const ProductPolicy policy = ProductPolicyScope::inForce(m_policy);
     convolution.isTimed = policy.isTimed;
     convolution.usesTf32 = policy.usesTf32 && convolution.problem.type == DType::F32;
     const PlanKey key = keyOf(convolution);
     const std::lock_guard lock(m_mutex);
-    std::shared_ptr<const CudnnPlan> plan;
+    Plan plan;
     if (!m_plans.lookUp(key, plan)) {
-        if (isRecording(stream))
+        if (isRecording(work.stream))
             return false;
-        plan =
-            m_plans.keep(key, choose(backend, stream, convolution, pointers, result, resultBytes));
+        plan = m_plans.keep(key, choose(work, key));
     }
     if (!plan)
         return false;
-    static_cast<CudaStream&>(stream).keepForGraph(plan); // replays run its code
-    const cudnnStatus_t status = execute(backend, stream, *plan, pointers);
+    static_cast<CudaStream&>(work.stream).keepForGraph(plan); // replays run its code
+    const cudnnStatus_t status = execute(work, *plan);
     if (status != CUDNN_STATUS_SUCCESS)
         throw DeviceError(fmt::format("cuDNN could not run a convolution of {} × {} images: {}.",
                                       convolution.problem.height, convolution.problem.width,
@@ -185,15 +230,13 @@ bool CudnnImplementation::forward(ProductBackend& backend, Stream& stream, const
                                   const Conv2dOptions& options)
 {
     // cuDNN knows fewer graphs than convolutions: none with a residual in NCHW, for instance.
-    return forwardAs(true, backend, stream, p, x, w, y, options) ||
-           ((options.bias || options.residual) &&
-            forwardAs(false, backend, stream, p, x, w, y, options));
+    const ForwardCall call{backend, stream, p, x, w, y, options};
+    return forwardAs(true, call) || ((options.bias || options.residual) && forwardAs(false, call));
 }
 
-bool CudnnImplementation::forwardAs(bool fuses, ProductBackend& backend, Stream& stream,
-                                    const ConvProblem& p, const Tensor& x, const Tensor& w,
-                                    const Tensor& y, const Conv2dOptions& options)
+bool CudnnImplementation::forwardAs(bool fuses, const ForwardCall& call)
 {
+    const auto& [backend, stream, p, x, w, y, options] = call;
     const bool isPlain = options.activation == Activation::None && !options.preActivation;
     CudnnConvolution c;
     c.problem = p;
@@ -221,7 +264,7 @@ bool CudnnImplementation::forwardAs(bool fuses, ProductBackend& backend, Stream&
         pointers.add(kTensorBias, options.bias->data());
     if (c.hasResidual)
         pointers.add(kTensorResidual, options.residual->data());
-    if (!run(backend, stream, c, pointers, kTensorY, y.bytes()))
+    if (!run({backend, stream, c, pointers, kTensorY, y.bytes()}))
         return false;
     if (isWhole)
         return true;
@@ -269,7 +312,7 @@ bool CudnnImplementation::backwardData(ProductBackend& backend, Stream& stream,
     pointers.add(kTensorX, gradX.data());
     pointers.add(kTensorW, w.data());
     pointers.add(kTensorY, gradY.data());
-    return run(backend, stream, c, pointers, kTensorX, gradX.bytes());
+    return run({backend, stream, c, pointers, kTensorX, gradX.bytes()});
 }
 
 bool CudnnImplementation::backwardWeight(ProductBackend& backend, Stream& stream,
@@ -290,7 +333,7 @@ bool CudnnImplementation::backwardWeight(ProductBackend& backend, Stream& stream
     pointers.add(kTensorX, x.data());
     pointers.add(kTensorW, isDirect ? gradW.data() : memory.get());
     pointers.add(kTensorY, gradY.data());
-    if (!run(backend, stream, c, pointers, kTensorW, bytes))
+    if (!run({backend, stream, c, pointers, kTensorW, bytes}))
         return false;
     if (!isDirect) {
         TileFinish rest;
@@ -307,10 +350,11 @@ bool CudnnImplementation::backwardWeight(ProductBackend& backend, Stream& stream
 
 } // namespace
 
-std::unique_ptr<CudnnConvolutions> CudnnConvolutions::open(std::string& reason)
+std::unique_ptr<CudnnConvolutions> CudnnConvolutions::open(const DeviceInfo& card,
+                                                           std::string& reason)
 {
     auto library = Cudnn::open(reason);
-    return library ? std::make_unique<CudnnImplementation>(std::move(library)) : nullptr;
+    return library ? std::make_unique<CudnnImplementation>(std::move(library), card) : nullptr;
 }
 
 } // namespace vergence

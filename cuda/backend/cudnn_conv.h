@@ -11,12 +11,13 @@ namespace vergence {
 /// Convolutions by cuDNN 9's graphs, opened at run time. Each function returns false, having queued
 /// nothing, where the library has no plan for the problem, or where the problem is first met while
 /// a launch graph is recorded. A problem's plan is the fastest of the eight that cuDNN thinks of
-/// first, timed once, or the first that runs; plans that add in no fixed order, and for F32 without
-/// TF32 those that round the operands, are not used. Thread-safe.
+/// first, timed once and kept for later processes (TuningFile), or the first that runs; plans that
+/// add in no fixed order, and for F32 without TF32 those that round the operands, are not used.
+/// Thread-safe.
 class CudnnConvolutions {
 public:
     /// Null, with a sentence, where cuDNN is missing. The device is current.
-    static std::unique_ptr<CudnnConvolutions> open(std::string& reason);
+    static std::unique_ptr<CudnnConvolutions> open(const DeviceInfo& card, std::string& reason);
     virtual ~CudnnConvolutions() = default;
 
     /// Of the calls that follow, where no ProductPolicyScope says otherwise; untimed ones take the

@@ -203,33 +203,102 @@ configurations(const Cudnn& library, const CudnnDescriptor& graph, cudnnBackendH
     return found;
 }
 
-/// Whether results of this configuration repeat and have the precision that was asked for.
-bool isWanted(const Cudnn& library, const CudnnDescriptor& configuration, bool mayRound)
-{
-    CudnnDescriptor engine(library, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-    cudnnBackendDescriptor_t raw = engine.get();
-    std::int64_t count = 0;
-    if (library.get(configuration.get(), CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                    1, &count, &raw) != CUDNN_STATUS_SUCCESS)
-        return false;
-    std::array<cudnnBackendNumericalNote_t, CUDNN_NUMERICAL_NOTE_TYPE_COUNT> notes{};
-    if (library.get(raw, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
-                    CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count, notes.data()) != CUDNN_STATUS_SUCCESS)
-        return false;
-    const auto last = notes.begin() + std::clamp<std::int64_t>(count, 0, notes.size());
-    return std::none_of(notes.begin(), last, [&](cudnnBackendNumericalNote_t note) {
+/// What cuDNN says of a configuration of an engine.
+class Configuration {
+public:
+    Configuration(const Cudnn& library, const CudnnDescriptor& descriptor)
+        : m_library(library),
+          m_descriptor(descriptor),
+          m_engine(library, CUDNN_BACKEND_ENGINE_DESCRIPTOR)
+    {
+        cudnnBackendDescriptor_t raw = m_engine.get();
+        m_isKnown = ask(m_descriptor, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+                        &raw) == 1;
+    }
+
+    /// Whether results repeat and have the precision that was asked for.
+    bool isWanted(bool mayRound) const
+    {
+        std::array<cudnnBackendNumericalNote_t, CUDNN_NUMERICAL_NOTE_TYPE_COUNT> notes{};
+        const std::int64_t count =
+            m_isKnown ? ask(m_engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+                            CUDNN_NUMERICAL_NOTE_TYPE_COUNT, notes.data())
+                      : -1;
+        return count >= 0 && std::none_of(notes.begin(), notes.begin() + count,
+                                          [&](auto note) { return isUnwanted(note, mayRound); });
+    }
+
+    /// See CudnnPlan::name.
+    std::string name() const
+    {
+        std::int64_t index = -1;
+        ask(m_engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &index);
+        std::string name = std::to_string(index);
+        std::vector<std::unique_ptr<CudnnDescriptor>> knobs;
+        std::vector<cudnnBackendDescriptor_t> raw;
+        for (int i = 0; i < CUDNN_KNOB_TYPE_COUNTS; ++i) {
+            knobs.push_back(
+                std::make_unique<CudnnDescriptor>(m_library, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR));
+            raw.push_back(knobs.back()->get());
+        }
+        const std::int64_t count =
+            ask(m_descriptor, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                CUDNN_KNOB_TYPE_COUNTS, raw.data());
+        for (std::int64_t i = 0; i < count; ++i) {
+            const CudnnDescriptor& knob = *knobs[static_cast<std::size_t>(i)];
+            cudnnBackendKnobType_t type{};
+            std::int64_t value = 0;
+            ask(knob, CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &type);
+            ask(knob, CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, 1, &value);
+            name += ' ' + std::to_string(type) + '=' + std::to_string(value);
+        }
+        return name;
+    }
+
+private:
+    /// How many elements came; negative where cuDNN does not say.
+    std::int64_t ask(const CudnnDescriptor& of, cudnnBackendAttributeName_t what,
+                     cudnnBackendAttributeType_t type, std::int64_t most, void* answer) const
+    {
+        std::int64_t count = 0;
+        const cudnnStatus_t status = m_library.get(of.get(), what, type, most, &count, answer);
+        return status == CUDNN_STATUS_SUCCESS ? std::clamp<std::int64_t>(count, 0, most) : -1;
+    }
+    static bool isUnwanted(cudnnBackendNumericalNote_t note, bool mayRound)
+    {
         const bool rounds = note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE ||
                             note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
         return note == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC ||
                note == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION || (rounds && !mayRound);
-    });
+    }
+
+    const Cudnn& m_library;
+    const CudnnDescriptor& m_descriptor;
+    CudnnDescriptor m_engine;
+    bool m_isKnown = false;
+};
+
+/// Null where cuDNN cannot run it in so much memory.
+std::shared_ptr<CudnnPlan> planOf(const Cudnn& library, const CudnnDescriptor& configuration,
+                                  std::int64_t workspaceBytes)
+{
+    auto made = std::make_shared<CudnnPlan>();
+    made->plan =
+        std::make_unique<CudnnDescriptor>(library, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+    made->plan->set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, library.handle());
+    made->plan->set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
+    std::int64_t count = 0;
+    const bool isGood =
+        made->plan->finalize() &&
+        library.get(made->plan->get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64,
+                    1, &count, &made->workspaceBytes) == CUDNN_STATUS_SUCCESS;
+    return isGood && made->workspaceBytes <= workspaceBytes ? made : nullptr;
 }
 
 } // namespace
 
-std::vector<std::shared_ptr<CudnnPlan>> cudnnPlans(const Cudnn& library,
-                                                   const CudnnConvolution& convolution, int most,
-                                                   std::int64_t workspaceBytes)
+std::vector<std::shared_ptr<CudnnPlan>>
+cudnnPlans(const Cudnn& library, const CudnnConvolution& convolution, const CudnnWishes& wishes)
 {
     GraphBuilder builder(library, convolution);
     const auto graph = builder.graph();
@@ -239,25 +308,23 @@ std::vector<std::shared_ptr<CudnnPlan>> cudnnPlans(const Cudnn& library,
     const bool mayRound = convolution.problem.type != DType::F32 || convolution.usesTf32;
     std::vector<std::shared_ptr<CudnnPlan>> plans;
     for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-        for (const auto& configuration : configurations(library, *graph, mode)) {
-            if (static_cast<int>(plans.size()) == most)
+        for (const auto& descriptor : configurations(library, *graph, mode)) {
+            if (plans.size() == wishes.most)
                 return plans;
-            if (!isWanted(library, *configuration, mayRound))
+            const Configuration configuration(library, *descriptor);
+            if (!configuration.isWanted(mayRound))
                 continue;
-            auto made = std::make_shared<CudnnPlan>();
-            made->parts = parts;
-            made->parts.push_back(configuration);
-            made->plan =
-                std::make_unique<CudnnDescriptor>(library, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-            made->plan->set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, library.handle());
-            made->plan->set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, *configuration);
-            std::int64_t count = 0;
-            if (made->plan->finalize() &&
-                library.get(made->plan->get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
-                            CUDNN_TYPE_INT64, 1, &count,
-                            &made->workspaceBytes) == CUDNN_STATUS_SUCCESS &&
-                made->workspaceBytes <= workspaceBytes)
+            const std::string name = configuration.name();
+            const bool isKnown = std::any_of(plans.begin(), plans.end(),
+                                             [&](const auto& one) { return one->name == name; });
+            if (isKnown || (!wishes.name.empty() && name != wishes.name))
+                continue;
+            if (auto made = planOf(library, *descriptor, wishes.workspaceBytes)) {
+                made->parts = parts;
+                made->parts.push_back(descriptor);
+                made->name = name;
                 plans.push_back(std::move(made));
+            }
         }
     }
     return plans;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/compute/dense/problem.h"
@@ -30,12 +31,18 @@ struct CudnnPlan {
     std::vector<std::shared_ptr<CudnnDescriptor>> parts;
     std::unique_ptr<CudnnDescriptor> plan;
     std::int64_t workspaceBytes = 0;
+    std::string name; ///< its engine and knobs, "7 2=4 14=1"; among the plans of a graph its own
 };
 
-/// The first `most` plans of cuDNN's own preference that fit into `workspaceBytes` and whose
-/// results repeat; for F32 without TF32 only those that multiply F32.
-std::vector<std::shared_ptr<CudnnPlan>> cudnnPlans(const Cudnn& library,
-                                                   const CudnnConvolution& convolution, int most,
-                                                   std::int64_t workspaceBytes);
+struct CudnnWishes {
+    std::size_t most = 1; ///< plans
+    std::int64_t workspaceBytes = 0;
+    std::string name{}; ///< the plan of this name alone; empty: any
+};
+
+/// The first plans of cuDNN's own preference that are as wished and whose results repeat; for F32
+/// without TF32 only those that multiply F32.
+std::vector<std::shared_ptr<CudnnPlan>>
+cudnnPlans(const Cudnn& library, const CudnnConvolution& convolution, const CudnnWishes& wishes);
 
 } // namespace vergence

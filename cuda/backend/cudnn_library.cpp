@@ -9,6 +9,7 @@ Cudnn::Cudnn() : m_library("libcudnn.so.9")
     m_library.load(m_createHandle, "cudnnCreate");
     m_library.load(m_destroyHandle, "cudnnDestroy");
     m_library.load(m_statusText, "cudnnGetErrorString");
+    m_library.load(m_version, "cudnnGetVersion");
     m_library.load(setStream, "cudnnSetStream");
     m_library.load(create, "cudnnBackendCreateDescriptor");
     m_library.load(destroy, "cudnnBackendDestroyDescriptor");
@@ -32,6 +33,11 @@ std::unique_ptr<Cudnn> Cudnn::open(std::string& reason)
         return nullptr;
     }
     return library;
+}
+
+std::string Cudnn::version() const
+{
+    return fmt::format("cuDNN {}", m_version());
 }
 
 Cudnn::~Cudnn()

@@ -22,6 +22,8 @@ public:
 
     cudnnHandle_t handle() const { return m_handle; }
     const char* text(cudnnStatus_t status) const { return m_statusText(status); }
+    /// "cuDNN 91900"
+    std::string version() const;
 
     decltype(&cudnnSetStream) setStream;
     decltype(&cudnnBackendCreateDescriptor) create;
@@ -38,6 +40,7 @@ private:
     decltype(&cudnnCreate) m_createHandle;
     decltype(&cudnnDestroy) m_destroyHandle;
     decltype(&cudnnGetErrorString) m_statusText;
+    decltype(&cudnnGetVersion) m_version;
     cudnnHandle_t m_handle = nullptr;
 };
 

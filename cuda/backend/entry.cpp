@@ -6,7 +6,6 @@
 #include "core/base/log.h"
 #include "core/compute/backend.h"
 #include "cuda/backend/cuda_device.h"
-#include "cuda/backend/probe.h"
 
 namespace vergence {
 
@@ -29,18 +28,12 @@ public:
         }
         std::vector<std::shared_ptr<Device>> found;
         for (int i = 0; i < count; ++i) {
-            std::string refusal = probeDevice(i);
-            if (refusal.empty()) {
-                try {
-                    found.push_back(std::make_shared<CudaDevice>(i));
-                    continue;
-                } catch (const Error& failure) {
-                    refusal = failure.what();
-                }
+            try {
+                found.push_back(std::make_shared<CudaDevice>(i));
+            } catch (const Error& failure) {
+                log("cuda").warn("CUDA device {}: {}", i, failure.what());
+                reason = failure.what();
             }
-            cudaGetLastError(); // nobody else is to be blamed for it
-            log("cuda").warn("CUDA device {}: {}", i, refusal);
-            reason = refusal;
         }
         return found;
     }

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 
 #include <cuda_runtime.h>
+#include <fmt/format.h>
 
 #include "cuda/backend/check.h"
 #include "cuda/backend/gpu_stopwatch.h"
@@ -81,6 +83,31 @@ PlanKey keyOf(const LtProduct& p)
                   static_cast<std::int64_t>(at.c) << 32 | at.d,
                   p.bias ? alignmentOf(p.bias, 0, p.resultType) : 0};
     return key;
+}
+
+/// The bytes of an algorithm, which cuBLASLt lets be kept for the same version of the library
+/// (cuBLAS, cublasLtMatmulAlgo_t).
+std::string wordOf(const cublasLtMatmulAlgo_t& algorithm)
+{
+    std::string word;
+    for (const std::uint64_t part : algorithm.data)
+        word += fmt::format("{:016x}", part);
+    return word;
+}
+
+bool readWord(const std::string& word, cublasLtMatmulAlgo_t& algorithm)
+{
+    constexpr std::size_t kDigits = 16;
+    if (word.size() != std::size(algorithm.data) * kDigits)
+        return false;
+    const char* at = word.data();
+    for (auto& part : algorithm.data) {
+        const char* const end = at + kDigits;
+        if (std::from_chars(at, end, part, 16).ptr != end)
+            return false;
+        at = end;
+    }
+    return true;
 }
 
 /// Elements from the first to the last of the result's matrices.
@@ -161,6 +188,7 @@ private:
 
 LtProducts::LtProducts(Device& device, std::unique_ptr<CublasLt> lt)
     : m_lt(std::move(lt)),
+      m_kept(device.info(), m_lt->version()),
       m_workspaceBytes((device.info().computeCapability >= "9" ||
                                 device.info().computeCapability.size() > 3 // "10.0" and later
                             ? std::size_t{32}
@@ -256,15 +284,47 @@ float LtProducts::time(Stream& stream, const LtProduct& p, const Plan& plan, voi
 }
 
 void LtProducts::choose(Stream& stream, const LtProduct& p, Plan& plan, void* workspace,
-                        Workspace& temporaries) const
+                        Workspace& temporaries)
 {
+    const PlanKey key = keyOf(p);
+    const bool mayTime = p.policy.isTimed && !isRecording(stream);
+    const auto kept = mayTime ? m_kept.find(key) : std::nullopt;
+    if (kept && takeKept(p, plan, *kept))
+        return;
     const auto found = candidates(p, plan);
     plan.isSupported = !found.empty();
     if (found.empty())
         return;
     plan.algorithm = found.front().algo;
-    if (found.size() == 1 || !p.policy.isTimed || isRecording(stream))
+    if (found.size() == 1 || !mayTime)
         return;
+    chooseFastest(stream, p, plan, found, workspace, temporaries);
+    const std::string mine = wordOf(plan.algorithm);
+    const std::string counts = m_kept.keep(key, mine, kept.value_or(""));
+    if (counts != mine) // another process was first
+        takeKept(p, plan, counts);
+}
+
+bool LtProducts::takeKept(const LtProduct& p, Plan& plan, const std::string& word) const
+{
+    cublasLtMatmulAlgo_t algorithm{};
+    if (!readWord(word, algorithm))
+        return false;
+    const Operation operation(*m_lt, p);
+    cublasLtMatmulHeuristicResult_t result{};
+    if (m_lt->checkAlgorithm(m_lt->handle(), operation.get(), plan.a, plan.b, plan.c, plan.d,
+                             &algorithm, &result) != CUBLAS_STATUS_SUCCESS ||
+        result.workspaceSize > m_workspaceBytes)
+        return false;
+    plan.isSupported = true;
+    plan.algorithm = algorithm;
+    return true;
+}
+
+void LtProducts::chooseFastest(Stream& stream, const LtProduct& p, Plan& plan,
+                               const std::vector<cublasLtMatmulHeuristicResult_t>& found,
+                               void* workspace, Workspace& temporaries) const
+{
     // Results go elsewhere meanwhile: y may be read by this very product.
     const std::size_t bytes = resultElements(p) * sizeOf(p.resultType);
     LtProduct trial = p;
@@ -282,7 +342,8 @@ void LtProducts::choose(Stream& stream, const LtProduct& p, Plan& plan, void* wo
     }
 }
 
-bool LtProducts::run(Stream& stream, const LtProduct& p, void* workspace, Workspace& temporaries)
+std::shared_ptr<const LtProducts::Plan> LtProducts::plan(Stream& stream, const LtProduct& p,
+                                                         void* workspace, Workspace& temporaries)
 {
     const PlanKey key = keyOf(p);
     std::shared_ptr<const Plan> plan;
@@ -294,10 +355,12 @@ bool LtProducts::run(Stream& stream, const LtProduct& p, void* workspace, Worksp
             plan = isRecording(stream) ? made : m_plans.keep(key, made);
         }
     }
-    if (!plan->isSupported)
-        return false;
-    m_lt->check(enqueue(stream, p, *plan, workspace), "Multiplying matrices");
-    return true;
+    return plan->isSupported ? plan : nullptr;
+}
+
+void LtProducts::run(Stream& stream, const LtProduct& p, const Plan& plan, void* workspace) const
+{
+    m_lt->check(enqueue(stream, p, plan, workspace), "Multiplying matrices");
 }
 
 } // namespace vergence

@@ -43,7 +43,7 @@ MemoryPool::MemoryPool(std::unique_ptr<BlockSource> source) : m_source(std::move
 
 MemoryPool::~MemoryPool()
 {
-    m_recording.reset();
+    m_recordings.clear();
     releaseKept();
 }
 
@@ -51,7 +51,8 @@ void* MemoryPool::allocate(std::size_t bytes)
 {
     const std::size_t size = sizeClass(bytes);
     const std::lock_guard lock(m_mutex);
-    void* block = isRecordingHere() ? pop(m_recording->m_blocks, size) : nullptr;
+    Reserved* const recorded = recordedHere();
+    void* block = recorded ? pop(recorded->m_blocks, size) : nullptr;
     if (!block)
         block = fromKept(size);
     if (!block)
@@ -76,7 +77,7 @@ void* MemoryPool::fromKept(std::size_t size)
 
 void* MemoryPool::fromSource(std::size_t size)
 {
-    const bool mayWait = !m_recording; // waiting for the device is what a recording forbids
+    const bool mayWait = m_recordings.empty(); // waiting for the device is what a recording forbids
     void* block = nullptr;
     if (mayWait && othersKeepMuch(size)) {
         settle();
@@ -132,8 +133,8 @@ void MemoryPool::deallocate(void* pointer, std::size_t bytes) noexcept
 {
     const std::size_t size = sizeClass(bytes);
     const std::lock_guard lock(m_mutex);
-    if (isRecordingHere())
-        m_recording->m_blocks[size].push_back(pointer);
+    if (Reserved* const recorded = recordedHere())
+        recorded->m_blocks[size].push_back(pointer);
     else
         keep(size, pointer);
     m_used -= size;
@@ -154,23 +155,26 @@ MemoryPool::Thread MemoryPool::thisThread()
     return own;
 }
 
-bool MemoryPool::isRecordingHere() const
+/// What the calling thread records; null where it does not.
+MemoryPool::Reserved* MemoryPool::recordedHere() const
 {
-    return m_recording && m_recorder == thisThread();
+    const auto found = m_recordings.find(thisThread());
+    return found == m_recordings.end() ? nullptr : found->second.get();
 }
 
-void MemoryPool::beginRecording()
+MemoryPool::Thread MemoryPool::beginRecording()
 {
     const std::lock_guard lock(m_mutex);
-    expects(!m_recording, "MemoryPool: another stream of this device records a launch graph");
-    m_recording = std::make_unique<Reserved>(*this);
-    m_recorder = thisThread();
+    expects(!recordedHere(), "MemoryPool: this thread records another launch graph");
+    m_recordings[thisThread()] = std::make_unique<Reserved>(*this);
+    return thisThread();
 }
 
-std::unique_ptr<MemoryPool::Reserved> MemoryPool::endRecording()
+std::unique_ptr<MemoryPool::Reserved> MemoryPool::endRecording(Thread thread)
 {
     const std::lock_guard lock(m_mutex);
-    return std::exchange(m_recording, nullptr);
+    auto recording = m_recordings.extract(thread);
+    return recording ? std::move(recording.mapped()) : nullptr;
 }
 
 MemoryPool::Reserved::~Reserved()

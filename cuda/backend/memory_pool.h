@@ -28,9 +28,9 @@ public:
 /// nothing after warm-up and addresses repeat. Size classes waste at most an eighth. Thread-safe.
 ///
 /// A block may be handed out again while queued work still uses it, but only to the thread that
-/// returned it, whose stream does one after another. Other threads take from the source, and after
-/// all queued work where that is exhausted or where the blocks kept apart from them come to much;
-/// from then on those are everybody's.
+/// returned it, whose work is done in the order in which it came (StreamOrder). Other threads take
+/// from the source, and after all queued work where that is exhausted or where the blocks kept
+/// apart from them come to much; from then on those are everybody's.
 class MemoryPool {
 public:
     /// Bytes that other threads may keep before their blocks are waited for.
@@ -60,11 +60,13 @@ public:
         MemoryPool& m_pool;
         std::map<std::size_t, std::vector<void*>> m_blocks;
     };
+    using Thread = std::uint64_t;
     /// From here on, blocks that this thread returns are handed out again to this thread alone:
-    /// the graph that it records will write into them whenever it is replayed. One at a time.
-    void beginRecording();
-    /// What the graph must hold as long as it lives.
-    std::unique_ptr<Reserved> endRecording();
+    /// the graph that it records will write into them whenever it is replayed. One at a time for
+    /// each thread. Returns the thread.
+    Thread beginRecording();
+    /// What the graph that `thread` recorded must hold as long as it lives.
+    std::unique_ptr<Reserved> endRecording(Thread thread);
 
     std::size_t used() const;
     std::size_t peak() const;
@@ -74,13 +76,12 @@ public:
 
 private:
     using Blocks = std::map<std::size_t, std::vector<void*>>;
-    using Thread = std::uint64_t;
     struct Kept {
         Blocks blocks;
         std::size_t bytes = 0;
     };
     static Thread thisThread();
-    bool isRecordingHere() const;
+    Reserved* recordedHere() const;
     void keep(std::size_t size, void* block);
     void* fromKept(std::size_t size);
     void* fromSource(std::size_t size);
@@ -92,8 +93,7 @@ private:
     mutable std::mutex m_mutex;
     std::map<Thread, Kept> m_kept; ///< by the thread that returned them; queued work may use them
     Blocks m_settled;              ///< no queued work uses them
-    std::unique_ptr<Reserved> m_recording;
-    Thread m_recorder = 0;
+    std::map<Thread, std::unique_ptr<Reserved>> m_recordings;
     std::size_t m_used = 0, m_peak = 0;
 };
 

@@ -141,13 +141,13 @@ private Q_SLOTS:
     {
         Bench bench;
         void* before = bench.pool.allocate(1000);
-        bench.pool.beginRecording();
+        const auto recorder = bench.pool.beginRecording();
         void* temporary = bench.pool.allocate(1000);
         bench.pool.deallocate(temporary, 1000);
         QCOMPARE(bench.pool.allocate(1000), temporary); // within the recording addresses repeat
         bench.pool.deallocate(temporary, 1000);
         bench.pool.deallocate(before, 1000); // the graph may have read it
-        auto reserved = bench.pool.endRecording();
+        auto reserved = bench.pool.endRecording(recorder);
         const std::set<void*> graph{before, temporary};
         for (int i = 0; i < 4; ++i)
             QVERIFY(!graph.contains(bench.pool.allocate(1000)));
@@ -161,27 +161,48 @@ private Q_SLOTS:
         Bench bench;
         void* kept = bench.pool.allocate(1000);
         bench.pool.deallocate(kept, 1000);
-        bench.pool.beginRecording();
+        const auto recorder = bench.pool.beginRecording();
         QCOMPARE(bench.pool.allocate(1000), kept);
         QCOMPARE(bench.state.takes, std::size_t{1});
         bench.pool.deallocate(kept, 1000);
-        bench.pool.endRecording(); // an abandoned recording keeps nothing
+        bench.pool.endRecording(recorder); // an abandoned recording keeps nothing
         QCOMPARE(bench.pool.allocate(1000), kept);
     }
 
     void otherThreadsAreNotRecorded()
     {
         Bench bench;
-        bench.pool.beginRecording();
+        const auto recorder = bench.pool.beginRecording();
         void* block = nullptr;
         std::thread([&] {
             block = bench.pool.allocate(1000);
             bench.pool.deallocate(block, 1000);
         }).join();
-        const auto reserved = bench.pool.endRecording();
+        const auto reserved = bench.pool.endRecording(recorder);
         QVERIFY(bench.pool.allocate(1000) != block); // work of that thread may still use it
-        VERGENCE_THROWS(ContractError, "another stream",
+        VERGENCE_THROWS(ContractError, "this thread records another launch graph",
                         (bench.pool.beginRecording(), bench.pool.beginRecording()));
+    }
+
+    void recordingsOfTwoThreadsStayApart()
+    {
+        Bench bench;
+        const auto mine = bench.pool.beginRecording();
+        void* own = bench.pool.allocate(1000);
+        bench.pool.deallocate(own, 1000);
+        void* other = nullptr;
+        std::unique_ptr<MemoryPool::Reserved> theirs;
+        std::thread([&] {
+            const auto recorder = bench.pool.beginRecording();
+            other = bench.pool.allocate(1000);
+            bench.pool.deallocate(other, 1000);
+            theirs = bench.pool.endRecording(recorder);
+        }).join();
+        QVERIFY(other != own);
+        QCOMPARE(bench.pool.allocate(1000), own); // still recording
+        bench.pool.deallocate(own, 1000);
+        const auto reserved = bench.pool.endRecording(mine);
+        QVERIFY(bench.pool.allocate(1000) != own);
     }
 
     void blocksOfOtherThreadsAreTakenLastAndAfterTheirWork()
@@ -250,9 +271,9 @@ private Q_SLOTS:
         constexpr std::size_t kBytes = MemoryPool::kMostKeptApart + 1;
         void* block = bench.pool.allocate(kBytes);
         bench.pool.deallocate(block, kBytes);
-        bench.pool.beginRecording();
+        const auto recorder = bench.pool.beginRecording();
         std::thread([&] { QVERIFY(bench.pool.allocate(kBytes) != block); }).join();
-        bench.pool.endRecording();
+        bench.pool.endRecording(recorder);
         QCOMPARE(bench.state.settled, std::size_t{0});
     }
 
@@ -274,10 +295,10 @@ private Q_SLOTS:
         Bench bench;
         void* large = bench.pool.allocate(900 << 10);
         bench.pool.deallocate(large, 900 << 10);
-        bench.pool.beginRecording();
+        const auto recorder = bench.pool.beginRecording();
         VERGENCE_THROWS(DeviceError, "out of memory", bench.pool.allocate(500 << 10));
         QCOMPARE(bench.state.givenBack, std::size_t{0});
-        bench.pool.endRecording();
+        bench.pool.endRecording(recorder);
         QVERIFY(bench.pool.allocate(500 << 10) != nullptr);
     }
 

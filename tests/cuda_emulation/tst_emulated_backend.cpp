@@ -1,4 +1,7 @@
 #include <cmath>
+#include <thread>
+
+#include <QTemporaryDir>
 
 #include "core/compute/backend.h"
 #include "core/compute/dense/product_policy.h"
@@ -8,6 +11,7 @@
 #include "core/compute/tensor.h"
 #include "cuda/backend/cudnn_conv.h"
 #include "tests/support/cuda_emulation/engine/findings.h"
+#include "tests/support/cuda_emulation/engine/settings.h"
 #include "tests/support/test_program.h"
 
 using namespace vergence;
@@ -100,6 +104,7 @@ double apart(const std::vector<float>& a, const std::vector<float>& b)
 class TestEmulatedBackend : public QObject {
     Q_OBJECT
 
+    QTemporaryDir m_cache;
     std::shared_ptr<Device> m_cpu, m_device;
     std::unique_ptr<Stream> m_host, m_stream;
     std::unique_ptr<CudnnConvolutions> m_convolutions;
@@ -107,6 +112,7 @@ class TestEmulatedBackend : public QObject {
 private Q_SLOTS:
     void initTestCase()
     {
+        qputenv("XDG_CACHE_HOME", m_cache.path().toUtf8());
         qputenv("VERGENCE_MODULE_PATH",
                 VERGENCE_BINARY_DIR "/lib/emulated/exact:" VERGENCE_BINARY_DIR "/lib/emulated");
         m_cpu = openDevices().devices[0]; // and the bodies of the engine's kernels
@@ -116,7 +122,7 @@ private Q_SLOTS:
         m_device = devices[0];
         m_host = m_cpu->createStream();
         m_stream = m_device->createStream();
-        m_convolutions = CudnnConvolutions::open(reason);
+        m_convolutions = CudnnConvolutions::open(m_device->info(), reason);
         QVERIFY2(m_convolutions != nullptr, reason.c_str());
     }
     void cleanupTestCase()
@@ -203,6 +209,118 @@ private Q_SLOTS:
         QVERIFY(!full.empty() && !rounded.empty());
         QVERIFY(apart(full, rounded) > 1e-5 && apart(full, rounded) < 1e-2);
         QVERIFY(full == again);
+    }
+
+    /// A block may go from one of a thread's streams to another while the first still works in it.
+    void streamsOfAThreadShareBlocks_data()
+    {
+        QTest::addColumn<bool>("records");
+        QTest::newRow("at once") << false;
+        QTest::newRow("while the first is recorded") << true;
+    }
+    void streamsOfAThreadShareBlocks()
+    {
+        QFETCH(bool, records);
+        constexpr Index kCount = 1000;
+        const std::vector<float> ones(kCount, 1);
+        for (unsigned seed = 1; seed <= 16; ++seed) {
+            emulation::settings().seed = seed;
+            const auto first = m_device->createStream(), second = m_device->createStream();
+            const Tensor kept = Tensor::zeros(*first, m_device, {kCount});
+            first->synchronize();
+            Tensor x = Tensor::fromHost<float>(*first, m_device, {kCount}, ones);
+            const void* block = x.data();
+            first->copy(kept.data(), x.data(), x.bytes());
+            x = {};
+            if (records)
+                QVERIFY(first->beginCapture());
+            const Tensor y = Tensor::empty(m_device, {kCount});
+            QCOMPARE(y.data(), block);
+            second->fillBytes(y.data(), 0, y.bytes());
+            if (records)
+                first->endCapture();
+            second->synchronize();
+            QVERIFY(kept.toHost<float>(*first) == ones);
+        }
+        emulation::settings().seed = 2;
+    }
+    /// Each thread has its own stream, and each stream its graph.
+    void threadsRecordSideBySide()
+    {
+        const std::vector<float> ones(100, 1), twos(100, 2);
+        const Tensor mine = Tensor::zeros(*m_stream, m_device, {100});
+        const Tensor other = Tensor::zeros(*m_stream, m_device, {100});
+        m_stream->synchronize();
+        const auto record = [&](Stream& stream, const std::vector<float>& values,
+                                const Tensor& target) {
+            const Tensor part = Tensor::fromHost<float>(stream, m_device, {100}, values);
+            stream.copy(target.data(), part.data(), part.bytes());
+        };
+        QVERIFY(m_stream->beginCapture());
+        record(*m_stream, ones, mine);
+        const auto stream = m_device->createStream();
+        std::unique_ptr<LaunchGraph> theirs;
+        std::string refusal;
+        std::thread([&] {
+            try {
+                stream->beginCapture();
+                record(*stream, twos, other);
+                theirs = stream->endCapture();
+            } catch (const Error& error) {
+                refusal = error.what();
+            }
+        }).join();
+        const auto graph = m_stream->endCapture();
+        QVERIFY2(refusal.empty(), refusal.c_str());
+        theirs->replay(*stream);
+        graph->replay(*m_stream);
+        stream->synchronize();
+        QVERIFY(mine.toHost<float>(*m_stream) == ones);
+        QVERIFY(other.toHost<float>(*m_stream) == twos);
+    }
+    /// What a process timed another one takes as it is, and so comes to the same bits.
+    void choicesOutliveTheProcess()
+    {
+        const auto results = [] {
+            std::string reason;
+            const auto device =
+                vergenceDeviceBackend()->devices(reason).at(0); // as a process has it
+            const auto stream = device->createStream();
+            const Tensor a = Tensor::fromHost<float>(*stream, device, {64, 64}, drawn(64 * 64, 1));
+            const Tensor y = Tensor::empty(device, {64, 64});
+            device->dense().matmul(*stream, a, a, y);
+            const Case c(*stream, device, ImageLayout::Nhwc, DType::F32, false);
+            device->dense().conv2d(*stream, c.x, c.w, c.y, c.options);
+            return std::pair{y.toHost<float>(*stream), c.result(*stream)};
+        };
+        const auto first = results();
+        emulation::settings().failure = "cudaEventElapsedTime:1:999";
+        const auto second = results();
+        emulation::settings().failure.clear();
+        QVERIFY(first == second);
+    }
+    /// Outer batches are products of their own, of which cuBLASLt may refuse a later one.
+    void aRefusedBatchLeavesNoneDoneTwice()
+    {
+        constexpr Index kOuter = 2, kInner = 3,
+                        kSize = 4; // the outer matrices lie at odd addresses
+        const auto product = [&](Stream& stream, const std::shared_ptr<Device>& device) {
+            const auto tensor = [&](std::uint64_t seed) {
+                return Tensor::fromHost<float>(stream, device, {kInner, kOuter, kSize, kSize},
+                                               drawn(kInner * kOuter * kSize * kSize, seed));
+            };
+            const Tensor a = tensor(1), b = tensor(2), y = tensor(3);
+            MatmulOptions options;
+            options.beta = 1;
+            device->dense().matmul(stream, a.permuted({1, 0, 2, 3}), b.permuted({1, 0, 2, 3}),
+                                   y.permuted({1, 0, 2, 3}), options);
+            return y.toHost<float>(stream);
+        };
+        const auto want = product(*m_host, m_cpu);
+        emulation::settings().failure = "cublasLtMatmulAlgoGetHeuristic:2:15";
+        const auto got = product(*m_stream, m_device);
+        emulation::settings().failure.clear();
+        QVERIFY(apart(got, want) < 1e-5);
     }
 };
 

@@ -15,28 +15,29 @@ void expectDone(cudaError_t error, const char* what)
 }
 
 /// Memory that cannot be pinned is copied through the driver's own; slower, not wrong.
-void pinMemory(Stream&, void* memory, std::size_t bytes)
+void pinMemory(Stream& stream, void* memory, std::size_t bytes)
 {
+    stream.native(); // makes its device current on this thread
     if (cudaHostRegister(memory, bytes, cudaHostRegisterPortable) != cudaSuccess)
         cudaGetLastError();
 }
 
-void unpinMemory(Stream&, void* memory)
+void unpinMemory(Stream& stream, void* memory)
 {
+    stream.native();
     if (cudaHostUnregister(memory) != cudaSuccess)
         cudaGetLastError();
 }
 
 void recordMark(Stream& stream, void*& mark)
 {
+    const auto native = static_cast<cudaStream_t>(stream.native());
     if (!mark) {
         cudaEvent_t event = nullptr;
         expectDone(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "Creating an event");
         mark = event;
     }
-    expectDone(
-        cudaEventRecord(static_cast<cudaEvent_t>(mark), static_cast<cudaStream_t>(stream.native())),
-        "Recording an event");
+    expectDone(cudaEventRecord(static_cast<cudaEvent_t>(mark), native), "Recording an event");
 }
 
 void awaitMark(Stream& stream, void* mark)

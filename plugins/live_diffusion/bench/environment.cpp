@@ -32,14 +32,15 @@ std::string firstLine(const char* path)
     return line;
 }
 
-/// Variables that change speed or arithmetic.
+/// Variables that change speed or arithmetic. Which GPU is seen says deviceFacts(), without its
+/// UUID.
 json relevantVariables()
 {
     json variables = json::object();
     for (const char* name :
-         {"CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING", "CUDA_VISIBLE_DEVICES", "DNNL_MAX_CPU_ISA",
-          "KMP_BLOCKTIME", "NVIDIA_TF32_OVERRIDE", "OMP_NUM_THREADS", "OMP_PROC_BIND",
-          "OMP_WAIT_POLICY", "VERGENCE_CUDA_SYNC", "VERGENCE_ISA", "VERGENCE_THREADS"}) {
+         {"CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING", "DNNL_MAX_CPU_ISA", "KMP_BLOCKTIME",
+          "NVIDIA_TF32_OVERRIDE", "OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_WAIT_POLICY",
+          "VERGENCE_CUDA_SYNC", "VERGENCE_ISA", "VERGENCE_THREADS"}) {
         if (const char* value = std::getenv(name))
             variables[name] = value;
     }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -44,8 +43,8 @@ void MemoryPool::deallocate(void* pointer, std::size_t bytes) noexcept
         return;
     const std::lock_guard lock(m_mutex);
     m_used -= bytes;
-    if (m_recording && m_recorder == thisThread())
-        m_recording->m_blocks[bytes].push_back(pointer); // a graph works in it
+    if (const auto found = m_recordings.find(thisThread()); found != m_recordings.end())
+        found->second->m_blocks[bytes].push_back(pointer); // a graph works in it
     else
         m_source->giveBack(pointer);
 }
@@ -59,17 +58,18 @@ MemoryPool::Reserved::~Reserved()
     }
 }
 
-void MemoryPool::beginRecording()
+MemoryPool::Thread MemoryPool::beginRecording()
 {
     const std::lock_guard lock(m_mutex);
-    m_recording = std::make_unique<Reserved>(*this);
-    m_recorder = thisThread();
+    m_recordings[thisThread()] = std::make_unique<Reserved>(*this);
+    return thisThread();
 }
 
-std::unique_ptr<MemoryPool::Reserved> MemoryPool::endRecording()
+std::unique_ptr<MemoryPool::Reserved> MemoryPool::endRecording(Thread thread)
 {
     const std::lock_guard lock(m_mutex);
-    return std::exchange(m_recording, nullptr);
+    auto recording = m_recordings.extract(thread);
+    return recording ? std::move(recording.mapped()) : nullptr;
 }
 
 std::size_t MemoryPool::used() const

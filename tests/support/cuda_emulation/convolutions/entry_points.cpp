@@ -16,7 +16,7 @@ const Kind* kindOf(cudnnBackendDescriptorType_t type)
     for (const Kind* kind :
          {&kTensorKind, &kConvolutionKind, &kPointwiseKind, &kForwardKind, &kBackwardDataKind,
           &kBackwardFilterKind, &kPointwiseOperationKind, &kGraphKind, &kEngineKind,
-          &kConfigurationKind, &kHeuristicKind, &kPlanKind, &kVariantPackKind}) {
+          &kKnobChoiceKind, &kConfigurationKind, &kHeuristicKind, &kPlanKind, &kVariantPackKind}) {
         if (kind->type == type)
             return kind;
     }

@@ -24,6 +24,11 @@ MeaningPointer interpretConfiguration(const Descriptor& d)
     return made;
 }
 
+MeaningPointer interpretKnobChoice(const Descriptor&)
+{
+    throw Refusal{CUDNN_STATUS_NOT_SUPPORTED, "no engine has knobs that can be chosen", false};
+}
+
 MeaningPointer interpretHeuristic(const Descriptor& d)
 {
     const auto mode = d.one<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE);
@@ -63,17 +68,28 @@ const Kind kEngineKind = {
       AttributeRule::ReadOnly, CUDNN_BEHAVIOR_NOTE_TYPE_COUNT}},
     interpretEngine};
 
-const Kind kConfigurationKind = {CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
-                                 "a configuration",
-                                 {{CUDNN_ATTR_ENGINECFG_ENGINE,
-                                   "the engine",
-                                   CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                                   AttributeRule::Required,
-                                   1,
-                                   {CUDNN_BACKEND_ENGINE_DESCRIPTOR}},
-                                  {CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE, "the size of the workspace",
-                                   CUDNN_TYPE_INT64, AttributeRule::ReadOnly, 1}},
-                                 interpretConfiguration};
+const Kind kKnobChoiceKind = {CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR,
+                              "a choice of a knob",
+                              {{CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, "the knob", CUDNN_TYPE_KNOB_TYPE,
+                                AttributeRule::Required, 1},
+                               {CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, "the value", CUDNN_TYPE_INT64,
+                                AttributeRule::Required, 1}},
+                              interpretKnobChoice};
+
+const Kind kConfigurationKind = {
+    CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
+    "a configuration",
+    {{CUDNN_ATTR_ENGINECFG_ENGINE,
+      "the engine",
+      CUDNN_TYPE_BACKEND_DESCRIPTOR,
+      AttributeRule::Required,
+      1,
+      {CUDNN_BACKEND_ENGINE_DESCRIPTOR}},
+     {CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, "the knobs", CUDNN_TYPE_BACKEND_DESCRIPTOR,
+      AttributeRule::ReadOnly, CUDNN_KNOB_TYPE_COUNTS},
+     {CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE, "the size of the workspace", CUDNN_TYPE_INT64,
+      AttributeRule::ReadOnly, 1}},
+    interpretConfiguration};
 
 const Kind kHeuristicKind = {
     CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR,
@@ -104,10 +120,36 @@ bool GraphEngine::answer(cudnnBackendAttributeName_t name, Answer& answer) const
     return true;
 }
 
+namespace {
+
+std::vector<MeaningPointer> knobsOf(const Engine& engine)
+{
+    if (engine.summation.parts == 1)
+        return {};
+    auto choice = std::make_shared<KnobChoice>();
+    choice->parts = engine.summation.parts;
+    return {std::move(choice)};
+}
+
+} // namespace
+
+bool KnobChoice::answer(cudnnBackendAttributeName_t name, Answer& answer) const
+{
+    if (name == CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE)
+        answer.give(std::vector{CUDNN_KNOB_TYPE_SPLIT_K_SLC});
+    else if (name == CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE)
+        answer.give(std::vector{parts});
+    else
+        return false;
+    return true;
+}
+
 bool Configuration::answer(cudnnBackendAttributeName_t name, Answer& answer) const
 {
     if (name == CUDNN_ATTR_ENGINECFG_ENGINE)
         answer.give({engine}, CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1);
+    else if (name == CUDNN_ATTR_ENGINECFG_KNOB_CHOICES)
+        answer.give(knobsOf(engine->engine()), CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, 1);
     else if (name == CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE)
         answer.give(std::vector{engine->engine().workspaceBytes(*engine->graph)});
     else

@@ -13,7 +13,15 @@ struct GraphEngine : Meaning {
     bool answer(cudnnBackendAttributeName_t name, Answer& answer) const override;
 };
 
-/// CUDNN_BACKEND_ENGINECFG_DESCRIPTOR. There are no knobs.
+/// CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR: into how many parts an engine splits its sums, which it
+/// does not let be chosen.
+struct KnobChoice : Meaning {
+    std::int64_t parts = 1;
+
+    bool answer(cudnnBackendAttributeName_t name, Answer& answer) const override;
+};
+
+/// CUDNN_BACKEND_ENGINECFG_DESCRIPTOR.
 struct Configuration : Meaning {
     std::shared_ptr<const GraphEngine> engine;
 
@@ -28,6 +36,6 @@ struct Heuristic : Meaning {
     bool answer(cudnnBackendAttributeName_t name, Answer& answer) const override;
 };
 
-extern const Kind kEngineKind, kConfigurationKind, kHeuristicKind;
+extern const Kind kEngineKind, kKnobChoiceKind, kConfigurationKind, kHeuristicKind;
 
 } // namespace vergence::emulation::convolutions

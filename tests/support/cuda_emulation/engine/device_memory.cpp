@@ -12,6 +12,7 @@
 #include "tests/support/cuda_emulation/engine/arena.h"
 #include "tests/support/cuda_emulation/engine/findings.h"
 #include "tests/support/cuda_emulation/engine/settings.h"
+#include "tests/support/cuda_emulation/engine/visible_devices.h"
 
 namespace vergence::emulation {
 
@@ -130,7 +131,8 @@ std::recursive_mutex& deviceLock()
 
 int deviceCount()
 {
-    return std::clamp(settings().devices, 0, kMostDevices);
+    return settings().visible ? static_cast<int>(visibleDevices().size())
+                              : std::clamp(settings().devices, 0, kMostDevices);
 }
 
 DeviceMemory& deviceMemory()

@@ -11,7 +11,7 @@ namespace vergence::emulation {
 std::recursive_mutex& deviceLock();
 
 constexpr int kMostDevices = 8;
-/// settings().devices, as far as there is room for them.
+/// Those that the process may use, see visibleDevices().
 int deviceCount();
 
 /// All devices' memory is one range of addresses, a part for each; backed by a file without a name,

@@ -37,9 +37,15 @@ Settings fromEnvironment()
     readNumber("VERGENCE_EMULATED_DEVICES", settings.devices);
     readNumber("VERGENCE_EMULATED_BYTES", settings.bytesPerDevice);
     readNumber("VERGENCE_EMULATED_CAPABILITY", settings.capability);
+    int isMig = 0;
+    readNumber("VERGENCE_EMULATED_MIG", isMig);
+    settings.isMig = isMig != 0;
+    if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES"))
+        settings.visible = visible;
     settings.failure = textOfVariable("VERGENCE_EMULATED_FAILURE");
     settings.reportFile = textOfVariable("VERGENCE_EMULATED_REPORT");
     settings.countersFile = textOfVariable("VERGENCE_EMULATED_COUNTERS");
+    settings.contextsFile = textOfVariable("VERGENCE_EMULATED_CONTEXTS");
     return settings;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 namespace vergence::emulation {
@@ -10,10 +11,13 @@ struct Settings {
     unsigned seed = 2;
     int devices = 1;
     std::size_t bytesPerDevice = std::size_t{8} << 30;
-    int capability = 90;      ///< times ten
-    std::string failure;      ///< VERGENCE_EMULATED_FAILURE as it stands
-    std::string reportFile;   ///< empty: none
-    std::string countersFile; ///< empty: nothing is counted
+    int capability = 90;                ///< times ten
+    bool isMig = false;                 ///< devices are instances of a divided one
+    std::optional<std::string> visible; ///< CUDA_VISIBLE_DEVICES
+    std::string failure;                ///< VERGENCE_EMULATED_FAILURE as it stands
+    std::string reportFile;             ///< empty: none
+    std::string countersFile;           ///< empty: nothing is counted
+    std::string contextsFile;           ///< empty: none
 };
 
 /// Tests may change them between launches.

@@ -137,6 +137,34 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle,
     return call.end(verdict);
 }
 
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
+                                       cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                       cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                       const cublasLtMatmulAlgo_t* algorithm,
+                                       cublasLtMatmulHeuristicResult_t* result)
+{
+    const Call call("cublasLtMatmulAlgoCheck");
+    if (const auto failure = call.injected())
+        return *failure;
+    if (const Verdict verdict = verdictOn(handle, call))
+        return call.end(verdict);
+    if (!algorithm || !result)
+        return call.end(mistake("no algorithm, or nowhere to write what it needs"));
+    Problem problem;
+    if (const Verdict verdict = readProblem(call, operation, a, b, c, d, problem))
+        return call.end(verdict);
+    // What is no algorithm is what the question is about, and no mistake of the caller.
+    const auto choice = unsealed(*algorithm);
+    if (!choice || choice->fingerprint != fingerprintOf(problem))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    *result = {};
+    result->algo = *algorithm;
+    result->workspaceSize = choice->workspaceBytes;
+    result->state = CUBLAS_STATUS_SUCCESS;
+    result->wavesCount = wavesOf(problem);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
                               const void* alpha, const void* A, cublasLtMatrixLayout_t a,
                               const void* B, cublasLtMatrixLayout_t b, const void* beta,

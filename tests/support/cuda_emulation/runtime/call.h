@@ -5,6 +5,8 @@
 #include <cuda_runtime_api.h>
 
 #include "tests/support/cuda_emulation/engine/device_memory.h"
+#include "tests/support/cuda_emulation/engine/streams.h"
+#include "tests/support/cuda_emulation/engine/visible_devices.h"
 
 namespace vergence::emulation {
 
@@ -14,14 +16,24 @@ cudaError_t errorBefore(const char* function);
 /// Remembers what a function returns; a fault found meanwhile comes first.
 cudaError_t ended(cudaError_t error);
 
-/// Every function of the runtime passes by here under its own name, except for those that have
-/// nothing to do with a device.
+/// A function that needs no context of a device.
 template <class Body>
-cudaError_t call(const char* function, Body body)
+cudaError_t question(const char* function, Body body)
 {
     const std::lock_guard guard(deviceLock());
     const cudaError_t before = errorBefore(function);
     return ended(before != cudaSuccess ? before : body());
+}
+
+/// Every other function of the runtime passes by here under its own name, except for those that
+/// have nothing to do with a device.
+template <class Body>
+cudaError_t call(const char* function, Body body)
+{
+    return question(function, [&]() -> cudaError_t {
+        openContext(currentDevice());
+        return body();
+    });
 }
 
 /// cudaErrorStreamCaptureUnsupported where a capture forbids the calling thread what it cannot see;

@@ -131,7 +131,7 @@ using namespace vergence::emulation;
 
 extern "C" cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode)
 {
-    return call("cudaThreadExchangeStreamCaptureMode", [&]() -> cudaError_t {
+    return question("cudaThreadExchangeStreamCaptureMode", [&]() -> cudaError_t {
         if (!mode || *mode < cudaStreamCaptureModeGlobal || *mode > cudaStreamCaptureModeRelaxed)
             return cudaErrorInvalidValue;
         std::swap(*mode, threadMode);

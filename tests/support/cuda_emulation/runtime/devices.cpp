@@ -1,13 +1,13 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <string>
 
 #include <cuda_runtime_api.h>
 
 #include "tests/support/cuda_emulation/engine/settings.h"
 #include "tests/support/cuda_emulation/engine/shared_memory.h"
 #include "tests/support/cuda_emulation/engine/streams.h"
+#include "tests/support/cuda_emulation/engine/visible_devices.h"
 #include "tests/support/cuda_emulation/runtime/call.h"
 #include "tests/support/cuda_emulation/runtime/copies.h"
 
@@ -24,20 +24,13 @@ bool isDevice(int device)
     return device >= 0 && device < deviceCount();
 }
 
-cudaUUID_t uuidOf(int device)
-{
-    cudaUUID_t uuid;
-    const std::string text = "emulated-gpu-00" + std::to_string(device);
-    std::memcpy(uuid.bytes, text.data(), sizeof(uuid.bytes));
-    return uuid;
-}
-
 cudaDeviceProp propertiesOf(int device)
 {
     const int capability = settings().capability;
     cudaDeviceProp properties{};
-    std::strcpy(properties.name, "Emulated GPU");
-    properties.uuid = uuidOf(device);
+    std::strcpy(properties.name, settings().isMig ? "Emulated GPU MIG 1g.10gb" : "Emulated GPU");
+    const Uuid uuid = uuidOf(visibleDevices().at(static_cast<std::size_t>(device)));
+    std::memcpy(properties.uuid.bytes, uuid.data(), uuid.size());
     properties.totalGlobalMem = settings().bytesPerDevice;
     properties.major = capability / 10;
     properties.minor = capability % 10;
@@ -120,7 +113,7 @@ extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count)
 {
-    return call("cudaGetDeviceCount", [&]() -> cudaError_t {
+    return question("cudaGetDeviceCount", [&]() -> cudaError_t {
         if (!count)
             return cudaErrorInvalidValue;
         *count = deviceCount();
@@ -130,17 +123,18 @@ cudaError_t cudaGetDeviceCount(int* count)
 
 cudaError_t cudaSetDevice(int device)
 {
-    return call("cudaSetDevice", [&]() -> cudaError_t {
+    return question("cudaSetDevice", [&]() -> cudaError_t {
         if (!isDevice(device))
             return cudaErrorInvalidDevice;
         setCurrentDevice(device);
+        openContext(device); // since CUDA 12
         return cudaSuccess;
     });
 }
 
 cudaError_t cudaGetDevice(int* device)
 {
-    return call("cudaGetDevice", [&]() -> cudaError_t {
+    return question("cudaGetDevice", [&]() -> cudaError_t {
         if (!device)
             return cudaErrorInvalidValue;
         *device = currentDevice();
@@ -160,7 +154,7 @@ cudaError_t cudaRuntimeGetVersion(int* version)
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device)
 {
-    return call("cudaGetDeviceProperties", [&]() -> cudaError_t {
+    return question("cudaGetDeviceProperties", [&]() -> cudaError_t {
         if (!properties)
             return cudaErrorInvalidValue;
         if (!isDevice(device))
@@ -172,7 +166,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device)
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device)
 {
-    return call("cudaDeviceGetAttribute", [&]() -> cudaError_t {
+    return question("cudaDeviceGetAttribute", [&]() -> cudaError_t {
         if (!value || attribute < cudaDevAttrMaxThreadsPerBlock || attribute >= cudaDevAttrMax)
             return cudaErrorInvalidValue;
         if (!isDevice(device))

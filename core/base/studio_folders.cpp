@@ -1,5 +1,6 @@
+#include "core/base/studio_folders.h"
+
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 
 #include <pwd.h>
@@ -8,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "core/base/error.h"
-#include "core/plugin/plugin_registry.h"
 
 namespace vergence {
 
