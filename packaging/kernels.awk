@@ -59,7 +59,7 @@ function judge(name, a, spilled, words,    first) {
         fail(name " has no tensor instructions on " a)
 }
 
-# The row shows the worst of the kernels that it stands for.
+# A row begins with 1 for hot kernels and 0 for others, and shows the worst of the kernels that it stands for.
 function enter(row, name, a, registers, spilled, stack, shared, threads, words,    i, n, word, share) {
     if (!(row in count))
         rows[++row_count] = row
@@ -84,7 +84,7 @@ function enter(row, name, a, registers, spilled, stack, shared, threads, words, 
 }
 
 function print_row(row,    i, n, a, word, line) {
-    line = "| `" row "`" (count[row] > 1 ? " × " count[row] : "")
+    line = "| `" substr(row, 2) "`" (count[row] > 1 ? " × " count[row] : "")
     line = line " | " (row_threads[row] ? row_threads[row] : "?") " | " row_shared[row] " | " row_stack[row] " | "
     for (i = 1; i <= architecture_count; ++i) {
         a = architecture[i]
@@ -105,7 +105,7 @@ function print_table(title, is_hot,    i, line, rule) {
     }
     print "\n## " title "\n\n" line " instructions |\n" rule "---|"
     for (i = 1; i <= row_count; ++i)
-        if ((rows[i] in hot) == is_hot)
+        if (substr(rows[i], 1, 1) == is_hot)
             print_row(rows[i])
 }
 
@@ -129,15 +129,11 @@ BEGIN {
 }
 
 {
-    row = family($2)
-    if (asked_of("hot", $2) != "") {
-        row = $2
-        hot[row]
-    }
+    is_hot = asked_of("hot", $2) != ""
+    if (is_hot)
+        hot_kernels[$2]
     judge($2, $1, $5, $9)
-    enter(row, $2, $1, $4, $5, $6, $7 + asked_of("shared", $2), $8 > 0 ? $8 : asked_of("threads", $2), $9)
-    if ($5 > 0)
-        spills[$1] = spills[$1] (spills[$1] == "" ? "" : ", ") $2 " " $5
+    enter(is_hot (asked_of("apart", $2) != "" ? $2 : family($2)), $2, $1, $4, $5, $6, $7 + asked_of("shared", $2), $8 > 0 ? $8 : asked_of("threads", $2), $9)
 }
 
 END {
@@ -146,15 +142,16 @@ END {
             fail("no kernel is called " names[i] "…")
     for (row in count)
         all_count += count[row]
-    for (row in hot)
+    for (name in hot_kernels)
         ++hot_count
     print "# What nvcc makes of the CUDA kernels\n"
-    print "Printed by `packaging/kernels.sh`; nvcc " version ". " all_count " kernels, " hot_count + 0 " of them hot (`kernels.txt`)."
-    print "Under an architecture: registers of a thread / bytes that it spills / warps that run at once, in percent of those that a"
-    print "multiprocessor holds. Shared memory of a block and stack of a thread (arrays that are indexed at run time, and what is"
-    print "spilled) in bytes, the most of all architectures. Instructions are tensor products (…MMA), loads of their matrices (LDSM)"
-    print "and asynchronous copies (LDGSTS, UBLKCP, UTMALDG); without a number on all architectures."
+    print "Printed by `packaging/kernels.sh` with nvcc " version ": " all_count " kernels, " hot_count + 0 " of them hot by `kernels.txt`. Those that"
+    print "differ in types and numbers alone share a row, which shows the worst of each. Under an architecture: registers of a thread /"
+    print "bytes that it spills, stored and read again / warps that run at once, in percent of those that a multiprocessor holds."
+    print "Shared memory of a block and stack of a thread (arrays with an index of run time, and what is spilled) in bytes, the most of"
+    print "all architectures. Instructions: tensor products (…MMA), loads of their matrices (LDSM), asynchronous copies (LDGSTS,"
+    print "UBLKCP, UTMALDG); on all architectures, or on those named."
     print_table("Hot", 1)
-    print_table("Others; kernels that differ in types and numbers alone share a row, which shows the worst of them", 0)
+    print_table("Others", 0)
     exit failures + 0
 }

@@ -79,7 +79,7 @@ expect() {
     fi
 }
 expect "a hot kernel that spills" 1 "keep<64> is hot and spills " "hot keep<"
-expect "a kernel that spills, but is not hot" 0 '| `keep<4>` | 1024 | 0 | 0 | ' "hot keep<4>"
+expect "a kernel that spills, but is not hot" 0 '| `keep<4>` | ' "hot keep<4>" "apart keep"
 expect "tensor instructions" 0 " / 0 / 100 | HMMA |" "hot multiply" "tensor multiply 80"
 expect "no tensor instructions" 1 "increment has no tensor instructions on 80" "tensor increment 80"
 expect "no tensor instructions yet" 0 "" "tensor increment 90"
