@@ -9,7 +9,6 @@ VERGENCE_BUILD_DIR=${VERGENCE_BUILD_DIR:-build/kernels}
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 [ $# -gt 0 ] || set -- 75 80 86 89 90 100 120
 facts=$build/kernels
-asked=packaging/kernels.txt
 
 # Commands that compile CUDA, but for tests, without architecture, list of headers and output.
 compilations() {
@@ -86,7 +85,8 @@ all_facts() {
     local architecture
     for architecture in "$@"; do
         cat "$facts/$architecture"/*.facts | cut -f 1 | short_names | paste - <(cat "$facts/$architecture"/*.facts) |
-            awk -v a="$architecture" '!/^cub::/ { print a "\t" $0 }'
+            awk -v a="$architecture" '!/^cub::/ { print a "\t" $0 }' |
+            LC_ALL=C sort -k 2
     done
 }
 
@@ -105,4 +105,5 @@ for architecture in "$@"; do
     mkdir -p "$facts/$architecture"
     compilations | sed "s/^/$architecture\n/" | tr '\n' '\0'
 done | xargs -0 -n 2 -P "$CMAKE_BUILD_PARALLEL_LEVEL" bash -c 'set -euo pipefail; inspect "$@"' inspect || exit 1
-all_facts "$@" | awk -F '\t' -v architectures="$*" -v asked="$asked" -f packaging/kernels.awk
+all_facts "$@" | awk -F '\t' -v architectures="$*" -v asked=packaging/kernels.txt -v version="$(nvcc --version | sed -n 's/.*, V//p')" \
+    -f packaging/kernels.awk
