@@ -36,8 +36,15 @@ inline __device__ float shiftOf(float logSumExp)
     return logSumExp == -INFINITY ? INFINITY : logSumExp * kLog2e;
 }
 
+/// Blocks of a multiprocessor that leave a thread registers enough: in F32 nvcc aims at more of
+/// them and spills. 0: as many as it thinks right.
+template <class T>
+inline constexpr int kQueryBlocks = std::is_same_v<T, float> ? 3 : 0;
 template <class T, int D>
-__global__ void __launch_bounds__(kThreads) gradQueryTile(AttentionProblem p)
+inline constexpr int kKeyBlocks = std::is_same_v<T, float> ? (D == 64 ? 2 : 3) : 0;
+
+template <class T, int D>
+__global__ void __launch_bounds__(kThreads, kQueryBlocks<T>) gradQueryTile(AttentionProblem p)
 {
     using Engine = EngineOf<T, D>;
     extern __shared__ __align__(16) unsigned char memory[];
@@ -129,7 +136,7 @@ __device__ void finishTransposed(typename Engine::Scores& scores, const QueryFac
 }
 
 template <class T, int D>
-__global__ void __launch_bounds__(kThreads) gradKeyTile(AttentionProblem p)
+__global__ void __launch_bounds__(kThreads, kKeyBlocks<T, D>) gradKeyTile(AttentionProblem p)
 {
     using Engine = EngineOf<T, D>;
     extern __shared__ __align__(16) unsigned char memory[];

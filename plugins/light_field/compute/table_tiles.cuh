@@ -124,9 +124,13 @@ __global__ void __launch_bounds__(kTileThreads)
     }
 }
 
+/// Blocks of a multiprocessor that leave a thread registers enough; nvcc aims at four, and spills.
+template <int L>
+constexpr int kAdjointBlocks = L == 4 ? 4 : 3;
+
 /// One texel per thread, one plane per layer of the grid: gradient, update and sums.
 template <int L, bool HasGains>
-__global__ void __launch_bounds__(kTileThreads)
+__global__ void __launch_bounds__(kTileThreads, kAdjointBlocks<L>)
     adjointTile(AdjointArguments<float> a, TexelSums* partial)
 {
     __shared__ double shared[kTileThreads];
