@@ -2,14 +2,15 @@
 
 // For kernel files: the second half of sums over rows.
 
-#include "core/compute/ops/loops.h"
+#include "core/compute/ops/column_loops.h"
 
 namespace vergence {
 inline namespace VERGENCE_KERNEL_NAMESPACE {
 
 namespace loops {
 
-/// out[n, c] (+)= Σ over chunks of partial[n, chunk, c], in the order of the chunks.
+/// out[n, c] (+)= Σ over chunks of partial[n, chunk, c], in an order that depends on their number
+/// alone.
 template <class T, class Out, bool overwrite>
 struct FinishColumnSums {
     using Real = Accumulator<T>;
@@ -22,8 +23,12 @@ struct FinishColumnSums {
     {
         team.template each<Real>(columns, [&](auto at) VERGENCE_INLINE {
             Pack<Real, decltype(at)::kSize> sum{};
-            for (Index chunk = 0; chunk < chunks; ++chunk)
+            team.down(0, chunks, [&](Index chunk) VERGENCE_INLINE {
                 sum += load<Real>(partial + (group * chunks + chunk) * columns, at);
+            });
+            sum = team.total(sum);
+            if (!team.isFirst())
+                return;
             if constexpr (!overwrite)
                 sum += load<Real>(out + group * columns, at);
             store(out + group * columns, at, sum);
@@ -43,13 +48,13 @@ void finishColumnSums(Stream& stream, const Accumulator<T>* partial, void* out, 
     if (!out)
         return;
     if (overwrite)
-        forEachRow<Real>(
-            stream, groups, columns * chunks,
+        forEachColumn<Real>(
+            stream, groups, chunks, columns,
             loops::FinishColumnSums<T, T, true>{partial, static_cast<T*>(out), chunks, columns});
     else
-        forEachRow<Real>(stream, groups, columns * chunks,
-                         loops::FinishColumnSums<T, Real, false>{partial, static_cast<Real*>(out),
-                                                                 chunks, columns});
+        forEachColumn<Real>(stream, groups, chunks, columns,
+                            loops::FinishColumnSums<T, Real, false>{
+                                partial, static_cast<Real*>(out), chunks, columns});
 }
 
 } // namespace VERGENCE_KERNEL_NAMESPACE

@@ -143,6 +143,38 @@ private:
     }
 };
 
+#if defined(__CUDACC__)
+/// The part of the weights' gradients that comes from the rows of one chunk: in a pass of its own,
+/// as rows are of many blocks.
+template <class T>
+struct WeightSums {
+    using Real = Accumulator<T>;
+    const T* x;
+    const T* gradY;
+    const Real* mean; ///< null: 0
+    const Real* rstd;
+    Real* weightSums; ///< [chunks, C]; null where not wanted
+    Real* biasSums;
+    RowChunks chunks;
+    Index columns;
+
+    VERGENCE_HD void operator()(const ColumnTeam& team, Index chunk) const
+    {
+        team.each<T>(columns, [&](auto at) {
+            Pack<Real, decltype(at)::kSize> ofWeight{}, ofBias{};
+            team.down(chunks.first(chunk), chunks.last(chunk), [&](Index row) {
+                const auto g = load(gradY + row * columns, at);
+                const Real centre = mean ? mean[row] : Real(0);
+                ofWeight += g * ((load(x + row * columns, at) - centre) * rstd[row]);
+                ofBias += g;
+            });
+            storeTotal(team, weightSums ? weightSums + chunk * columns : nullptr, at, ofWeight);
+            storeTotal(team, biasSums ? biasSums + chunk * columns : nullptr, at, ofBias);
+        });
+    }
+};
+#endif
+
 template <class T, bool isCentred>
 void forwardAs(Stream& stream, const RowNormArguments& a)
 {
@@ -160,18 +192,39 @@ template <class T, bool isCentred>
 void backwardAs(Stream& stream, const RowNormArguments& a)
 {
     using Real = Accumulator<T>;
+#if defined(__CUDACC__)
+    const ColumnChunks chunks(a.rows, a.columns);
+#else
     const RowChunks chunks(a.rows, a.columns);
+#endif
     const Index partials = chunks.count * a.columns;
     Real* scratch =
         static_cast<Real*>(stream.scratch(2 * static_cast<std::size_t>(partials) * sizeof(Real)));
     Real* weightSums = a.gradWeight ? scratch : nullptr;
     Real* biasSums = a.gradBias ? scratch + partials : nullptr;
-    forEachChunk<T>(stream, chunks.count,
-                    RowNormBackward<T, isCentred>{
-                        static_cast<const T*>(a.x), static_cast<const T*>(a.gradY),
-                        WeightPointer<T>(a.weight, a.wideWeight), static_cast<const Real*>(a.mean),
-                        static_cast<const Real*>(a.rstd), static_cast<T*>(a.gradX), a.accumulate,
-                        weightSums, biasSums, chunks, a.columns});
+    RowNormBackward<T, isCentred> backward{static_cast<const T*>(a.x),
+                                           static_cast<const T*>(a.gradY),
+                                           WeightPointer<T>(a.weight, a.wideWeight),
+                                           static_cast<const Real*>(a.mean),
+                                           static_cast<const Real*>(a.rstd),
+                                           static_cast<T*>(a.gradX),
+                                           a.accumulate,
+                                           weightSums,
+                                           biasSums,
+                                           chunks,
+                                           a.columns};
+#if defined(__CUDACC__)
+    if (weightSums || biasSums)
+        forEachColumn<T>(stream, chunks.count, chunks.perChunk, a.columns,
+                         WeightSums<T>{backward.x, backward.gradY,
+                                       isCentred ? backward.mean : nullptr, backward.rstd,
+                                       weightSums, biasSums, chunks, a.columns});
+    backward.weightSums = backward.biasSums = nullptr;
+    backward.chunks.perChunk = 1;
+    forEachRow<T>(stream, a.rows, a.columns, backward);
+#else
+    forEachChunk<T>(stream, chunks.count, backward);
+#endif
     finishColumnSums<T>(stream, weightSums, a.gradWeight, 1, chunks.count, a.columns, false);
     finishColumnSums<T>(stream, biasSums, a.gradBias, 1, chunks.count, a.columns, false);
 }

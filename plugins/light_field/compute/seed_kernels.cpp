@@ -1,6 +1,6 @@
 #include "plugins/light_field/compute/seed_kernels.h"
 
-#include "core/compute/launch.h"
+#include "core/compute/ops/loops.h"
 #include "plugins/light_field/compute/partial_sums.h"
 #include "plugins/light_field/compute/table_math.h"
 #if !defined(__CUDACC__)
@@ -43,7 +43,8 @@ VERGENCE_HD void sparseRow(const SparseView& matrix, Index row, const float* x, 
     }
 }
 
-inline constexpr Index kChunk = 512; ///< rows that one item works on, and whose sums it adds
+/// Rows that one item works on, a team of threads on CUDA, and whose sums it adds.
+inline constexpr Index kChunk = 512;
 
 /// Images and residuals of a run of pixels.
 template <int L>
@@ -51,7 +52,8 @@ struct ForwardChunk {
     SeedForwardArguments a;
     double* partial; ///< [chunks, 2 L]
 
-    VERGENCE_HD void operator()(Index chunk) const
+    template <class Group>
+    VERGENCE_HD void operator()(const Group& team, Index chunk) const
     {
         double squared[L] = {}, weighted[L] = {};
         const Index end =
@@ -63,9 +65,10 @@ struct ForwardChunk {
                 first = simd::forwardPacks(a, first, end, squared[0], weighted[0]);
         }
 #endif
-        for (Index pixel = first; pixel < end; ++pixel) {
+        team.eachItem(end - first, [&](Index i) VERGENCE_INLINE {
+            const Index pixel = first + i;
             if (pixel / a.resolution % a.subsetCount != a.subsetIndex)
-                continue;
+                return;
             float sum[L] = {};
             sparseRow<L>(a.matrix, pixel, a.x, sum);
             const float omega = a.weights ? a.weights[pixel] : 1.0f;
@@ -81,10 +84,15 @@ struct ForwardChunk {
                 squared[lane] += square;
                 weighted[lane] += static_cast<double>(omega) * square;
             }
-        }
+        });
+        if (!a.target)
+            return;
         for (int lane = 0; lane < L; ++lane) {
-            partial[chunk * 2 * L + lane] = squared[lane];
-            partial[chunk * 2 * L + L + lane] = weighted[lane];
+            const double plain = team.total(squared[lane]), shared = team.total(weighted[lane]);
+            if (team.isFirst()) {
+                partial[chunk * 2 * L + lane] = plain;
+                partial[chunk * 2 * L + L + lane] = shared;
+            }
         }
     }
 };
@@ -95,18 +103,24 @@ struct AdjointChunk {
     SeedAdjointArguments a;
     TexelSums* partial;
 
-    VERGENCE_HD void operator()(Index chunk) const
+    template <class Group>
+    VERGENCE_HD void operator()(const Group& team, Index chunk) const
     {
         TexelSums sums{};
         const Index begin = chunk * kChunk;
         const Index end = begin + kChunk < a.matrix.rows ? begin + kChunk : a.matrix.rows;
 #if defined(__CUDACC__)
-        for (Index texel = begin; texel < end; ++texel) {
+        team.eachItem(end - begin, [&](Index i) {
             float gradient[L] = {};
-            sparseRow<L>(a.matrix, texel, a.residual, gradient);
+            sparseRow<L>(a.matrix, begin + i, a.residual, gradient);
             for (int lane = 0; lane < L; ++lane)
-                updateValue<float>(a.update, texel, L, lane, gradient[lane], sums);
-        }
+                updateValue<float>(a.update, begin + i, L, lane, gradient[lane], sums);
+        });
+        for (int lane = 0; lane < L; ++lane)
+            sums.restart[lane] = team.total(sums.restart[lane]);
+        sums.gradientSquared = team.total(sums.gradientSquared);
+        sums.atZero = team.total(sums.atZero);
+        sums.atOne = team.total(sums.atOne);
 #else
         alignas(64) float gradient[kChunk * L];
         Index first = begin;
@@ -122,9 +136,22 @@ struct AdjointChunk {
         }
         simd::updateRun<L>(a.update, begin, static_cast<int>(end - begin), gradient, sums);
 #endif
-        partial[chunk] = sums;
+        if (team.isFirst())
+            partial[chunk] = sums;
     }
 };
+
+/// body(team, chunk); `grain` is the least number of chunks worth a task on the CPU.
+template <class Body>
+void forEachRun(Stream& stream, Index chunks, const Body& body, [[maybe_unused]] Index grain)
+{
+#if defined(__CUDACC__)
+    forEachChunk<float>(stream, chunks, body);
+#else
+    forEach(
+        stream, chunks, [body](Index chunk) { body(Team{}, chunk); }, grain);
+#endif
+}
 
 void trace(Stream& stream, const SeedTraceArguments& a)
 {
@@ -146,11 +173,10 @@ void forward(Stream& stream, const SeedForwardArguments& a)
                          static_cast<std::size_t>(a.matrix.rows * a.lanes) * sizeof(float));
     const Index grain = 1 + a.tileRays / kChunk;
     withLanes(a.lanes, [&](auto lanes) {
-        forEach(stream, chunks, ForwardChunk<lanes()>{a, partial}, grain);
+        forEachRun(stream, chunks, ForwardChunk<lanes()>{a, partial}, grain);
     });
-    for (int i = 0; a.target && i < 2 * a.lanes; ++i)
-        reduceInto(stream, chunks, ReadPartialSum{partial, 2 * a.lanes, i}, Plus{}, 0.0,
-                   a.sums + i);
+    if (a.target)
+        sumColumns(stream, partial, chunks, 2 * a.lanes, a.sums);
 }
 
 void adjoint(Stream& stream, const SeedAdjointArguments& a)
@@ -160,7 +186,7 @@ void adjoint(Stream& stream, const SeedAdjointArguments& a)
     auto* partial = static_cast<TexelSums*>(memory.data());
     const Index grain = 1 + a.tileRays / kChunk;
     withLanes(a.lanes, [&](auto lanes) {
-        forEach(stream, chunks, AdjointChunk<lanes()>{a, partial}, grain);
+        forEachRun(stream, chunks, AdjointChunk<lanes()>{a, partial}, grain);
     });
     reduceInto(stream, chunks, ReadTexelSums{partial}, AddTexelSums{}, TexelSums{}, a.sums);
 }
@@ -183,11 +209,38 @@ void scatter(Stream& stream, const SeedScatterArguments& a)
     forEach(stream, a.count * a.lanes, ScatterTexel{a}, 8192);
 }
 
+#if defined(__CUDACC__)
+/// Value i becomes 0 where its row of pixels is not of the subset.
+struct MaskValue {
+    SeedMaskArguments a;
+
+    VERGENCE_HD void operator()(Index i) const
+    {
+        if (i / a.rowValues % a.subsetCount != a.subsetIndex)
+            a.residual[i] = 0;
+    }
+};
+#endif
+
+void mask(Stream& stream, const SeedMaskArguments& a)
+{
+#if defined(__CUDACC__)
+    forEach(stream, a.rows * a.rowValues, MaskValue{a});
+#else
+    for (Index row = 0; row < a.rows; ++row) {
+        if (row % a.subsetCount != a.subsetIndex)
+            stream.fillBytes(a.residual + row * a.rowValues, 0,
+                             static_cast<std::size_t>(a.rowValues) * sizeof(float));
+    }
+#endif
+}
+
 } // namespace
 
 VERGENCE_REGISTER_KERNEL(seedTrace, trace)
 VERGENCE_REGISTER_KERNEL(seedForward, forward)
 VERGENCE_REGISTER_KERNEL(seedAdjoint, adjoint)
+VERGENCE_REGISTER_KERNEL(seedMask, mask)
 VERGENCE_REGISTER_KERNEL(seedScatter, scatter)
 
 } // namespace vergence::light_field

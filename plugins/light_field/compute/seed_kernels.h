@@ -53,6 +53,13 @@ struct SeedAdjointArguments {
     int tileRays = 8192;
 };
 
+/// Residuals outside of a subset of the rows of pixels become 0.
+struct SeedMaskArguments {
+    float* residual = nullptr; ///< [rows, rowValues]
+    Index rows = 0, rowValues = 1;
+    int subsetCount = 1, subsetIndex = 0;
+};
+
 /// planes[texelOf[n], lane] = x[n, lane], or the other way round.
 struct SeedScatterArguments {
     const int* texelOf = nullptr;
@@ -66,6 +73,7 @@ struct SeedScatterArguments {
 inline const Kernel<void(const SeedTraceArguments&)> seedTrace{"light_field.seed.trace"};
 inline const Kernel<void(const SeedForwardArguments&)> seedForward{"light_field.seed.forward"};
 inline const Kernel<void(const SeedAdjointArguments&)> seedAdjoint{"light_field.seed.adjoint"};
+inline const Kernel<void(const SeedMaskArguments&)> seedMask{"light_field.seed.mask"};
 inline const Kernel<void(const SeedScatterArguments&)> seedScatter{"light_field.seed.scatter"};
 
 } // namespace vergence::light_field

@@ -276,13 +276,8 @@ UpdateSums SeedOperator::adjointUpdate(Stream& stream, const Tensor& residual, i
     Tensor masked = residual;
     if (rows.count > 1) {
         masked = residual.clone(stream);
-        const std::size_t rowBytes = static_cast<std::size_t>(resolution() * lanes) * sizeof(float);
-        for (int row = 0; row < resolution(); ++row) {
-            if (row % rows.count != rows.index)
-                stream.fillBytes(dataOf<float>(masked) +
-                                     static_cast<Index>(row) * resolution() * lanes,
-                                 0, rowBytes);
-        }
+        seedMask(stream, {dataOf<float>(masked), resolution(), Index{resolution()} * lanes,
+                          rows.count, rows.index});
     }
     SeedAdjointArguments a;
     a.matrix = sparse(m_columns);

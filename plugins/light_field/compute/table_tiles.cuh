@@ -15,21 +15,7 @@ namespace {
 
 constexpr int kTile = 16;
 constexpr int kTileThreads = kTile * kTile;
-
-/// Sum over the block in a fixed tree; valid in thread 0.
-__device__ double blockSum(double value, int thread, double* shared)
-{
-    shared[thread] = value;
-    __syncthreads();
-    for (int step = kTileThreads / 2; step > 0; step /= 2) {
-        if (thread < step)
-            shared[thread] += shared[thread + step];
-        __syncthreads();
-    }
-    const double sum = shared[0];
-    __syncthreads();
-    return sum;
-}
+static_assert(kTileThreads == kSumThreads, "blockSum() adds up tiles");
 
 /// The entries of sixteen neighbouring pixels of one axis.
 struct StagedAxis {
@@ -70,7 +56,7 @@ __global__ void __launch_bounds__(kTileThreads)
     forwardTile(ForwardArguments<float> a, double* partial)
 {
     __shared__ StagedAxis rows, columns;
-    __shared__ double shared[kTileThreads];
+    __shared__ double shared[kTileThreads / 32];
     const TableView<float>& t = a.tables;
     const int w = t.resolution, state = static_cast<int>(blockIdx.z);
     const int column = static_cast<int>(blockIdx.x) * kTile + static_cast<int>(threadIdx.x);
@@ -133,7 +119,7 @@ template <int L, bool HasGains>
 __global__ void __launch_bounds__(kTileThreads, kAdjointBlocks<L>)
     adjointTile(AdjointArguments<float> a, TexelSums* partial)
 {
-    __shared__ double shared[kTileThreads];
+    __shared__ double shared[kTileThreads / 32];
     const int r = a.tables.panel, plane = static_cast<int>(blockIdx.z);
     const int column = static_cast<int>(blockIdx.x) * kTile + static_cast<int>(threadIdx.x);
     const int row = static_cast<int>(blockIdx.y) * kTile + static_cast<int>(threadIdx.y);
@@ -179,8 +165,8 @@ void runForward(Stream& stream, const ForwardArguments<float>& a)
     forwardTile<L>
         <<<grid, dim3(kTile, kTile), 0, static_cast<cudaStream_t>(stream.native())>>>(a, partial);
     checkLaunch(stream, "light_field.forwardTiles");
-    for (int i = 0; a.target && i < 2 * L; ++i)
-        reduceInto(stream, blocks, ReadPartialSum{partial, 2 * L, i}, Plus{}, 0.0, a.sums + i);
+    if (a.target)
+        sumColumns(stream, partial, blocks, 2 * L, a.sums);
 }
 
 template <int L>

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/compute/ops/activation_math.h"
-#include "core/compute/ops/loops.h"
+#include "core/compute/ops/column_loops.h"
 
 namespace vergence::live {
 
@@ -51,12 +51,15 @@ private:
             const T* from = x + done;
             const P start = load(from, at);
             P sum{}, square{};
-            for (Index i = 1; i < count; ++i) {
+            team.down(1, count, [&](Index i) VERGENCE_INLINE {
                 const P d = load(from + i * channels, at) - start;
                 sum += d;
                 square += d * d;
-            }
-            finish(at, start, sum, square, count, out + done);
+            });
+            sum = team.total(sum);
+            square = team.total(square);
+            if (team.isFirst())
+                finish(at, start, sum, square, count, out + done);
         });
     }
 
@@ -103,39 +106,59 @@ struct GroupTables {
     float* factors; ///< [images, channels]
     float* addends;
 
-    VERGENCE_HD void operator()(Index item) const
+    template <class Group>
+    VERGENCE_HD void operator()(const Group& team, Index item) const
     {
         const Index image = item / p.groups, width = p.channels() / p.groups;
         const Index first = item % p.groups * width;
         const float total = static_cast<float>(p.pixels * width);
         float sum = 0;
-        forChunks(image, first, width,
+        forChunks(team, image, first, width,
                   [&](Index at, float count) VERGENCE_INLINE { sum += means[at] * count; });
-        const float mean = sum / total;
+        const float mean = team.total(sum) / total;
         float square = 0;
-        forChunks(image, first, width, [&](Index at, float count) VERGENCE_INLINE {
+        forChunks(team, image, first, width, [&](Index at, float count) VERGENCE_INLINE {
             const float d = means[at] - mean;
             square += squares[at] + count * d * d;
         });
-        const float rstd = 1.0f / std::sqrt(square / total + static_cast<float>(p.epsilon));
-        for (Index c = first; c < first + width; ++c) {
+        const float rstd =
+            1.0f / std::sqrt(team.total(square) / total + static_cast<float>(p.epsilon));
+        team.eachItem(width, [&](Index i) VERGENCE_INLINE {
+            const Index c = first + i;
             const float factor = rstd * p.weight[c];
             factors[image * p.channels() + c] = factor;
             addends[image * p.channels() + c] = p.bias[c] - mean * factor;
-        }
+        });
     }
 
 private:
-    template <class Body>
-    VERGENCE_HD void forChunks(Index image, Index first, Index width, const Body& body) const
+    VERGENCE_HD float pixelsOf(Index chunk) const
     {
+        const Index left = p.pixels - chunk * chunks.perChunk;
+        return static_cast<float>(left < chunks.perChunk ? left : chunks.perChunk);
+    }
+
+    template <class Group, class Body>
+    VERGENCE_HD void forChunks(const Group& team, Index image, Index first, Index width,
+                               const Body& body) const
+    {
+        const Index start = image * chunks.count * p.channels() + first;
+#if defined(__CUDACC__)
+        // a few channels of a few chunks at a time
+        team.eachItem(chunks.count * width, [&](Index i) {
+            const auto each = static_cast<unsigned>(i), across = static_cast<unsigned>(width);
+            const Index chunk = each / across;
+            body(start + chunk * p.channels() + each % across, pixelsOf(chunk));
+        });
+#else
+        (void)team;
         for (Index chunk = 0; chunk < chunks.count; ++chunk) {
-            const Index left = p.pixels - chunk * chunks.perChunk;
-            const float count = static_cast<float>(left < chunks.perChunk ? left : chunks.perChunk);
-            const Index row = (image * chunks.count + chunk) * p.channels();
-            for (Index c = first; c < first + width; ++c)
-                body(row + c, count);
+            const float count = pixelsOf(chunk);
+            const Index row = start + chunk * p.channels();
+            for (Index i = row; i < row + width; ++i)
+                body(i, count);
         }
+#endif
     }
 };
 
@@ -179,10 +202,11 @@ void normAs(Stream& stream, const JoinedNormArguments& p)
     float* squares = means + partials;
     float* factors = squares + partials;
     float* addends = factors + p.images * p.channels();
-    forEachChunk<T>(stream, p.images * chunks.count, ChunkMoments<T>{p, chunks, means, squares});
-    const Index perGroup = chunks.count * p.channels() / p.groups;
-    forEach(stream, p.images * p.groups, GroupTables{p, chunks, means, squares, factors, addends},
-            kElementGrain / perGroup + 1);
+    const Index widest = p.channelsA > p.channelsB ? p.channelsA : p.channelsB;
+    forEachColumn<T>(stream, p.images * chunks.count, chunks.perChunk, widest,
+                     ChunkMoments<T>{p, chunks, means, squares});
+    forEachRow<float>(stream, p.images * p.groups, chunks.count * p.channels() / p.groups,
+                      GroupTables{p, chunks, means, squares, factors, addends});
     const Index rows = p.images * p.pixels;
     if (p.silu)
         forEachRow<T>(stream, rows, p.channels(), ApplyTables<T, true>{p, factors, addends});

@@ -188,7 +188,7 @@ void Rasteriser::Impl::project(Stream& stream)
     a.boxes = boxes.reserve(device, n, gaussianRoom);
     a.keys = keys.reserve(device, n, gaussianRoom);
     a.counts = counts.reserve(device, n, gaussianRoom);
-    a.masks = masks.reserve(device, n, gaussianRoom);
+    a.masks = device->isCpu() ? masks.reserve(device, n, gaussianRoom) : nullptr;
     a.visible = visible.reserve(device, n, gaussianRoom);
     for (a.first = 0; a.first < n && !stop(); a.first = a.last) {
         a.last = device->isCpu() ? std::min(n, a.first + kGaussiansPerSlice) : n;
@@ -277,7 +277,8 @@ void Rasteriser::Impl::blendAll(Stream& stream, const RasterSettings& settings, 
     blend.gaussians = gaussians.data();
     blend.splats = splats.data();
     std::copy(settings.background.begin(), settings.background.end(), blend.background);
-    blend.reached = keep ? reached.reserve(device, totals.instances, entryRoom()) : nullptr;
+    blend.reached =
+        keep && device->isCpu() ? reached.reserve(device, totals.instances, entryRoom()) : nullptr;
     blend.last = keep ? last.reserve(device, tiles() * kTilePixels) : nullptr;
     blend.evaluations = device->isCpu() ? evaluations.reserve(device, 2 * tiles()) : nullptr;
     forEachSlice([&](Index from, Index to) {

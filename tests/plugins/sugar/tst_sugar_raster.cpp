@@ -83,6 +83,7 @@ std::vector<RasterCase> rasterCases()
             {"smaller than a tile", 20, 3, 5, 3, false, false, true},
             {"one pixel", 20, 3, 1, 1, false, false, true},
             {"huge splats", 12, 3, 70, 50, false, false, true, 3.0},
+            {"more rows of tiles than a warp has threads", 12, 0, 40, 560, false, false, true, 3.0},
             {"tiny splats", 2000, 1, 70, 50, true, false, true, 0.004},
             {"dense", 3000, 3, 48, 40, false, false, true, 0.1}};
 }

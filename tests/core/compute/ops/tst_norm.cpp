@@ -272,6 +272,36 @@ private Q_SLOTS:
         }
     }
 
+    void gradientsOfWeightsFromManyRows_data() { addPlaceAndTypeRows(); }
+    void gradientsOfWeightsFromManyRows()
+    {
+        VERGENCE_ROW_BENCH(bench, kind);
+        const Index rows = 700; // several chunks, the last of them short
+        for (const Index columns : {1, 33, 257, 600}) {
+            bench.misaligned = columns % 2 == 1;
+            const Numbers x = roundedTo(kind.type, randomNumbers(rows * columns, 1));
+            const Numbers g = roundedTo(kind.type, randomNumbers(rows * columns, 2));
+            const Numbers mean = roundedTo(bench.sumType(), randomNumbers(rows, 3));
+            const Numbers rstd = roundedTo(bench.sumType(), randomNumbers(rows, 4, 0.5, 2));
+            Numbers ofWeight(static_cast<std::size_t>(columns), 0), ofBias = ofWeight;
+            for (std::size_t i = 0; i < x.size(); ++i) {
+                const std::size_t row = i / ofBias.size(), column = i % ofBias.size();
+                ofWeight[column] += g[i] * (x[i] - mean[row]) * rstd[row];
+                ofBias[column] += g[i];
+            }
+            const Tensor gradW = bench.zeros({columns}, bench.sumType());
+            const Tensor gradB = bench.zeros({columns}, bench.sumType());
+            const Tensor tg = bench.tensor({rows, columns}, g); // where gradX goes as well
+            layerNormBackward(bench.stream(), bench.tensor({rows, columns}, x), nullptr,
+                              bench.tensor({rows}, mean, bench.sumType()),
+                              bench.tensor({rows}, rstd, bench.sumType()), tg, tg, false, &gradW,
+                              &gradB);
+            const double absolute = kind.type == DType::F64 ? 1e-10 : 2e-3;
+            VERGENCE_AGREES(difference(bench.numbers(gradW), ofWeight, absolute, 1e-6));
+            VERGENCE_AGREES(difference(bench.numbers(gradB), ofBias, absolute, 1e-6));
+        }
+    }
+
     void groupsInBothLayouts_data() { addPlaceAndTypeRows(); }
     void groupsInBothLayouts()
     {

@@ -248,6 +248,23 @@ private Q_SLOTS:
         }
     }
 
+    void columnSumsOfManyRows_data() { addPlaceAndTypeRows(); }
+    void columnSumsOfManyRows()
+    {
+        VERGENCE_ROW_BENCH(bench, kind);
+        // Several chunks of rows, the last of them short; part of a tile of columns, and several.
+        for (const auto& [rows, columns] :
+             {std::pair<Index, Index>{1, 1}, {4500, 1}, {700, 33}, {129, 257}, {300, 1100}}) {
+            bench.misaligned = columns % 2 == 1;
+            const Numbers x = roundedTo(kind.type, randomNumbers(rows * columns, 1));
+            const Tensor sums = bench.zeros({columns}, bench.sumType());
+            addColumnSums(bench.stream(), bench.tensor({rows, columns}, x), sums);
+            const double accuracy = kind.type == DType::F64 ? 1e-12 : 1e-6;
+            VERGENCE_AGREES(difference(bench.numbers(sums), columnSums(x, columns),
+                                       accuracy * static_cast<double>(rows), accuracy));
+        }
+    }
+
     void castsBetweenAllTypes_data() { addPlaceAndTypeRows(); }
     void castsBetweenAllTypes()
     {
