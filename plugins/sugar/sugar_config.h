@@ -49,6 +49,7 @@ struct SugarConfig {
     double ratePosition = 1.6e-4, ratePositionFinal = 1.6e-6, rateShDc = 2.5e-3,
            rateShRest = 1.25e-4, rateOpacity = 5e-2, rateScale = 5e-3, rateRotation = 1e-3;
     std::string adamSparse = "auto";
+    std::string adamMoments = "fp32"; ///< or compact
 
     std::string densify = "mcmc";
     std::int64_t densifyFrom = 500, densifyUntil = 15'000, densifyEvery = 100;

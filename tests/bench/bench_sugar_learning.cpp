@@ -99,11 +99,13 @@ struct Bed {
     TrainedGaussians trained;
     GaussianArrays gradients;
 
-    Bed(Index count, std::int64_t threads, int degree = 3) : machine(threads)
+    Bed(Index count, std::int64_t threads, int degree = 3, MomentFormat format = MomentFormat::F32)
+        : machine(threads)
     {
-        trained =
-            sugar::trained(*machine.stream, upload(*machine.stream, machine.device,
-                                                   madeUpCloud(count, degree), count, degree));
+        trained = sugar::trained(
+            *machine.stream,
+            upload(*machine.stream, machine.device, madeUpCloud(count, degree), count, degree),
+            format);
         gradients =
             upload(*machine.stream, machine.device, madeUpCloud(count, degree, 9), count, degree)
                 .value;
@@ -123,10 +125,10 @@ void bytesMoved(benchmark::State& state, Index bytes)
                                                  benchmark::Counter::kIsRate);
 }
 
-/// Reads four arrays and writes three: 28 bytes a number.
-void adam(benchmark::State& state, bool isSparse)
+/// Reads four arrays and writes three: 28 bytes a number, or 12 and twice a compact Gaussian's 191.
+void adam(benchmark::State& state, bool isSparse, MomentFormat format = MomentFormat::F32)
 {
-    Bed own(state.range(0), state.range(1));
+    Bed own(state.range(0), state.range(1), 3, format);
     AdamStep step;
     step.learningRate = ratesAt({}, 1, 0, 1000);
     step.sparse = isSparse;
@@ -141,7 +143,9 @@ void adam(benchmark::State& state, bool isSparse)
                                             step, flags, 1));
         ++step.step;
     });
-    bytesMoved(state, own.numbers() * 28 / (isSparse ? 2 : 1));
+    const Index bytes = format == MomentFormat::F32 ? own.numbers() * 28
+                                                    : own.numbers() * 12 + 2 * 191 * state.range(0);
+    bytesMoved(state, bytes / (isSparse ? 2 : 1));
 }
 void adamDense(benchmark::State& state)
 {
@@ -151,6 +155,14 @@ void adamSparseHalf(benchmark::State& state)
 {
     adam(state, true);
 }
+void adamDenseCompact(benchmark::State& state)
+{
+    adam(state, false, MomentFormat::Compact);
+}
+void adamSparseHalfCompact(benchmark::State& state)
+{
+    adam(state, true, MomentFormat::Compact);
+}
 BENCHMARK(adamDense)
     ->Args({12'000, 1})
     ->Args({100'000, 1})
@@ -158,6 +170,19 @@ BENCHMARK(adamDense)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 BENCHMARK(adamSparseHalf)
+    ->Args({12'000, 1})
+    ->Args({100'000, 1})
+    ->Args({100'000, 2})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+
+BENCHMARK(adamDenseCompact)
+    ->Args({12'000, 1})
+    ->Args({100'000, 1})
+    ->Args({100'000, 2})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(adamSparseHalfCompact)
     ->Args({12'000, 1})
     ->Args({100'000, 1})
     ->Args({100'000, 2})

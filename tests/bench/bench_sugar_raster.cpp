@@ -51,17 +51,16 @@ struct Scene {
     std::unique_ptr<Stream> stream;
     Rasteriser raster;
     Gaussians gaussians;
-    GaussianArrays moment1, moment2;
+    AdamMoments moments;
     Camera camera;
     Tensor gradient;
 
-    Scene(Index count, int width, int height, int threads)
+    Scene(Index count, int width, int height, int threads, MomentFormat format = MomentFormat::F32)
         : device(bench::benchDevice(threads)),
           stream(device->createStream()),
           raster(device),
           gaussians(upload(*stream, device, ball(count), count, 3)),
-          moment1(GaussianArrays::zeros(*stream, device, count, 3)),
-          moment2(GaussianArrays::zeros(*stream, device, count, 3)),
+          moments(zeroMoments(*stream, device, count, 3, format)),
           camera(lookingAt({0, -3, 0.5}, {0, 0, 0}, {0, 0, 1},
                            0.42 * 3 * std::max(width, height) * 0.9, width, height))
     {
@@ -117,22 +116,30 @@ void render(benchmark::State& state)
 }
 
 /// Picture, backward pass and Adam. The rates are 0, so that every turn sees the same scene.
-void step(benchmark::State& state)
+void stepWith(benchmark::State& state, MomentFormat format)
 {
     Scene scene(state.range(0), static_cast<int>(state.range(1)), static_cast<int>(state.range(2)),
-                static_cast<int>(state.range(3)));
+                static_cast<int>(state.range(3)), format);
     const RasterImageGradients image{scene.gradient, {}, {}, {}};
     AdamStep adam;
     RasterSeconds sum;
     for (auto _ : state) {
         scene.raster.render(*scene.stream, scene.gaussians, scene.camera, {}, true);
         scene.raster.backwardAndUpdate(*scene.stream, scene.gaussians, image, nullptr,
-                                       scene.moment1, scene.moment2, adam, nullptr);
+                                       scene.moments.first, scene.moments.second, adam, nullptr);
         ++adam.step;
         scene.stream->synchronize();
         addSeconds(sum, scene.raster.seconds());
     }
     report(state, scene, sum, true);
+}
+void step(benchmark::State& state)
+{
+    stepWith(state, MomentFormat::F32);
+}
+void stepCompact(benchmark::State& state)
+{
+    stepWith(state, MomentFormat::Compact);
 }
 
 BENCHMARK(render)
@@ -156,6 +163,12 @@ BENCHMARK(step)
     ->Args({60'000, 266, 474, 1})
     ->Args({60'000, 266, 474, 2})
     ->Args({100'000, 533, 949, 2})
+    ->Args({1'000'000, 1920, 1080, 2});
+BENCHMARK(stepCompact)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime()
+    ->Args({30'000, 266, 474, 1})
+    ->Args({60'000, 266, 474, 2})
     ->Args({1'000'000, 1920, 1080, 2});
 
 } // namespace

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/compute/host_device.h"
+#include "plugins/sugar/compute/moment_codec.h"
 #include "plugins/sugar/compute/projection_math.h"
 #include "plugins/sugar/compute/rasteriser.h"
 
@@ -23,6 +24,7 @@ struct AdamFactors {
     Real secondScale;           ///< 1 / √(1 − beta2^t)
     Real stepSize[kAdamGroups]; ///< η / (1 − beta1^t) of each group
     Real largestLogScale;       ///< logarithms of scales stay at or below this
+    std::uint32_t step;         ///< its lowest bits: compact moments are rounded by them
 };
 
 /// Host only.
@@ -42,6 +44,7 @@ AdamFactors<Real> adamFactors(const AdamStep& step)
         factors.stepSize[group] = static_cast<Real>(rate / first);
     }
     factors.largestLogScale = static_cast<Real>(step.largestLogScale);
+    factors.step = static_cast<std::uint32_t>(step.step);
     return factors;
 }
 
@@ -93,17 +96,41 @@ VERGENCE_HD Real clampedTo(const AdamRange<Real>& range, Real value)
     return raised > range.high ? range.high : raised;
 }
 
-/// One group of one Gaussian (or of neighbours): `width` numbers each. A fused update of a whole
-/// Gaussian calls this for its groups, where the sum of notFinite() of all of them is 0.
+/// How moments of a group are rounded in a step; `place` as in Rounding.
 template <class Real>
+VERGENCE_HD Rounding roundingOf(const AdamFactors<Real>& factors, int group, Index place)
+{
+    return {(factors.step * kAdamGroups + static_cast<std::uint32_t>(group)) * 0x9e3779b9U, place};
+}
+
+/// Calls run(first, second) with the moments of a group in their types.
+template <class Run>
+VERGENCE_HD void withMoments(bool areCompact, int group, void* first, void* second, const Run& run)
+{
+    if (!areCompact)
+        run(static_cast<float*>(first), static_cast<float*>(second));
+    else if (group == kShRest)
+        run(static_cast<BFloat16*>(first), static_cast<std::uint8_t*>(second));
+    else
+        run(static_cast<BFloat16*>(first), static_cast<BFloat16*>(second));
+}
+
+/// One group of one Gaussian (or of neighbours): `width` numbers each, the first of which lies at
+/// `place` of the group's arrays. A fused update of a whole Gaussian calls this for its groups,
+/// where the sum of notFinite() of all of them is 0.
+template <class Real, class First, class Second>
 VERGENCE_HD void adamGroup(const AdamFactors<Real>& factors, int group, int width,
-                           const Real* gradient, Real* moment1, Real* moment2, Real* value)
+                           const Real* gradient, First* moment1, Second* moment2, Real* value,
+                           Index place = 0)
 {
     const AdamRange<Real> range = adamRange(factors, group);
     const Real stepSize = factors.stepSize[group];
     for (int i = 0; i < width; ++i) {
-        Real next = value[i];
-        adamElement(factors, stepSize, gradient[i], moment1[i], moment2[i], next);
+        Real m = loadMoment1<Real>(moment1 + i), v = loadMoment2<Real>(moment2 + i),
+             next = value[i];
+        adamElement(factors, stepSize, gradient[i], m, v, next);
+        storeMoment1(moment1 + i, m);
+        storeMoment2(moment2 + i, v, roundingOf(factors, group, place + i));
         value[i] = clampedTo(range, next);
     }
 }

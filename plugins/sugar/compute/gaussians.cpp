@@ -40,6 +40,34 @@ std::vector<float> atDegree(const GaussianCloud& cloud, int degree)
     return result;
 }
 
+GaussianArrays zerosOf(Stream& stream, const std::shared_ptr<Device>& device, Index capacity,
+                       int degree, DType type, DType restType)
+{
+    expects(capacity >= 0, "GaussianArrays: capacity must not be negative");
+    expects(degree >= 0 && degree <= 3, "GaussianArrays: the degree must be 0 to 3");
+    GaussianArrays arrays;
+    arrays.position = Tensor::zeros(stream, device, {capacity, 3}, type);
+    arrays.logScale = Tensor::zeros(stream, device, {capacity, 3}, type);
+    arrays.rotation = Tensor::zeros(stream, device, {capacity, 4}, type);
+    arrays.opacity = Tensor::zeros(stream, device, {capacity}, type);
+    arrays.shDc = Tensor::zeros(stream, device, {capacity, 3}, type);
+    if (degree > 0)
+        arrays.shRest =
+            Tensor::zeros(stream, device, {capacity, restCoefficients(degree), 3}, restType);
+    return arrays;
+}
+
+/// Whether the harmonics above degree 0 are of one type and all else of another.
+bool areOf(const GaussianArrays& arrays, DType type, DType restType)
+{
+    for (const Tensor* tensor :
+         {&arrays.position, &arrays.logScale, &arrays.rotation, &arrays.opacity, &arrays.shDc}) {
+        if (tensor->dtype() != type)
+            return false;
+    }
+    return arrays.shRest.isEmpty() || arrays.shRest.dtype() == restType;
+}
+
 } // namespace
 
 int GaussianArrays::degree() const
@@ -62,17 +90,26 @@ std::vector<Tensor> GaussianArrays::groups() const
 GaussianArrays GaussianArrays::zeros(Stream& stream, const std::shared_ptr<Device>& device,
                                      Index capacity, int degree)
 {
-    expects(capacity >= 0, "GaussianArrays: capacity must not be negative");
-    expects(degree >= 0 && degree <= 3, "GaussianArrays: the degree must be 0 to 3");
-    GaussianArrays arrays;
-    arrays.position = Tensor::zeros(stream, device, {capacity, 3});
-    arrays.logScale = Tensor::zeros(stream, device, {capacity, 3});
-    arrays.rotation = Tensor::zeros(stream, device, {capacity, 4});
-    arrays.opacity = Tensor::zeros(stream, device, {capacity});
-    arrays.shDc = Tensor::zeros(stream, device, {capacity, 3});
-    if (degree > 0)
-        arrays.shRest = Tensor::zeros(stream, device, {capacity, restCoefficients(degree), 3});
-    return arrays;
+    return zerosOf(stream, device, capacity, degree, DType::F32, DType::F32);
+}
+
+AdamMoments zeroMoments(Stream& stream, const std::shared_ptr<Device>& device, Index capacity,
+                        int degree, MomentFormat format)
+{
+    if (format == MomentFormat::F32)
+        return {GaussianArrays::zeros(stream, device, capacity, degree),
+                GaussianArrays::zeros(stream, device, capacity, degree)};
+    return {zerosOf(stream, device, capacity, degree, DType::BF16, DType::BF16),
+            zerosOf(stream, device, capacity, degree, DType::BF16, DType::U8)};
+}
+
+MomentFormat formatOf(const GaussianArrays& moment1, const GaussianArrays& moment2)
+{
+    if (areOf(moment1, DType::F32, DType::F32) && areOf(moment2, DType::F32, DType::F32))
+        return MomentFormat::F32;
+    expects(areOf(moment1, DType::BF16, DType::BF16) && areOf(moment2, DType::BF16, DType::U8),
+            "moments must be F32, or BF16 with U8 for the roots of the harmonics' second ones");
+    return MomentFormat::Compact;
 }
 
 Gaussians upload(Stream& stream, const std::shared_ptr<Device>& device, const GaussianCloud& cloud,

@@ -157,7 +157,9 @@ struct GaussianBackwardArguments {
     GaussianPointers<float> gradients; ///< written by gaussianBackward; null ones are not
     // For gaussianUpdate:
     GaussianPointers<const float> extra; ///< null ones count as 0
-    GaussianPointers<float> values, moment1, moment2;
+    GaussianPointers<float> values;
+    GaussianPointers<void> moment1, moment2;
+    bool compactMoments = false; ///< see MomentFormat
     AdamFactors<float> adam{};
     bool sparse = false, keepsExtra = false; ///< as in AdamStep
     Index* skipped = nullptr;                ///< [blocks] rows whose gradient was not finite

@@ -535,8 +535,9 @@ Index Rasteriser::backwardAndUpdate(Stream& stream, Gaussians& gaussians,
     if (extra)
         a.extra = pointersOf<const float>(*extra);
     a.values = pointersOf<float>(gaussians.value);
-    a.moment1 = pointersOf<float>(moment1);
-    a.moment2 = pointersOf<float>(moment2);
+    a.moment1 = pointersOf<void>(moment1);
+    a.moment2 = pointersOf<void>(moment2);
+    a.compactMoments = formatOf(moment1, moment2) == MomentFormat::Compact;
     a.adam = adamFactors<float>(adam);
     a.sparse = adam.sparse;
     a.keepsExtra = adam.keepsExtra;

@@ -132,8 +132,8 @@ public:
 
     /// The same, followed by Adam in one pass over the Gaussians: gradients are never stored.
     /// `extra` (may be null; harmonics may be left empty) are gradients of regularisers that are
-    /// added. Returns the number of Gaussians whose gradient was not finite; they are left as they
-    /// are.
+    /// added; moments may be compact. Returns the number of Gaussians whose gradient was not
+    /// finite; they are left as they are.
     Index backwardAndUpdate(Stream& stream, Gaussians& gaussians, const RasterImageGradients& image,
                             const GaussianArrays* extra, GaussianArrays& moment1,
                             GaussianArrays& moment2, const AdamStep& adam,

@@ -275,33 +275,44 @@ private:
             const bool isWhole = group.used == group.width;
             const Index runs = isWhole ? 1 : end - row;
             const Index length = isWhole ? (end - row) * group.width : group.used;
-            for (Index run = 0; run < runs; ++run)
-                updateRun(a, k, (first + row + run) * group.width,
-                          pointerOf(block, k) + (row + run) * group.width, length);
+            withMoments(a.compactMoments, k, pointerOf(a.moment1, k), pointerOf(a.moment2, k),
+                        [&](auto* moment1, auto* moment2) {
+                            for (Index run = 0; run < runs; ++run)
+                                updateRun(a, k, (first + row + run) * group.width,
+                                          pointerOf(block, k) + (row + run) * group.width, length,
+                                          moment1, moment2);
+                        });
         }
         const Index to = first + row;
         clampRun(a.values.logScale + 3 * to, 3 * (end - row), adamRange(a.adam, kLogScale));
         clampRun(a.values.opacity + to, end - row, adamRange(a.adam, kOpacity));
     }
 
+    /// `length` numbers of the group's arrays from place `from` on.
+    template <class First, class Second>
     static void updateRun(const GaussianBackwardArguments& a, int group, Index from,
-                          const float* gradient, Index length)
+                          const float* gradient, Index length, First* moment1, Second* moment2)
     {
         const AdamFactors<float>& adam = a.adam;
         const float rate = adam.stepSize[static_cast<std::size_t>(group)];
         float* values = pointerOf(a.values, group) + from;
-        float* first = pointerOf(a.moment1, group) + from;
-        float* second = pointerOf(a.moment2, group) + from;
+        First* first = moment1 + from;
+        Second* second = moment2 + from;
         Index i = 0;
         for (; i + kLanes <= length; i += kLanes) {
-            Vector m = load(first + i), v = load(second + i), value = load(values + i);
+            Vector m = loadMoment1<Vector>(first + i), v = loadMoment2<Vector>(second + i),
+                   value = load(values + i);
             adamElement(adam, rate, load(gradient + i), m, v, value);
-            store(first + i, m);
-            store(second + i, v);
+            storeMoment1(first + i, m);
+            storeMoment2(second + i, v, roundingOf(adam, group, from + i));
             store(values + i, value);
         }
-        for (; i < length; ++i)
-            adamElement(adam, rate, gradient[i], first[i], second[i], values[i]);
+        for (; i < length; ++i) {
+            float m = loadMoment1<float>(first + i), v = loadMoment2<float>(second + i);
+            adamElement(adam, rate, gradient[i], m, v, values[i]);
+            storeMoment1(first + i, m);
+            storeMoment2(second + i, v, roundingOf(adam, group, from + i));
+        }
     }
 
     static void clampRun(float* values, Index length, const AdamRange<float>& range)

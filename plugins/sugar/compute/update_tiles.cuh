@@ -171,10 +171,13 @@ private:
     __device__ void updateGroup(Index i, int group, const OneGradient& gradient) const
     {
         const GroupSpan span = groupSpan(a.view, group);
-        adamGroup(a.adam, group, span.used, gradient.value + span.from,
-                  pointerOf(a.moment1, group) + i * span.width,
-                  pointerOf(a.moment2, group) + i * span.width,
-                  pointerOf(a.values, group) + i * span.width);
+        const Index place = i * span.width;
+        withMoments(a.compactMoments, group, pointerOf(a.moment1, group),
+                    pointerOf(a.moment2, group), [&](auto* moment1, auto* moment2) {
+                        adamGroup(a.adam, group, span.used, gradient.value + span.from,
+                                  moment1 + place, moment2 + place,
+                                  pointerOf(a.values, group) + place, place);
+                    });
     }
 };
 

@@ -81,7 +81,7 @@ void AlignStage::load(RunContext& context, Workspace&, const Checkpoint& checkpo
     const auto& state = checkpoint.state;
     m_aligner->restore(context.stream(), state.at("step").get<std::int64_t>(),
                        state.at("count").get<Index>(), state.at("degree").get<int>(),
-                       readerOf(checkpoint));
+                       tensorReaderOf(checkpoint));
 }
 
 void AlignStage::finish(RunContext& context, Workspace& workspace)

@@ -63,6 +63,7 @@ MemoryQuestion learningQuestion(const ForecastInput& input)
     }
     question.instances = expectedInstances(question.gaussians, question.width, question.height);
     question.photographs = photographBytes(config, input.pictures);
+    question.compactMoments = config.adamMoments == "compact";
     question.filter = config.mip;
     question.regularised = config.densify == "mcmc";
     question.bandRows = input.bandRows;

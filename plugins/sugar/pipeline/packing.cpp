@@ -218,4 +218,9 @@ std::function<std::vector<float>(const std::string&)> readerOf(const Checkpoint&
     };
 }
 
+std::function<HostTensor(const std::string&)> tensorReaderOf(const Checkpoint& checkpoint)
+{
+    return [&checkpoint](const std::string& name) { return checkpoint.tensor(name); };
+}
+
 } // namespace vergence::sugar

@@ -31,15 +31,26 @@ TexturedMesh unpackTextured(const SafetensorsFile& file);
 SafetensorsFile tensorsOf(const Checkpoint& checkpoint);
 /// Reads numbers of a checkpoint by name.
 std::function<std::vector<float>(const std::string&)> readerOf(const Checkpoint& checkpoint);
+/// The same with their type.
+std::function<HostTensor(const std::string&)> tensorReaderOf(const Checkpoint& checkpoint);
 
 /// Adds named tensors ({name, tensor}) to a checkpoint. Waits for the stream.
 template <class Named>
 void packTensors(Stream& stream, const std::vector<Named>& all, Checkpoint& checkpoint)
 {
     for (const Named& named : all) {
-        const std::vector<float> values = named.tensor.template toHost<float>(stream);
-        checkpoint.tensors.push_back(
-            HostTensor::from<float>(named.name, named.tensor.shape(), values));
+        const auto pack = [&](auto number) {
+            using T = decltype(number);
+            const std::vector<T> values = named.tensor.template toHost<T>(stream);
+            checkpoint.tensors.push_back(
+                HostTensor::from<T>(named.name, named.tensor.shape(), values));
+        };
+        if (named.tensor.dtype() == DType::BF16)
+            pack(BFloat16());
+        else if (named.tensor.dtype() == DType::U8)
+            pack(std::uint8_t());
+        else
+            pack(float());
     }
 }
 

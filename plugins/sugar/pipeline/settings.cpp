@@ -177,6 +177,11 @@ bool usesSparseAdam(const SugarConfig& config, Index count)
     return config.adamSparse == "on" || (config.adamSparse == "auto" && count > kSparseAbove);
 }
 
+MomentFormat momentFormat(const SugarConfig& config)
+{
+    return config.adamMoments == "compact" ? MomentFormat::Compact : MomentFormat::F32;
+}
+
 TrainerSettings trainerSettings(const SugarConfig& config, double extent,
                                 const GaussianCloud& start)
 {
@@ -198,6 +203,7 @@ TrainerSettings trainerSettings(const SugarConfig& config, double extent,
     s.background = backgroundOf(config);
     s.randomBackground = config.background == "random";
     s.sparseAdam = usesSparseAdam(config, std::max(start.count(), config.cap));
+    s.moments = momentFormat(config);
     s.seed = config.seed;
     return s;
 }

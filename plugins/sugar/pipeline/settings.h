@@ -27,6 +27,7 @@ float nearPlane(const SugarConfig& config, double extent);
 std::array<float, 3> backgroundOf(const SugarConfig& config);
 /// Whether only Gaussians that a camera sees are updated, where there are `count` of them.
 bool usesSparseAdam(const SugarConfig& config, Index count);
+MomentFormat momentFormat(const SugarConfig& config);
 TrainerSettings trainerSettings(const SugarConfig& config, double extent,
                                 const GaussianCloud& start);
 /// 1.1 · the distance of the farthest Gaussian of the middle 90 % from their centre.

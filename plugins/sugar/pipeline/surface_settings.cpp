@@ -82,6 +82,7 @@ AlignerSettings alignerSettings(const Workspace& workspace, bool isCpu)
     s.background = backgroundOf(c);
     s.shDegree = workspace.gaussians.degree;
     s.sparseAdam = usesSparseAdam(c, workspace.gaussians.count());
+    s.moments = momentFormat(c);
     s.seed = c.seed;
     return s;
 }

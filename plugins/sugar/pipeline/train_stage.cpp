@@ -72,6 +72,7 @@ std::vector<std::string> TrainStage::keys() const
             "rate_scale",
             "rate_rotation",
             "adam_sparse",
+            "adam_moments",
             "densify",
             "densify_from",
             "densify_until",
@@ -173,7 +174,7 @@ void TrainStage::load(RunContext& context, Workspace&, const Checkpoint& checkpo
     const auto& state = checkpoint.state;
     m_trainer->restore(context.stream(), state.at("step").get<std::int64_t>(),
                        state.at("count").get<Index>(), state.at("degree").get<int>(),
-                       readerOf(checkpoint));
+                       tensorReaderOf(checkpoint));
 }
 
 void TrainStage::finish(RunContext& context, Workspace& workspace)

@@ -110,7 +110,7 @@ struct Aligner::Impl {
 
 void Aligner::Impl::take(Stream& stream, Gaussians gaussians)
 {
-    state = trained(stream, std::move(gaussians));
+    state = trained(stream, std::move(gaussians), settings.moments);
     gradients = shapeArrays(stream, device, state.capacity());
     searchedPosition = Tensor();
     hasNeighbours = false;

@@ -45,6 +45,7 @@ struct AlignerSettings {
     int shDegree = 3;
     /// Updates only Gaussians that the camera saw or that a term has a gradient for.
     bool sparseAdam = false;
+    MomentFormat moments = MomentFormat::F32;
     std::uint64_t seed = 1;
     /// Where tables of neighbours are kept; none are where it is empty.
     std::filesystem::path cacheFolder;

@@ -1,5 +1,7 @@
 #include "plugins/sugar/train/named_tensors.h"
 
+#include <fmt/format.h>
+
 #include "core/base/error.h"
 
 namespace vergence::sugar {
@@ -27,12 +29,17 @@ void addNamed(std::vector<NamedTensor>& all, const std::string& prefix,
 void readNamed(Stream& stream, const Tensor& tensor, Index count, const std::string& name,
                const NamedReader& read)
 {
-    const std::vector<float> values = read(name);
+    const HostTensor kept = read(name);
+    if (kept.dtype != tensor.dtype())
+        throw InputError(fmt::format("The checkpoint holds {} as {}, and {} is needed: resume with "
+                                     "the adam_moments that the "
+                                     "run was started with.",
+                                     name, nameOf(kept.dtype), nameOf(tensor.dtype())));
     const Index width = tensor.size() / tensor.extent(0);
-    if (static_cast<Index>(values.size()) != count * width)
+    if (kept.bytes.size() != static_cast<std::size_t>(count * width) * sizeOf(tensor.dtype()))
         throw InputError("The checkpoint is damaged: " + name + " has another size than " +
                          std::to_string(count) + " Gaussians need.");
-    stream.copy(tensor.data(), values.data(), values.size() * sizeof(float));
+    stream.copy(tensor.data(), kept.bytes.data(), kept.bytes.size());
 }
 
 void readNamed(Stream& stream, const GaussianArrays& arrays, Index count, const std::string& prefix,

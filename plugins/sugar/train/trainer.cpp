@@ -42,7 +42,7 @@ void Trainer::start(Stream& stream, const GaussianCloud& cloud)
     Gaussians gaussians = upload(stream, m_device, cloud, capacity, m_settings.schedule.degree);
     if (m_settings.mip && gaussians.filter.isEmpty())
         gaussians.filter = Tensor::zeros(stream, m_device, {capacity});
-    m_state = trained(stream, std::move(gaussians));
+    m_state = trained(stream, std::move(gaussians), m_settings.moments);
     m_step = 0;
     if (m_settings.mip && !m_settings.keepsFilter)
         updateFilter(stream, m_state.gaussians, filterCameras(1), m_settings.near);

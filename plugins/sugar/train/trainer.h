@@ -28,6 +28,7 @@ struct TrainerSettings {
     bool randomBackground = false;               ///< another colour each step
     double mcmcOpacity = 0.01, mcmcScale = 0.01; ///< weights of mean opacity and scale, MCMC only
     bool sparseAdam = false;
+    MomentFormat moments = MomentFormat::F32;
     Index bandRows = 0; ///< rows of the bands that pictures are learnt in; 0: whole pictures
     std::uint64_t seed = 1;
 };

@@ -31,7 +31,7 @@ void Trainer::restore(Stream& stream, std::int64_t step, Index count, int degree
     gaussians.value = GaussianArrays::zeros(stream, m_device, capacity, degree);
     if (m_settings.mip)
         gaussians.filter = Tensor::zeros(stream, m_device, {capacity});
-    m_state = trained(stream, std::move(gaussians));
+    m_state = trained(stream, std::move(gaussians), m_settings.moments);
     readNamed(stream, m_state.gaussians.value, count, "value.", read);
     readNamed(stream, m_state.moment1, count, "moment1.", read);
     readNamed(stream, m_state.moment2, count, "moment2.", read);

@@ -51,4 +51,26 @@ inline GaussianCloud downloaded(Stream& stream, const GaussianArrays& arrays, In
     return download(stream, gaussians);
 }
 
+/// The first rows of an array as numbers, whatever their type; bytes as they are.
+inline std::vector<float> numbersOf(Stream& stream, const Tensor& tensor, Index rows)
+{
+    const auto numbers = [&](auto type) {
+        const auto all = tensor.narrow(0, 0, rows).toHost<decltype(type)>(stream);
+        return std::vector<float>(all.begin(), all.end());
+    };
+    return tensor.dtype() == DType::BF16 ? numbers(BFloat16())
+           : tensor.dtype() == DType::U8 ? numbers(std::uint8_t())
+                                         : numbers(float());
+}
+
+/// Moments as they are stored: compact second ones are roots, and bytes their codes.
+inline std::vector<std::vector<float>> columnsOf(Stream& stream, const GaussianArrays& arrays,
+                                                 Index count)
+{
+    std::vector<std::vector<float>> all;
+    for (const Tensor& tensor : arrays.groups())
+        all.push_back(numbersOf(stream, tensor, count));
+    return all;
+}
+
 } // namespace vergence::sugar::fixtures

@@ -9,8 +9,10 @@
 #include "core/base/error.h"
 #include "core/compute/rng.h"
 #include "plugins/sugar/io/gaussian_files.h"
+#include "plugins/sugar/pipeline/packing.h"
 #include "plugins/sugar/spatial/neighbours.h"
 #include "plugins/sugar/train/aligner.h"
+#include "tests/plugins/sugar/learning_support.h"
 #include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
@@ -22,6 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using Mode = AlignerSettings::Mode;
 using Columns = std::map<std::string, std::vector<float>>;
+using Kept = std::map<std::string, HostTensor>; ///< what a checkpoint holds
 
 double opacityOf(float logit)
 {
@@ -91,13 +94,22 @@ struct AlignerBed {
     {
         Columns all;
         for (const NamedTensor& named : aligner->tensors())
-            all[named.name] = named.tensor.toHost<float>(*stream);
+            all[named.name] = fixtures::numbersOf(*stream, named.tensor, named.tensor.extent(0));
         return all;
     }
-    void restore(std::int64_t step, const Columns& columns)
+    Kept kept()
     {
-        aligner->restore(*stream, step, static_cast<Index>(columns.at("value.opacity").size()), 1,
-                         [&](const std::string& name) { return columns.at(name); });
+        Checkpoint checkpoint;
+        packTensors(*stream, aligner->tensors(), checkpoint);
+        Kept all;
+        for (const HostTensor& tensor : checkpoint.tensors)
+            all[tensor.name] = tensor;
+        return all;
+    }
+    void restore(std::int64_t step, const Kept& kept)
+    {
+        aligner->restore(*stream, step, kept.at("value.opacity").shape[0], 1,
+                         [&](const std::string& name) { return kept.at(name); });
     }
     std::vector<float> logits() { return columns().at("value.opacity"); }
 };
@@ -308,26 +320,32 @@ private Q_SLOTS:
         QTest::addColumn<int>("mode");
         QTest::addColumn<bool>("isHalf");
         QTest::addColumn<bool>("isSparse");
+        QTest::addColumn<bool>("isCompact");
         QTest::addColumn<int>("steps");
         QTest::newRow("300 against 150 + 150")
-            << static_cast<int>(Mode::DepthNormal) << false << false << 300;
+            << static_cast<int>(Mode::DepthNormal) << false << false << false << 300;
         QTest::newRow("half size, sparse")
-            << static_cast<int>(Mode::DepthNormal) << true << true << 60;
-        QTest::newRow("signed distance") << static_cast<int>(Mode::Sdf) << false << false << 60;
+            << static_cast<int>(Mode::DepthNormal) << true << true << false << 60;
+        QTest::newRow("signed distance")
+            << static_cast<int>(Mode::Sdf) << false << false << false << 60;
         QTest::newRow("before the pruning")
-            << static_cast<int>(Mode::Density) << false << true << 30;
+            << static_cast<int>(Mode::Density) << false << true << false << 30;
+        QTest::newRow("compact moments, sparse")
+            << static_cast<int>(Mode::DepthNormal) << false << true << true << 60;
     }
     void resumedRunIsTheSame() // 17.20
     {
         QFETCH(int, mode);
         QFETCH(bool, isHalf);
         QFETCH(bool, isSparse);
+        QFETCH(bool, isCompact);
         QFETCH(int, steps);
         const QTemporaryDir folder;
         AlignerSettings settings = settingsOf(static_cast<Mode>(mode));
         settings.schedule.steps = steps;
         settings.dnHalf = isHalf;
         settings.sparseAdam = isSparse;
+        settings.moments = isCompact ? MomentFormat::Compact : MomentFormat::F32;
         AlignerBed whole(settings);
         whole.start();
         whole.run(steps);
@@ -335,7 +353,7 @@ private Q_SLOTS:
         AlignerBed first(settings);
         first.start();
         first.run(steps / 2);
-        const Columns kept = first.columns();
+        const Kept kept = first.kept();
         QCOMPARE(kept.contains("neighbours.position"), steps / 2 > 20);
         AlignerBed second(settings);
         second.restore(steps / 2, kept);
@@ -389,10 +407,14 @@ private Q_SLOTS:
         AlignerBed bed(settingsOf());
         bed.start();
         bed.run(22);
-        Columns columns = bed.columns();
-        columns["neighbours.position"].pop_back();
-        AlignerBed second(settingsOf());
-        QVERIFY_THROWS_EXCEPTION(InputError, second.restore(22, columns));
+        Kept kept = bed.kept();
+        AlignerSettings compact = settingsOf();
+        compact.moments = MomentFormat::Compact;
+        VERGENCE_THROWS(InputError,
+                        "moment1.position as F32, and BF16 is needed: resume with the adam_moments",
+                        AlignerBed(compact).restore(22, kept));
+        kept["neighbours.position"].bytes.pop_back();
+        VERGENCE_THROWS(InputError, "damaged", AlignerBed(settingsOf()).restore(22, kept));
     }
 
     void badSettingsAreRefused()

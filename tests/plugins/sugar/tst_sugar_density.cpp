@@ -7,6 +7,7 @@
 #include "plugins/sugar/compute/learning/density_plan.h"
 #include "plugins/sugar/compute/z_order.h"
 #include "tests/plugins/sugar/density_bed.h"
+#include "tests/plugins/sugar/moment_rows.h"
 #include "tests/support/device_table.h"
 #include "tests/support/numbers.h"
 #include "tests/support/test_program.h"
@@ -43,11 +44,12 @@ std::vector<bool> flags(const std::vector<int>& values)
 class SugarDensityTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
-    void tenGaussiansCloneSplitAndPrune_data() { addDeviceRows(); }
+    void tenGaussiansCloneSplitAndPrune_data() { addDeviceAndMomentRows(); }
     void tenGaussiansCloneSplitAndPrune()
     {
         VERGENCE_ROW_DEVICE(device)
-        DensityBed bed(device, tenGaussians());
+        QFETCH(bool, isCompact);
+        DensityBed bed(device, tenGaussians(), 0, formatOf(isCompact));
         bed.setStatistics(kTenStatistics);
         const GaussianCloud before = bed.cloud();
         const DensityReport report = densify(*bed.stream, bed.trained, {}, 1, false, 9, 500);
@@ -240,16 +242,17 @@ private Q_SLOTS:
         }
     }
 
-    void resetLimitsTheOpacityThatIsSeen_data() { addDeviceRows(); }
+    void resetLimitsTheOpacityThatIsSeen_data() { addDeviceAndMomentRows(); }
     void resetLimitsTheOpacityThatIsSeen()
     {
         VERGENCE_ROW_DEVICE(device)
+        QFETCH(bool, isCompact);
         for (const bool hasFilter : {false, true}) {
             GaussianCloud cloud = madeUpCloud(200, 0);
             if (hasFilter)
                 cloud.filter = uniformNumbers(200, 0, 0.5F, 12);
             cloud.opacity = uniformNumbers(200, -8, 8, 13);
-            DensityBed bed(device, cloud);
+            DensityBed bed(device, cloud, 0, formatOf(isCompact));
             resetOpacity(*bed.stream, bed.trained);
             const GaussianCloud after = bed.cloud();
             int limited = 0;
@@ -265,9 +268,11 @@ private Q_SLOTS:
                 limited += after.opacity[row] != cloud.opacity[row];
             }
             QVERIFY(limited > 20 && limited < 190);
-            const auto cleared = downloaded(*bed.stream, bed.trained.moment1, 200).opacity;
-            QCOMPARE(cleared, std::vector<float>(200, 0.0F));
-            QCOMPARE(downloaded(*bed.stream, bed.trained.moment2, 200).shDc[5], kMarked);
+            for (const GaussianArrays* moments : {&bed.trained.moment1, &bed.trained.moment2}) {
+                QCOMPARE(numbersOf(*bed.stream, moments->opacity, 200),
+                         std::vector<float>(200, 0.0F));
+                QCOMPARE(numbersOf(*bed.stream, moments->shDc, 2)[5], 2.0F); // row 1
+            }
         }
     }
 
@@ -288,25 +293,27 @@ private Q_SLOTS:
         QCOMPARE(bed.trained.count(), 0);
     }
 
-    void orderFollowsTheCurve_data() { addDeviceRows(); }
+    void orderFollowsTheCurve_data() { addDeviceAndMomentRows(); }
     void orderFollowsTheCurve()
     {
         VERGENCE_ROW_DEVICE(device)
+        QFETCH(bool, isCompact);
         QCOMPARE(mortonKey(0x1fffff, 0x1fffff, 0x1fffff), 0x7fffffffffffffffULL);
         QCOMPARE(mortonKey(0x100000, 0, 1), (1ULL << 60) + 4);
         for (int bit = 0; bit < 21; ++bit)
             QCOMPARE(mortonKey(0, 1ULL << bit, 0), 1ULL << (3 * bit + 1));
         // Corners of a cube, x fastest; rows 8 and 9 repeat the first one.
-        GaussianCloud cloud = madeUpCloud(10, 0);
+        GaussianCloud cloud = madeUpCloud(10, 1);
         const std::vector<int> corners{7, 1, 4, 2, 0, 6, 3, 5, 0, 0};
         for (std::size_t row = 0; row < 10; ++row) {
             for (std::size_t axis = 0; axis < 3; ++axis)
                 cloud.position[3 * row + axis] = corners[row] >> axis & 1 ? 5.0F : 1.0F;
         }
-        DensityBed bed(device, cloud, 1);
+        DensityBed bed(device, cloud, 1, formatOf(isCompact));
         DensityBed::set(*bed.stream, bed.trained.statistics.radius, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
         sortByPlace(*bed.stream, bed.trained);
         QCOMPARE(bed.sources(), (std::vector<int>{4, 8, 9, 1, 3, 6, 2, 7, 5, 0}));
+        QCOMPARE(bed.fresh(), std::vector<bool>(10, false));
         QCOMPARE(bed.trained.statistics.radius.toHost<float>(*bed.stream),
                  (std::vector<float>{4, 8, 9, 1, 3, 6, 2, 7, 5, 0, 0}));
         cloud.position[3] = std::numeric_limits<float>::infinity();
@@ -314,14 +321,15 @@ private Q_SLOTS:
         QCOMPARE(zOrder({}), std::vector<std::uint32_t>());
     }
 
-    void rearrangingMovesEveryArray_data() { addDeviceRows(); }
+    void rearrangingMovesEveryArray_data() { addDeviceAndMomentRows(); }
     void rearrangingMovesEveryArray()
     {
         VERGENCE_ROW_DEVICE(device)
+        QFETCH(bool, isCompact);
         for (const int degree : {0, 3}) {
             GaussianCloud cloud = madeUpCloud(7, degree);
             cloud.filter = uniformNumbers(7, 0, 1, 4);
-            DensityBed bed(device, cloud);
+            DensityBed bed(device, cloud, 0, formatOf(isCompact));
             const auto before = columnsOf(bed.cloud());
             const std::vector<std::uint32_t> source{6, 0, 0, 3, 5, 5, 1, 2, 4};
             rearrange(*bed.stream, bed.trained, source, {0, 0, 1, 0, 0, 1, 0, 0, 0});
@@ -339,6 +347,8 @@ private Q_SLOTS:
                 QCOMPARE(after.filter[i], cloud.filter[source[i]]);
             for (const Tensor& tensor : bed.trained.moment2.groups())
                 QCOMPARE(tensor.extent(0), 9);
+            QVERIFY(sugar::formatOf(bed.trained.moment1, bed.trained.moment2) ==
+                    formatOf(isCompact));
             QCOMPARE(bed.trained.statistics.visible.extent(0), 9);
         }
     }

@@ -72,16 +72,19 @@ private Q_SLOTS:
         QTest::addColumn<int>("degree");
         QTest::addColumn<int>("width");
         QTest::addColumn<bool>("isMcmc");
-        QTest::newRow("few harmonics") << 1 << 160 << false;
-        QTest::newRow("all harmonics") << 3 << 160 << false;
-        QTest::newRow("Markov chain") << 2 << 160 << true;
-        QTest::newRow("larger pictures") << 0 << 480 << false;
+        QTest::addColumn<bool>("isCompact");
+        QTest::newRow("few harmonics") << 1 << 160 << false << false;
+        QTest::newRow("all harmonics") << 3 << 160 << false << false;
+        QTest::newRow("all harmonics, compact moments") << 3 << 160 << false << true;
+        QTest::newRow("Markov chain") << 2 << 160 << true << false;
+        QTest::newRow("larger pictures") << 0 << 480 << false << false;
     }
     void learnerKeepsToItsForecast()
     {
         QFETCH(int, degree);
         QFETCH(int, width);
         QFETCH(bool, isMcmc);
+        QFETCH(bool, isCompact);
         const int height = width * 3 / 4;
         MemoryBed bed(width, height);
         TrainerSettings settings;
@@ -97,6 +100,7 @@ private Q_SLOTS:
         settings.density.cap = bed.cloud.count() * 3 / 2;
         settings.extent = kExtent;
         settings.near = 0.01F;
+        settings.moments = isCompact ? MomentFormat::Compact : MomentFormat::F32;
         Trainer trainer(bed.device, settings, bed.pictures, bed.learnt);
         trainer.start(*bed.stream, bed.cloud);
         Index instances = 0;
@@ -115,6 +119,7 @@ private Q_SLOTS:
         MemoryQuestion question =
             questionOf(settings.density.cap, degree, width, height, instances);
         question.regularised = isMcmc;
+        question.compactMoments = isCompact;
         compare(learnerMemory(question).total(), counted, "learning");
         // Splats that have hardly learnt are larger than the model's, those of a long training
         // smaller: from half as many coverings to half as many more.

@@ -17,6 +17,7 @@
 #include "plugins/sugar/pipeline/points_stage.h"
 #include "plugins/sugar/pipeline/refine_stage.h"
 #include "plugins/sugar/pipeline/settings.h"
+#include "plugins/sugar/pipeline/stage_store.h"
 #include "plugins/sugar/pipeline/texture_stage.h"
 #include "plugins/sugar/pipeline/train_stage.h"
 #include "plugins/sugar/sugar_run.h"
@@ -472,6 +473,29 @@ private Q_SLOTS:
         }
         for (const Field& field : schema.fields())
             QVERIFY2(known.contains(field.key), field.key.c_str());
+    }
+
+    void compactMomentsAreForecastAndLearntWith()
+    {
+        const Config full = configOf({"cap=1000000", "sh_degree=3"}),
+                     compact = configOf({"cap=1000000", "sh_degree=3", "adam_moments=\"compact\""});
+        const SugarConfig before = readSugarConfig(full), after = readSugarConfig(compact);
+        const auto pictures = picturesOf(before, sceneOf(before));
+        for (const bool isCpu : {true, false}) {
+            const auto bytesOf = [&](const SugarConfig& config) {
+                return stageForecasts({config, *pictures, 1'000'000, isCpu})[0].memory.bytesOf(
+                    "Gaussians");
+            };
+            QCOMPARE(bytesOf(before) - bytesOf(after), (708.0 - 427) * 1e6);
+        }
+        QVERIFY(trainerSettings(before, 1, {}).moments == MomentFormat::F32);
+        QVERIFY(trainerSettings(after, 1, {}).moments == MomentFormat::Compact);
+        // Results of runs from before the key was there stay valid.
+        const auto hashOf = [](const Config& config, const std::vector<std::string>& keys) {
+            return stageHash("S3", config, keys, "");
+        };
+        QCOMPARE(hashOf(full, {"seed", "adam_moments"}), hashOf(full, {"seed"}));
+        QVERIFY(hashOf(compact, {"seed", "adam_moments"}) != hashOf(compact, {"seed"}));
     }
 
     void damagedResultsAreNamed()

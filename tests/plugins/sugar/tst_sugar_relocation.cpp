@@ -5,6 +5,7 @@
 
 #include "plugins/sugar/compute/learning/density_plan.h"
 #include "tests/plugins/sugar/density_bed.h"
+#include "tests/plugins/sugar/moment_rows.h"
 #include "tests/support/device_table.h"
 #include "tests/support/numbers.h"
 #include "tests/support/test_program.h"
@@ -72,13 +73,14 @@ private Q_SLOTS:
         }
     }
 
-    void deadGaussiansMoveOntoLivingOnes_data() { addDeviceRows(); }
+    void deadGaussiansMoveOntoLivingOnes_data() { addDeviceAndMomentRows(); }
     void deadGaussiansMoveOntoLivingOnes()
     {
         VERGENCE_ROW_DEVICE(device)
+        QFETCH(bool, isCompact);
         GaussianCloud cloud = madeUpCloud(12, 1);
         cloud.opacity = logitsOf({.9, .001, .5, .0049, .3, .002, .8, .001, .1, .7, .003, .6});
-        DensityBed bed(device, cloud);
+        DensityBed bed(device, cloud, 0, formatOf(isCompact));
         DensitySettings settings;
         settings.mode = DensitySettings::Mode::Mcmc;
         settings.cap = 12; // no births
@@ -131,13 +133,14 @@ private Q_SLOTS:
         QCOMPARE(plan.opacity.size(), std::size_t(10'004));
     }
 
-    void birthsGrowByATwentiethUpToTheCap_data() { addDeviceRows(); }
+    void birthsGrowByATwentiethUpToTheCap_data() { addDeviceAndMomentRows(); }
     void birthsGrowByATwentiethUpToTheCap()
     {
         VERGENCE_ROW_DEVICE(device)
-        GaussianCloud cloud = madeUpCloud(110, 0);
+        QFETCH(bool, isCompact);
+        GaussianCloud cloud = madeUpCloud(110, 1);
         std::fill(cloud.opacity.begin(), cloud.opacity.end(), 1.0F);
-        DensityBed bed(device, cloud);
+        DensityBed bed(device, cloud, 0, formatOf(isCompact));
         DensitySettings settings;
         settings.mode = DensitySettings::Mode::Mcmc;
         settings.cap = 118;

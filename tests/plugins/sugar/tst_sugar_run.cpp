@@ -116,19 +116,24 @@ private Q_SLOTS:
     {
         QTest::addColumn<QString>("densify");
         QTest::addColumn<bool>("mip");
+        QTest::addColumn<QString>("moments");
         QTest::addColumn<int>("stopAt");
-        QTest::newRow("classic, stop between rounds") << "classic" << true << 25;
-        QTest::newRow("classic, stop at a round and test") << "classic" << false << 40;
-        QTest::newRow("absolute") << "absolute" << true << 33;
-        QTest::newRow("combined") << "combined" << true << 27;
-        QTest::newRow("mcmc") << "mcmc" << true << 31;
+        QTest::newRow("classic, stop between rounds") << "classic" << true << "fp32" << 25;
+        QTest::newRow("classic, stop at a round and test") << "classic" << false << "fp32" << 40;
+        QTest::newRow("absolute") << "absolute" << true << "fp32" << 33;
+        QTest::newRow("combined") << "combined" << true << "fp32" << 27;
+        QTest::newRow("mcmc") << "mcmc" << true << "fp32" << 31;
+        QTest::newRow("classic, compact moments") << "classic" << true << "compact" << 25;
+        QTest::newRow("mcmc, compact moments") << "mcmc" << true << "compact" << 31;
     }
     void resumedRunIsTheSame()
     {
         QFETCH(QString, densify);
         QFETCH(bool, mip);
+        QFETCH(QString, moments);
         QFETCH(int, stopAt);
         const Config config = configOf({"densify=\"" + densify.toStdString() + "\"",
+                                        "adam_moments=\"" + moments.toStdString() + "\"",
                                         mip ? "mip=true" : "mip=false", "progressive=true"});
         const RunFolder whole = m_bench.newFolder(), parts = m_bench.newFolder();
         QCOMPARE(m_bench.run(whole, config).code, ExitCode::Success);
@@ -147,9 +152,17 @@ private Q_SLOTS:
     }
 
     /// 17.21
+    void threadsDoNotChangeABit_data()
+    {
+        QTest::addColumn<QString>("moments");
+        QTest::newRow("fp32") << "fp32";
+        QTest::newRow("compact") << "compact";
+    }
     void threadsDoNotChangeABit()
     {
-        const Config config = configOf({"iterations=30"});
+        QFETCH(QString, moments);
+        const Config config =
+            configOf({"iterations=30", "adam_moments=\"" + moments.toStdString() + "\""});
         const RunFolder one = m_bench.newFolder(), two = m_bench.newFolder();
         m_bench.threads = 1;
         QCOMPARE(m_bench.run(one, config).code, ExitCode::Success);

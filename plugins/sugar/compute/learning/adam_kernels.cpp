@@ -29,11 +29,14 @@ struct AdamRow {
         }
         for (int group = 0; group < kAdamGroups; ++group) {
             const AdamColumns& at = p.group[group];
-            team.eachItem(at.width, [&](Index i) {
-                const Index n = row * at.width + i;
-                adamGroup(p.factors, group, 1, at.gradient + n, at.moment1 + n, at.moment2 + n,
-                          at.value + n);
-            });
+            withMoments(p.compactMoments, group, at.moment1, at.moment2,
+                        [&](auto* moment1, auto* moment2) {
+                            team.eachItem(at.width, [&](Index i) {
+                                const Index n = row * at.width + i;
+                                adamGroup(p.factors, group, 1, at.gradient + n, moment1 + n,
+                                          moment2 + n, at.value + n, n);
+                            });
+                        });
         }
     }
 
@@ -123,43 +126,52 @@ private:
             const AdamColumns& at = p.group[group];
             const Index n = first * at.width;
             if (at.width > 0)
-                updateRun(p.factors, group, count * at.width, at.gradient + n, at.moment1 + n,
-                          at.moment2 + n, at.value + n);
+                withMoments(p.compactMoments, group, at.moment1, at.moment2,
+                            [&](auto* moment1, auto* moment2) {
+                                updateRun(p.factors, group, n, count * at.width, at.gradient + n,
+                                          moment1 + n, moment2 + n, at.value + n);
+                            });
         }
     }
 
-    /// The last few numbers are updated in a copy, so that all are updated in vectors.
-    static void updateRun(const AdamFactors<float>& factors, int group, Index n,
-                          const float* gradient, float* moment1, float* moment2, float* value)
+    /// `n` numbers from `place` of the group's arrays on. The last few are updated in a copy, so
+    /// that all are updated in vectors.
+    template <class First, class Second>
+    static void updateRun(const AdamFactors<float>& factors, int group, Index place, Index n,
+                          const float* gradient, First* moment1, Second* moment2, float* value)
     {
         const Index whole = n / kTail * kTail, left = n - whole;
-        updateWhole(factors, group, whole, gradient, moment1, moment2, value);
+        updateWhole(factors, group, place, whole, gradient, moment1, moment2, value);
         if (left == 0)
             return;
-        float g[kTail] = {}, m[kTail] = {}, v[kTail] = {}, next[kTail] = {};
+        float g[kTail] = {}, next[kTail] = {};
+        First m[kTail] = {};
+        Second v[kTail] = {};
         std::copy_n(gradient + whole, left, g);
         std::copy_n(moment1 + whole, left, m);
         std::copy_n(moment2 + whole, left, v);
         std::copy_n(value + whole, left, next);
-        updateWhole(factors, group, kTail, g, m, v, next);
+        updateWhole(factors, group, place + whole, kTail, g, m, v, next);
         std::copy_n(m, left, moment1 + whole);
         std::copy_n(v, left, moment2 + whole);
         std::copy_n(next, left, value + whole);
     }
 
     /// A multiple of kTail numbers.
-    static void updateWhole(const AdamFactors<float>& given, int group, Index n,
-                            const float* gradient, float* moment1, float* moment2, float* value)
+    template <class First, class Second>
+    static void updateWhole(const AdamFactors<float>& given, int group, Index place, Index n,
+                            const float* gradient, First* moment1, Second* moment2, float* value)
     {
         const AdamFactors<float> factors = given; // a copy that no array can alias
         const AdamRange<float> range = adamRange(factors, group);
         const float stepSize = factors.stepSize[group];
 #pragma GCC ivdep
         for (Index i = 0; i < n / kTail * kTail; ++i) {
-            float m = moment1[i], v = moment2[i], next = value[i];
+            float m = loadMoment1<float>(moment1 + i), v = loadMoment2<float>(moment2 + i),
+                  next = value[i];
             adamElement(factors, stepSize, gradient[i], m, v, next);
-            moment1[i] = m;
-            moment2[i] = v;
+            storeMoment1(moment1 + i, m);
+            storeMoment2(moment2 + i, v, roundingOf(factors, group, place + i));
             value[i] = clampedTo(range, next);
         }
     }

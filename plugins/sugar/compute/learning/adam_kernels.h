@@ -10,12 +10,14 @@ namespace vergence::sugar {
 struct AdamColumns {
     int width = 0; ///< 0: the group is absent
     const float* gradient = nullptr;
-    float *moment1 = nullptr, *moment2 = nullptr, *value = nullptr;
+    void *moment1 = nullptr, *moment2 = nullptr;
+    float* value = nullptr;
 };
 
 struct AdamArguments {
     Index rows = 0;
     AdamColumns group[kAdamGroups];
+    bool compactMoments = false;           ///< see MomentFormat
     const std::uint8_t* visible = nullptr; ///< null: all rows
     AdamFactors<float> factors;
     unsigned long long* skipped = nullptr; ///< on the device; rows left out are added

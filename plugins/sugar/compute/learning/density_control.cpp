@@ -76,14 +76,15 @@ public:
         Shape shape = tensor.shape();
         const Index width = tensor.size() / shape[0];
         shape[0] = m_capacity;
-        const Tensor next = Tensor::empty(m_device, shape);
-        float* to = next.flat<float>().data();
+        const Tensor next = Tensor::empty(m_device, shape, tensor.dtype());
+        const std::size_t size = sizeOf(tensor.dtype());
         if (m_rows > 0)
-            gatherRows(m_stream, {m_rows, static_cast<int>(width), tensor.flat<float>().data(), to,
-                                  static_cast<const std::uint32_t*>(m_source.data()),
-                                  clearsNew ? m_isNew.flat<std::uint8_t>().data() : nullptr});
-        m_stream.fillBytes(to + m_rows * width, 0,
-                           static_cast<std::size_t>((m_capacity - m_rows) * width) * sizeof(float));
+            gatherRows(m_stream,
+                       {m_rows, static_cast<int>(width), static_cast<int>(size), tensor.data(),
+                        next.data(), static_cast<const std::uint32_t*>(m_source.data()),
+                        clearsNew ? m_isNew.flat<std::uint8_t>().data() : nullptr});
+        const std::size_t used = static_cast<std::size_t>(m_rows * width) * size;
+        m_stream.fillBytes(static_cast<std::byte*>(next.data()) + used, 0, next.bytes() - used);
         m_stream.synchronize(); // the old array goes
         tensor = next;
     }
@@ -122,13 +123,14 @@ void expectSettings(const DensitySettings& settings, double extent)
 
 } // namespace
 
-TrainedGaussians trained(Stream& stream, Gaussians gaussians)
+TrainedGaussians trained(Stream& stream, Gaussians gaussians, MomentFormat format)
 {
     const std::shared_ptr<Device> device = gaussians.device();
     const Index capacity = gaussians.value.capacity();
     TrainedGaussians result;
-    result.moment1 = GaussianArrays::zeros(stream, device, capacity, gaussians.value.degree());
-    result.moment2 = GaussianArrays::zeros(stream, device, capacity, gaussians.value.degree());
+    AdamMoments moments = zeroMoments(stream, device, capacity, gaussians.value.degree(), format);
+    result.moment1 = std::move(moments.first);
+    result.moment2 = std::move(moments.second);
     for (Tensor* tensor : arraysOf(result.statistics))
         *tensor = Tensor::zeros(stream, device, {capacity});
     result.gaussians = std::move(gaussians);

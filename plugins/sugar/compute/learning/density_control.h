@@ -20,7 +20,8 @@ struct TrainedGaussians {
 };
 
 /// Allocates moments and statistics (all 0) for Gaussians of the given capacity.
-TrainedGaussians trained(Stream& stream, Gaussians gaussians);
+TrainedGaussians trained(Stream& stream, Gaussians gaussians,
+                         MomentFormat format = MomentFormat::F32);
 
 struct DensitySettings {
     /// Which statistic asks for more Gaussians: the plain one, the absolute one, or both: the plain

@@ -12,17 +12,30 @@ namespace {
 constexpr Index kGrain = 4096;
 
 #if defined(__CUDACC__)
-/// One number.
+/// One number, as whole of its size.
 struct Gather {
     GatherArguments p;
 
     VERGENCE_HD void operator()(Index i) const
     {
         const Index row = i / p.width, column = i % p.width;
+        const Index from = static_cast<Index>(p.source[row]) * p.width + column;
         const bool isZero = p.isNew && p.isNew[row];
-        p.to[i] = isZero ? 0.0F : p.from[static_cast<Index>(p.source[row]) * p.width + column];
+        if (p.size == sizeof(std::uint32_t))
+            copy<std::uint32_t>(i, from, isZero);
+        else if (p.size == sizeof(std::uint16_t))
+            copy<std::uint16_t>(i, from, isZero);
+        else
+            copy<std::uint8_t>(i, from, isZero);
     }
     static Index items(const GatherArguments& p) { return p.rows * p.width; }
+
+private:
+    template <class T>
+    VERGENCE_HD void copy(Index to, Index from, bool isZero) const
+    {
+        static_cast<T*>(p.to)[to] = isZero ? T(0) : static_cast<const T*>(p.from)[from];
+    }
 };
 #else
 /// One row.
@@ -31,12 +44,13 @@ struct Gather {
 
     void operator()(Index row) const
     {
-        const std::size_t bytes = static_cast<std::size_t>(p.width) * sizeof(float);
+        const Index bytes = static_cast<Index>(p.width) * p.size;
+        std::byte* to = static_cast<std::byte*>(p.to) + row * bytes;
+        const auto* from = static_cast<const std::byte*>(p.from) + p.source[row] * bytes;
         if (p.isNew && p.isNew[row])
-            std::memset(p.to + row * p.width, 0, bytes);
+            std::memset(to, 0, static_cast<std::size_t>(bytes));
         else
-            std::memcpy(p.to + row * p.width, p.from + static_cast<Index>(p.source[row]) * p.width,
-                        bytes);
+            std::memcpy(to, from, static_cast<std::size_t>(bytes));
     }
     static Index items(const GatherArguments& p) { return p.rows; }
 };

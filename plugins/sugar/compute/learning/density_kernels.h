@@ -5,12 +5,13 @@
 
 namespace vergence::sugar {
 
-/// to[i] = from[source[i]], rows of `width` numbers; 0 where isNew[i].
+/// to[i] = from[source[i]], rows of `width` numbers of `size` bytes (1, 2 or 4); 0 where isNew[i].
 struct GatherArguments {
     Index rows = 0;
     int width = 1;
-    const float* from = nullptr;
-    float* to = nullptr;
+    int size = sizeof(float);
+    const void* from = nullptr;
+    void* to = nullptr;
     const std::uint32_t* source = nullptr;
     const std::uint8_t* isNew = nullptr; ///< null: nowhere
 };

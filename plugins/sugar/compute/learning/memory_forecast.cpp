@@ -14,7 +14,8 @@ namespace vergence::sugar {
 namespace {
 
 constexpr double kFloat = 4;
-constexpr double kValueAndMoments = 3 * kFloat, kCompactValueAndMoments = 3 * 2;
+constexpr double kMoments = 2 * kFloat;
+constexpr double kCompactMoments = 2 + 2, kCompactRestMoments = 2 + 1; ///< see MomentFormat
 constexpr double kBaseNumbers = 14; ///< position, scale, rotation, opacity, dc
 constexpr double kScreenGradients = 15 * kFloat;
 constexpr double kProjectedRecord = 48 + 8 + 16 + 4; ///< record, bounds, depth sort, scan
@@ -71,8 +72,8 @@ double numbersOf(const MemoryQuestion& q)
 double parameterBytes(const MemoryQuestion& q)
 {
     const double rest = 3.0 * restCoefficients(q.degree);
-    return kBaseNumbers * kValueAndMoments +
-           rest * (q.compact ? kCompactValueAndMoments : kValueAndMoments);
+    return kFloat * numbersOf(q) + kBaseNumbers * (q.compactMoments ? kCompactMoments : kMoments) +
+           rest * (q.compactMoments ? kCompactRestMoments : kMoments);
 }
 
 bool hasBands(const MemoryQuestion& q)
@@ -118,7 +119,7 @@ double bucketBytes(const MemoryQuestion& q)
 {
     if (!q.bucketBackward)
         return 0;
-    return heldInstances(q) * (q.geometry ? 256 : 128) / (q.compact ? 2 : 1);
+    return heldInstances(q) * (q.geometry ? 256 : 128);
 }
 
 double neighbourBytes(const MemoryQuestion& q)

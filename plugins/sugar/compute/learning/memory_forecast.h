@@ -15,7 +15,7 @@ struct MemoryQuestion {
     Index instances = 0;            ///< (Gaussian, tile) pairs; see expectedInstances()
     Index neighbours = 0;           ///< entries of the neighbour table per Gaussian, 0 for none
     bool geometry = false;          ///< depth and normals are trained too
-    bool compact = false;           ///< 16-bit coefficients, moments and bucket states
+    bool compactMoments = false;    ///< see MomentFormat
     bool separateGradients = false; ///< parameter gradients are stored, not fused into Adam
     bool bucketBackward = false;    ///< per-Gaussian backward pass on the GPU
     Index bandRows = 0;             ///< rows of the bands an image is cut into, 0 for none

@@ -65,6 +65,7 @@ Index adamUpdate(Stream& stream, Gaussians& gaussians, const GaussianArrays& gra
     AdamArguments arguments;
     arguments.rows = gaussians.count;
     arguments.factors = adamFactors<float>(adam, extent);
+    arguments.compactMoments = formatOf(moment1, moment2) == MomentFormat::Compact;
     arguments.visible = adam.sparse ? visible.flat<std::uint8_t>().data() : nullptr;
     const auto value = tensorsOf(gaussians.value), gradient = tensorsOf(gradients),
                first = tensorsOf(moment1), second = tensorsOf(moment2);
@@ -73,8 +74,8 @@ Index adamUpdate(Stream& stream, Gaussians& gaussians, const GaussianArrays& gra
             expectRows(*tensor, *value[i], gaussians.count);
         const int width =
             value[i]->isEmpty() ? 0 : static_cast<int>(value[i]->size() / value[i]->extent(0));
-        arguments.group[i] = {width, floatsOf(*gradient[i]), floatsOf(*first[i]),
-                              floatsOf(*second[i]), floatsOf(*value[i])};
+        arguments.group[i] = {width, floatsOf(*gradient[i]), first[i]->data(), second[i]->data(),
+                              floatsOf(*value[i])};
     }
     arguments.skipped =
         static_cast<unsigned long long*>(stream.scratch(sizeof(unsigned long long)));

@@ -20,7 +20,7 @@ std::array<float, 6> ratesAt(const LearningRates& rates, double extent, std::int
 /// One step of Adam over the first `count` rows, every group with its own rate; where `adam.sparse`
 /// is set only rows with visible[i] != 0 ([C] U8). Returns how many rows had a gradient that is not
 /// finite; they are left as they are. Afterwards ln s is kept in [−20, ln(10 extent)], or below
-/// where `adam` says so, and the logit in [−12, 12]. Bit for bit what
+/// where `adam` says so, and the logit in [−12, 12]. Moments may be compact. Bit for bit what
 /// Rasteriser::backwardAndUpdate() does with the same gradients.
 Index adamUpdate(Stream& stream, Gaussians& gaussians, const GaussianArrays& gradients,
                  GaussianArrays& moment1, GaussianArrays& moment2, const AdamStep& adam,
