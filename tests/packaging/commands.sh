@@ -35,18 +35,8 @@ echo; echo - 0 0 \$FREE"
 export PATH=$room/bin:$PATH VERGENCE_WITH_CUDA=OFF VERGENCE_BUILD_DIR="" BUILD=true OUTCOME=true FREE=9000000
 unset DISPLAY WAYLAND_DISPLAY VERGENCE_RUNS CMAKE_BUILD_PARALLEL_LEVEL
 cd "$tree"
-failures=0
-# expect TITLE WANTED-STATUS WANTED-WORDS COMMAND...
-expect() {
-    local title=$1 wanted=$2 words=$3 status=0 output
-    shift 3
-    output=$("$@" 2>&1) || status=$?
-    if [ $status != "$wanted" ] || [[ $output != *$words* ]]; then
-        printf 'FAIL %s: status %s, said: %s\n' "$title" $status "$output"
-        failures=1
-    fi
-    if [ -e "$room/asked" ]; then rmdir "$room/asked"; fi
-}
+. "$source_dir/tests/packaging/expect.sh"
+forget() { [ ! -e "$room/asked" ] || rmdir "$room/asked"; }
 logs="$tree/build/release/logs"
 
 expect "what will be done" 0 "builds in $tree/build/release (at most" packaging/run.sh

@@ -42,17 +42,7 @@ stand_in "$tree/bench" 'echo {}'
 
 export PATH=$room/bin:$PATH VERGENCE_WITH_CUDA=OFF VERGENCE_GPU_PLACE="$room/the place" NO_GPU="" OUTCOME=true
 cd "$tree"
-failures=0
-# expect TITLE WANTED-STATUS WANTED-WORDS COMMAND...
-expect() {
-    local title=$1 wanted=$2 words=$3 status=0 output
-    shift 3
-    output=$("$@" 2>&1) || status=$?
-    if [ $status != "$wanted" ] || [[ $output != *$words* ]]; then
-        printf 'FAIL %s: status %s, said: %s\n' "$title" $status "$output"
-        failures=1
-    fi
-}
+. "$source_dir/tests/packaging/expect.sh"
 run() { packaging/gpu.sh run "$room/packed" "$room/results" "$@"; }
 
 expect "no arguments" 2 "pack FILE" packaging/gpu.sh
