@@ -4,6 +4,8 @@
 #include <QOpenGLContext>
 #include <QOpenGLFunctions>
 
+#include "tests/support/patience.h"
+
 namespace vergence::test {
 
 void MeshViewBench::initTestCase()
@@ -55,6 +57,19 @@ QImage MeshViewBench::grab()
 {
     QCoreApplication::processEvents();
     return m_panel->grabView();
+}
+
+QImage MeshViewBench::settled()
+{
+    QImage last = grab();
+    const auto standsStill = [&] {
+        QImage next = grab();
+        next.swap(last);
+        return next == last;
+    };
+    if (!QTest::qWaitFor(standsStill, kGuardMilliseconds))
+        qWarning("the picture does not stand still");
+    return last;
 }
 
 QColor MeshViewBench::middle()

@@ -24,6 +24,8 @@ protected:
     void openBox(std::size_t sides = 6) { open(make("cube.glb", boxGlb(sides).bytes())); }
     void edit(const std::function<void(MeshSettings&)>& change);
     QImage grab();
+    /// Once the window has its last size and nothing moves any more.
+    QImage settled();
     QColor middle();
     /// Pixels that differ from the background in the corner.
     int covered(const QImage& image) const;

@@ -196,7 +196,7 @@ void MeshViewTest::theLayoutShowsThePictureAndItsTriangles()
     press(Qt::Key_8);
     QVERIFY(scene().settings().shading == MeshShading::UvLayout);
     QVERIFY(!find<QToolButton>("meshWireButton")->isVisible());
-    const QImage image = grab();
+    const QImage image = settled();
     const QPoint centre = image.rect().center();
     const int step = image.height() / 5;
     // Off the diagonal, which is an edge; the triangles lie on the picture as a thin veil.
@@ -206,9 +206,9 @@ void MeshViewTest::theLayoutShowsThePictureAndItsTriangles()
     QVERIFY(yellow.red() > 150 && yellow.green() > 150);
     QVERIFY(countNear(image, boundaryColour(), 50) > 100);
     drag({60, 0});
-    QVERIFY(grab() != image);
+    QVERIFY(settled() != image);
     press(Qt::Key_Home);
-    QVERIFY(grab() == image);
+    QVERIFY(settled() == image);
 }
 
 /// A mesh of several pieces is not sent in one go where the time for it is short.
