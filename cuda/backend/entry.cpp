@@ -1,6 +1,7 @@
 #include <memory>
 
 #include <cuda_runtime.h>
+#include <fmt/format.h>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
@@ -11,6 +12,29 @@ namespace vergence {
 
 namespace {
 
+std::string versionText(int version)
+{
+    return fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);
+}
+
+/// Why the runtime found no device, in a sentence. No driver and an old one are the same error; the
+/// version that the driver supports tells them apart: 0 where there is none.
+std::string whyNone(cudaError_t error)
+{
+    if (error == cudaSuccess || error == cudaErrorNoDevice)
+        return "No NVIDIA GPU was found.";
+    if (error != cudaErrorInsufficientDriver)
+        return std::string("The NVIDIA driver reports: ") + cudaGetErrorString(error) + ".";
+    int driver = 0, runtime = 0;
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    if (driver == 0)
+        return "No NVIDIA driver for CUDA was found.";
+    return fmt::format("The NVIDIA driver is too old: it supports {}, and this build needs {}. "
+                       "Install a newer driver.",
+                       versionText(driver), versionText(runtime));
+}
+
 class CudaBackend final : public DeviceBackend {
 public:
     std::vector<std::shared_ptr<Device>> devices(std::string& reason) override
@@ -19,11 +43,7 @@ public:
         const cudaError_t error = cudaGetDeviceCount(&count);
         if (error != cudaSuccess || count == 0) {
             cudaGetLastError();
-            reason =
-                error == cudaErrorInsufficientDriver ? "No NVIDIA driver for CUDA was found."
-                : error == cudaErrorNoDevice || count == 0
-                    ? "No NVIDIA GPU was found."
-                    : std::string("The NVIDIA driver reports: ") + cudaGetErrorString(error) + ".";
+            reason = whyNone(error);
             return {};
         }
         std::vector<std::shared_ptr<Device>> found;

@@ -28,7 +28,6 @@ private Q_SLOTS:
                             int code, const char* words) {
             QTest::newRow(name) << failure << bytes << code << QString(words);
         };
-        row("no driver", "cudaGetDeviceCount:1:35", {}, 7, "No NVIDIA driver for CUDA was found");
         row("no GPU", "cudaGetDeviceCount:1:100", {}, 7, "No NVIDIA GPU was found");
         row("another architecture", "launch:1:209", {}, 7,
             "running a kernel built for this installation's architectures failed");
@@ -52,6 +51,25 @@ private Q_SLOTS:
         QVERIFY2(onCpu.code == 0, qPrintable(onCpu.err));
         for (const char* folder : {"refused", "cpu"})
             std::filesystem::remove_all(path(folder).toStdString());
+    }
+
+    void driversThatDoNotServeAreSaid_data()
+    {
+        QTest::addColumn<QByteArray>("driver");
+        QTest::addColumn<QString>("words");
+        QTest::newRow("none") << QByteArray("0") << "No NVIDIA driver for CUDA was found.";
+        QTest::newRow("old") << QByteArray("11080")
+                             << "The NVIDIA driver is too old: it supports CUDA 11.8, and this "
+                                "build needs CUDA";
+    }
+    void driversThatDoNotServeAreSaid()
+    {
+        QFETCH(QByteArray, driver);
+        QFETCH(QString, words);
+        const ScopedVariable version("VERGENCE_EMULATED_DRIVER", driver);
+        const test::Outcome outcome = patiently(smallRun("cuda:0", path("refused")));
+        QVERIFY2(outcome.code == 7, qPrintable(outcome.err));
+        QVERIFY2(outcome.err.contains(words), qPrintable(outcome.err));
     }
 
     /// Where nothing is asked for, the run takes what there is.

@@ -37,6 +37,8 @@ Settings fromEnvironment()
     readNumber("VERGENCE_EMULATED_DEVICES", settings.devices);
     readNumber("VERGENCE_EMULATED_BYTES", settings.bytesPerDevice);
     readNumber("VERGENCE_EMULATED_CAPABILITY", settings.capability);
+    if (int driver = -1; readNumber("VERGENCE_EMULATED_DRIVER", driver), driver >= 0)
+        settings.driver = driver;
     int isMig = 0;
     readNumber("VERGENCE_EMULATED_MIG", isMig);
     settings.isMig = isMig != 0;

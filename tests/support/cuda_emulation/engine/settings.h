@@ -12,6 +12,7 @@ struct Settings {
     int devices = 1;
     std::size_t bytesPerDevice = std::size_t{8} << 30;
     int capability = 90;                ///< times ten
+    std::optional<int> driver;          ///< its CUDA version, 13000 for 13.0; 0: there is none
     bool isMig = false;                 ///< devices are instances of a divided one
     std::optional<std::string> visible; ///< CUDA_VISIBLE_DEVICES
     std::string failure;                ///< VERGENCE_EMULATED_FAILURE as it stands

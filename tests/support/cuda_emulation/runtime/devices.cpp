@@ -92,14 +92,19 @@ int attributeOf(const cudaDeviceProp& properties, cudaDeviceAttr attribute)
     }
 }
 
+int driverVersion()
+{
+    return settings().driver.value_or(CUDART_VERSION);
+}
+
 /// Answered without a device, too.
-cudaError_t versionInto(int* version, const char* function)
+cudaError_t versionInto(int* version, int value, const char* function)
 {
     if (const auto failure = injectedFailure(function))
         return ended(static_cast<cudaError_t>(*failure));
     if (!version)
         return ended(cudaErrorInvalidValue);
-    *version = CUDART_VERSION;
+    *version = value;
     return cudaSuccess;
 }
 
@@ -116,6 +121,8 @@ cudaError_t cudaGetDeviceCount(int* count)
     return question("cudaGetDeviceCount", [&]() -> cudaError_t {
         if (!count)
             return cudaErrorInvalidValue;
+        if (driverVersion() / 1000 < CUDART_VERSION / 1000)
+            return cudaErrorInsufficientDriver;
         *count = deviceCount();
         return cudaSuccess;
     });
@@ -144,12 +151,12 @@ cudaError_t cudaGetDevice(int* device)
 
 cudaError_t cudaDriverGetVersion(int* version)
 {
-    return versionInto(version, "cudaDriverGetVersion");
+    return versionInto(version, driverVersion(), "cudaDriverGetVersion");
 }
 
 cudaError_t cudaRuntimeGetVersion(int* version)
 {
-    return versionInto(version, "cudaRuntimeGetVersion");
+    return versionInto(version, CUDART_VERSION, "cudaRuntimeGetVersion");
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device)
