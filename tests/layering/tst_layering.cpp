@@ -54,10 +54,19 @@ const std::map<std::string, std::vector<std::string>>& allowedFolders()
     return table;
 }
 
-const std::set<std::string> kTopLevel = {
-    "CMakeLists.txt", "CMakePresets.json", "app",   "plugins",   "core",
-    "cuda",           "resources",         "tests", "packaging", "README.md",
-    "LICENSE",        "CHANGELOG.md"};
+const std::set<std::string> kTopLevel = {"CMakeLists.txt",
+                                         "CMakePresets.json",
+                                         "app",
+                                         "plugins",
+                                         "core",
+                                         "cuda",
+                                         "resources",
+                                         "tests",
+                                         "packaging",
+                                         "README.md",
+                                         "LICENSE",
+                                         "CHANGELOG.md",
+                                         "CONTRIBUTING.md"};
 
 fs::path root()
 {
