@@ -6,6 +6,7 @@
 #include <benchmark/benchmark.h>
 
 #include "core/compute/backend.h"
+#include "tests/support/devices.h"
 
 namespace vergence::bench {
 
@@ -14,7 +15,11 @@ namespace vergence::bench {
 inline std::shared_ptr<Device> benchDevice(int threads)
 {
     const char* name = std::getenv("VERGENCE_BENCH_DEVICE");
-    return name ? openDevices(threads).select(name) : makeCpuDevice(threads);
+    if (!name)
+        return makeCpuDevice(threads);
+    auto device = openDevices(threads).select(name);
+    test::loadCudaBodies();
+    return device;
 }
 
 /// Measures `call` until what it has queued on `stream` is done.

@@ -7,9 +7,9 @@
 
 #include <benchmark/benchmark.h>
 
-#include "core/compute/backend.h"
 #include "core/compute/optim/adam.h"
 #include "plugins/foveated_vlm/model/losses.h"
+#include "tests/bench/bench_device.h"
 
 namespace {
 using namespace vergence;
@@ -17,8 +17,8 @@ using namespace vergence::fvlm;
 
 std::shared_ptr<Device> device()
 {
-    static const DeviceList list = openDevices();
-    return list.devices.back();
+    static const std::shared_ptr<Device> chosen = bench::benchDevice(0);
+    return chosen;
 }
 
 /// FLOP/s of a product of 2048 × 2048 matrices.

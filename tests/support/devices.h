@@ -29,15 +29,20 @@ inline std::vector<std::filesystem::path> cudaModules(bool withBackend)
     return paths;
 }
 
+/// As the command line does for the lab that it runs: without it a launch says what is missing.
+inline void loadCudaBodies()
+{
+    for (const auto& module : cudaModules(false))
+        loadKernelModule(module);
+}
+
 /// All devices of this computer, opened once.
 inline const DeviceList& devices()
 {
     static const DeviceList list = [] {
         DeviceList opened = openDevices();
-        if (opened.devices.size() > 1) { // as the command line does for the lab that it runs
-            for (const auto& module : cudaModules(false))
-                loadKernelModule(module); // without it a launch says what is missing
-        }
+        if (opened.devices.size() > 1)
+            loadCudaBodies();
         return opened;
     }();
     return list;
