@@ -252,17 +252,18 @@ private Q_SLOTS:
     {
         QTest::addColumn<QString>("page");
         QTest::addColumn<int>("untruths");
-        const auto row = [](const char* page, int untruths) {
-            QTest::newRow(page) << QString(page) << untruths;
+        const auto row = [](const char* name, const char* page, int untruths) {
+            QTest::newRow(name) << QString(page) << untruths;
         };
-        row("[a file](README.md) and [none](NONE.md)", 1);
-        row("# One thing\n[here](#one-thing), [nowhere](#another)", 1);
-        row("[elsewhere](README.md#nowhere), [a site](https://example.org/x)", 1);
-        row("`core/run/run.h`, `core/run/none.h`, `other/none.h`", 1);
-        row("`Graph::backward()`, `noSuchFunctionAnywhere()`", 1);
-        row("`VERGENCE_ISA=v2`, `VERGENCE_NOWHERE_TO_BE_SEEN`", 1);
-        row("## 2. Two\n### 2.1 More\n§2, §2.1, §2.2", 1);
-        row("```\n[none](NONE.md) `core/none.h`\n```", 0);
+        row("file of a link", "[a file](README.md) and [none](NONE.md)", 1);
+        row("heading of a link", "# One thing\n[here](#one-thing), [nowhere](#another)", 1);
+        row("heading in another page",
+            "[elsewhere](README.md#nowhere), [a site](https://example.org/x)", 1);
+        row("path", "`core/run/run.h`, `core/run/none.h`, `other/none.h`", 1);
+        row("function", "`Graph::backward()`, `noSuchFunctionAnywhere()`", 1);
+        row("variable", "`VERGENCE_ISA=v2`, `VERGENCE_NOWHERE_TO_BE_SEEN`", 1);
+        row("section", "## 2. Two\n### 2.1 More\n§2, §2.1, §2.2", 1);
+        row("code is not read", "```\n[none](NONE.md) `core/none.h`\n```", 0);
     }
     void untruthsAreFound()
     {
