@@ -17,6 +17,7 @@
 #include "core/base/file.h"
 #include "core/compute/backend.h"
 #include "core/compute/cpu_threads.h"
+#include "core/run/socket_folder.h"
 
 namespace vergence::cli {
 
@@ -79,7 +80,7 @@ json describeFolders()
 {
     return json::array({describeFolder("settings", configHome), describeFolder("data", dataHome),
                         describeFolder("state", stateHome), describeFolder("cache", cacheHome),
-                        describeFolder("runtime", runtimeHome),
+                        describeFolder("runtime", socketFolder),
                         describeFolder("runs", defaultRunsFolder)});
 }
 

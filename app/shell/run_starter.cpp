@@ -44,7 +44,8 @@ void RunStarter::resume(const QString& id)
 {
     const RunEntry* run = m_runs.find(id);
     expects(run != nullptr, "resume: unknown run " + id.toStdString());
-    launch(id, resumeArguments(QString::fromStdString(run->folder.root.string())) +
+    launch(id, resumeArguments(QString::fromStdString(run->folder.root.string()),
+                               m_settings.checkpointSeconds()) +
                    pluginArguments(m_pluginFolders));
 }
 
@@ -52,7 +53,8 @@ void RunStarter::extend(const QString& id, const QString& assignment)
 {
     const RunEntry* run = m_runs.find(id);
     expects(run != nullptr && assignment.contains('='), "extend: a known run and key=value");
-    launch(id, extendArguments(QString::fromStdString(run->folder.root.string()), assignment) +
+    launch(id, extendArguments(QString::fromStdString(run->folder.root.string()), assignment,
+                               m_settings.checkpointSeconds()) +
                    pluginArguments(m_pluginFolders));
 }
 

@@ -23,6 +23,14 @@ QStringList draftArguments(const RunDraft& draft)
     return arguments;
 }
 
+/// What every run of the window is told, new or resumed. The worker goes on answering the viewer
+/// for a while, so that the views of a fresh result can be explored.
+QStringList habits(int checkpointSeconds)
+{
+    return {"--checkpoint-every", QString::number(checkpointSeconds), "--linger",
+            QString::number(kLingerSeconds)};
+}
+
 } // namespace
 
 QString RunDraft::title() const
@@ -41,22 +49,19 @@ QString workerExecutable()
 
 QStringList runArguments(const RunDraft& draft, const QString& runFolder, int checkpointSeconds)
 {
-    QStringList arguments = QStringList{"run"} + draftArguments(draft);
-    arguments << "--checkpoint-every" << QString::number(checkpointSeconds);
-    // The worker goes on answering the viewer for a while, so that the views of a fresh result can
-    // be explored.
-    arguments << "--linger" << QString::number(kLingerSeconds);
-    return arguments << "--run-dir" << runFolder;
+    return QStringList{"run"} + draftArguments(draft) + habits(checkpointSeconds) +
+           QStringList{"--run-dir", runFolder};
 }
 
-QStringList resumeArguments(const QString& runFolder)
+QStringList resumeArguments(const QString& runFolder, int checkpointSeconds)
 {
-    return {"run", runFolder, "--resume", "--linger", QString::number(kLingerSeconds)};
+    return QStringList{"run", runFolder, "--resume"} + habits(checkpointSeconds);
 }
 
-QStringList extendArguments(const QString& runFolder, const QString& assignment)
+QStringList extendArguments(const QString& runFolder, const QString& assignment,
+                            int checkpointSeconds)
 {
-    return resumeArguments(runFolder) << "--set" << assignment;
+    return resumeArguments(runFolder, checkpointSeconds) << "--set" << assignment;
 }
 
 QStringList exploreArguments(const QString& runFolder)

@@ -24,9 +24,10 @@ QString workerExecutable();
 
 // Arguments of `vergence`, as a person would type them.
 QStringList runArguments(const RunDraft& draft, const QString& runFolder, int checkpointSeconds);
-QStringList resumeArguments(const QString& runFolder);
+QStringList resumeArguments(const QString& runFolder, int checkpointSeconds);
 /// `assignment` sets a new total, for instance "iterations=500".
-QStringList extendArguments(const QString& runFolder, const QString& assignment);
+QStringList extendArguments(const QString& runFolder, const QString& assignment,
+                            int checkpointSeconds);
 QStringList exploreArguments(const QString& runFolder);
 QStringList validateArguments(const QString& configFile);
 QStringList validateArguments(const RunDraft& draft);

@@ -58,6 +58,15 @@ T memberOr(const json& object, const char* key, T fallback, bool (json::*isRight
     return found != object.end() && ((*found).*isRight)() ? found->get<T>() : fallback;
 }
 
+std::string compilerName()
+{
+#if defined(__clang__)
+    return fmt::format("clang-{}.{}", __clang_major__, __clang_minor__);
+#else
+    return fmt::format("gcc-{}.{}", __GNUC__, __GNUC_MINOR__);
+#endif
+}
+
 } // namespace
 
 std::string systemName()
@@ -78,7 +87,7 @@ json buildInfo()
 {
     return {{"version", VERGENCE_VERSION},
             {"commit", VERGENCE_COMMIT},
-            {"compiler", fmt::format("gcc-{}.{}", __GNUC__, __GNUC_MINOR__)},
+            {"compiler", compilerName()},
             {"build", VERGENCE_BUILD_TYPE}};
 }
 

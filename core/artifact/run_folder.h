@@ -11,7 +11,7 @@
 
 namespace vergence {
 
-/// Paths of one run folder (architecture, section 4). Creates nothing by itself.
+/// Paths of one run folder (architecture.md §4). Creates nothing by itself.
 struct RunFolder {
     std::filesystem::path root;
 

@@ -77,12 +77,4 @@ fs::path cacheHome()
     return studioFolder("XDG_CACHE_HOME", ".cache");
 }
 
-fs::path runtimeHome()
-{
-    const fs::path base = folderFromEnvironment("XDG_RUNTIME_DIR");
-    if (!base.empty())
-        return makePrivate(base / "vergence");
-    return makePrivate(fs::temp_directory_path() / fmt::format("vergence-{}", ::getuid()));
-}
-
 } // namespace vergence

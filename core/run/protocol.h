@@ -12,9 +12,9 @@ namespace vergence {
 
 /// Messages are JSON objects, one per line, with a member "type". Worker → client: hello, state,
 /// phase, progress, metrics, table, histogram, artifact, checkpoint, frame, controls, closed,
-/// streams, log, problem, heartbeat, done, ack. Client → worker: pause, resume, stop, kill_after,
-/// checkpoint, set, view, watch, ping; each with an "id" that is acknowledged. Members and types of
-/// each are in one table (protocol.cpp), which both directions validate.
+/// live, streams, log, problem, heartbeat, done, ack. Client → worker: pause, resume, stop,
+/// kill_after, checkpoint, set, view, watch, ping; each with an "id" that is acknowledged. Members
+/// and types of each are in one table (protocol.cpp), which both directions validate.
 inline constexpr std::size_t kLongestMessage = 4u << 20;
 
 enum class Direction { FromWorker, ToWorker };

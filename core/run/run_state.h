@@ -8,7 +8,7 @@ namespace vergence {
 
 struct RunStatus;
 
-/// States of a run. One table drives worker, window and command line (ux, 5.4).
+/// States of a run. One table drives worker, window and command line (architecture.md §5.2).
 enum class RunState {
     Draft,
     Queued,

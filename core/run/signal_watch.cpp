@@ -17,10 +17,12 @@ namespace {
 std::atomic<int> writeEnd{-1};
 std::atomic<int> signalCount{0};
 
+constexpr int kSignalCode = 128; // exit codes of processes that a signal ended
+
 void handle(int signal)
 {
     if (signalCount.fetch_add(1) > 0)
-        ::_exit(static_cast<int>(ExitCode::Interrupted));
+        ::_exit(kSignalCode + signal);
     const int saved = errno;
     const char byte = static_cast<char>(signal);
     [[maybe_unused]] const ssize_t written = ::write(writeEnd, &byte, 1);

@@ -6,7 +6,7 @@
 namespace vergence {
 
 /// Turns the first SIGINT or SIGTERM into a Qt signal; the second one ends the process at once
-/// (exit code 130). SIGPIPE is ignored. One object per process.
+/// (exit code 128 + signal). SIGPIPE is ignored. One object per process.
 class SignalWatch : public QObject {
     Q_OBJECT
 public:

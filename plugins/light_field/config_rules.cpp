@@ -29,6 +29,14 @@ Issues checkOrder(const C& c)
         issues.push_back(
             ruleError("headroom", fmt::format("headroom ({}) must not exceed planes ({}).",
                                               c.headroom, c.planes)));
+    if (c.sweep == "parameter" && c.sweepKey == "headroom") {
+        for (const double value : c.sweepValues) {
+            if (value > c.planes)
+                issues.push_back(ruleError(
+                    "sweep_values",
+                    fmt::format("headroom ({}) must not exceed planes ({}).", value, c.planes)));
+        }
+    }
     if (c.accRange == "manual" && c.accNear < c.accFar)
         issues.push_back(
             ruleError("acc_near", fmt::format("acc_near ({} D) must not be below acc_far ({} D).",
@@ -134,6 +142,14 @@ Issues checkScenes(const C& c)
     return issues;
 }
 
+bool hasEqualPlanes(const C& c)
+{
+    std::vector<double> focals = c.focalLengths;
+    std::sort(focals.begin(), focals.end());
+    const bool isRepeated = std::adjacent_find(focals.begin(), focals.end()) != focals.end();
+    return c.planeSpacing == "list" && isRepeated;
+}
+
 Issues checkProfile(const C& c)
 {
     Issues issues;
@@ -152,17 +168,45 @@ Issues checkProfile(const C& c)
                 "missing_policy",
                 "The seed profile takes the mean of the rays that are left; choose "
                 "missing_policy = \"auto\" or \"renormalise\", or profile = \"physical\"."));
+        if (c.sweep == "image")
+            issues.push_back(ruleError("sweep", "The seed profile knows spheres and cubes only; "
+                                                "sweep = \"image\" needs profile = \"physical\"."));
         if (c.retinaSize != 40.0 || c.planeSpacing != "linear")
             issues.push_back(ruleWarning(
                 "profile",
                 "The seed profile reproduces the original only with retina_size = 40 and "
                 "plane_spacing = \"linear\"; start from the preset seed-a100."));
-    } else if (c.accCount == 1 && c.eyeCount == 1) {
-        issues.push_back(
-            ruleWarning("acc_count", "Single-state fit: quality elsewhere is not constrained."));
+    } else {
+        if (c.accCount == 1 && c.eyeCount == 1)
+            issues.push_back(ruleWarning(
+                "acc_count", "Single-state fit: quality elsewhere is not constrained."));
+        if (c.evalRays == c.raysPerPixel)
+            issues.push_back(ruleWarning(
+                "eval_rays", "eval_rays equals rays_per_pixel: held-out views are sampled by the "
+                             "pattern of training."));
     }
-    if (c.smoothness > 0 && c.isSeedProfile())
-        issues.push_back(ruleError("smoothness", "smoothness needs profile = \"physical\"."));
+    return issues;
+}
+
+/// Settings that the chosen solver cannot heed.
+Issues checkSolver(const C& c)
+{
+    Issues issues;
+    const bool isSirt = c.solver == "sirt" || c.solver == "os_sirt";
+    if (c.smoothness > 0 && (c.isSeedProfile() || isSirt || c.solver == "cg"))
+        issues.push_back(ruleError(
+            "smoothness", "smoothness needs profile = \"physical\" and solver = \"pga\", \"adam\" "
+                          "or \"adamw\"; set it to 0."));
+    if (isSirt && (c.roiWeight != 1 || c.bgWeight != 1))
+        issues.push_back(ruleError(
+            c.roiWeight != 1 ? "roi_weight" : "bg_weight",
+            fmt::format("{} weighs pixels by the rays that reach them; leave roi_weight and "
+                        "bg_weight at 1.",
+                        c.solver)));
+    if ((c.solver == "direct" || c.init == "direct") && hasEqualPlanes(c))
+        issues.push_back(ruleError(
+            "focal_lengths", "The analytic competitor blends between planes; no two of them may "
+                             "have the same focal length."));
     if (c.roiWeight == 0 && c.bgWeight == 0)
         issues.push_back(ruleError(
             "roi_weight", "roi_weight and bg_weight must not both be 0: nothing would be fitted."));
@@ -213,6 +257,7 @@ void addRules(SchemaBuilder<LightFieldConfig>& builder)
     builder.rule("coarse", checkCoarse);
     builder.rule("scene", checkScenes);
     builder.rule("profile", checkProfile);
+    builder.rule("solver", checkSolver);
     builder.rule("quality", checkQuality);
 }
 

@@ -323,13 +323,23 @@ void LightFieldRun::solveDirectly(RunContext& context)
     completeItem(context);
 }
 
-/// Measures m_planes on held-out states, and with structure also on the training states.
+/// Measures m_planes on held-out states; SSIM and contrast only with structure.
 void LightFieldRun::evaluate(RunContext& context, bool withStructure)
 {
     Prepared& prepared = m_prepared.at(m_index);
     Evaluator heldOut(prepared.geometry->evaluating, prepared.targets.heldOut);
     m_current.heldOut =
         heldOut.evaluate(context.stream(), m_planes, 0, item().channels, withStructure);
+}
+
+/// Where the series `sweep/…` have this item: at its own value where all values are whole,
+/// otherwise at its place in the sweep, from 1.
+std::int64_t LightFieldRun::seriesPosition() const
+{
+    const bool isWhole = std::all_of(m_items.begin(), m_items.end(), [](const SweepItem& each) {
+        return each.x == std::round(each.x);
+    });
+    return isWhole ? static_cast<std::int64_t>(item().x) : m_index + 1;
 }
 
 void LightFieldRun::completeItem(RunContext& context)
@@ -345,7 +355,7 @@ void LightFieldRun::completeItem(RunContext& context)
     logItemEnd(item(), m_current);
     m_recorder->writeItem(context.stream(), context.device(), item(), *prepared.geometry,
                           prepared.targets, m_planes, training.images(), m_current);
-    const auto x = static_cast<std::int64_t>(std::llround(item().x));
+    const std::int64_t x = seriesPosition();
     context.recordAt("sweep/psnr_roi", m_current.training.psnrRoi, x);
     context.recordAt("sweep/psnr_heldout", m_current.heldOut.psnrRoi, x);
     context.recordAt("sweep/ssim_heldout", m_current.heldOut.ssim, x);

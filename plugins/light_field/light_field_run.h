@@ -50,6 +50,7 @@ private:
     void iterate(RunContext& context);
     void solveDirectly(RunContext& context);
     void evaluate(RunContext& context, bool withStructure);
+    std::int64_t seriesPosition() const;
     void completeItem(RunContext& context);
     void failItem(RunContext& context, const std::string& sentence);
     std::vector<int> solvedItems() const; ///< in their order; failed ones are left out

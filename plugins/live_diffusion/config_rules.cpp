@@ -102,6 +102,8 @@ Issues checkSource(const C& c)
     if (c.sampler == "lcm" && c.weights == "shipped" && c.network == "unet")
         issues.push_back(ruleWarning("sampler", "These weights were not distilled: lcm steps will "
                                                 "look rough."));
+    if (c.onnxOpset > 17 && c.onnxOpset < 21)
+        issues.push_back(ruleError("onnx_opset", "Files are written in opset 17 or 21."));
     if (c.has("train") && c.warmup >= c.trainUpdates)
         issues.push_back(ruleError("warmup", fmt::format("A warm-up of {:g} updates leaves nothing "
                                                          "of {}; shorten it.",

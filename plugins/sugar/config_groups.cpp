@@ -28,7 +28,7 @@ void addAlignment(Builder& b)
         .help("Step that ends the first part: faint Gaussians are pruned once and the "
               "regularisers begin.");
     b.add("align_prune", &C::alignPrune)
-        .range(0, 1)
+        .range(0, 0.99)
         .help("Gaussians below this opacity are dropped then.");
     b.add("regularise_ramp", &C::regulariseRamp)
         .range(0, 1'000'000)

@@ -234,13 +234,13 @@ void addDensification(Builder& b)
         .unit("steps")
         .help("Steps between two rounds.");
     b.add("densify_gradient", &C::densifyGradient)
-        .range(0, 1)
+        .range(1e-8, 1)
         .logarithmic()
         .advanced()
         .help("Mean gradient in normalised screen units above which a Gaussian is cloned or "
               "split.");
     b.add("densify_absolute", &C::densifyAbsolute)
-        .range(0, 1)
+        .range(1e-8, 1)
         .logarithmic()
         .advanced()
         .help("The same for sums of absolute gradients.");

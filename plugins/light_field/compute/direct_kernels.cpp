@@ -23,9 +23,9 @@ struct SampleRay {
             {a.eye.x + sample.pupilX, a.eye.y + sample.pupilY, 0},
             {refract(tx, sample.pupilX, power), refract(ty, sample.pupilY, power), 1}};
         const Hit<double> hit = intersect(a.scene, ray);
-        a.vergence[at] = hit.isHit ? static_cast<float>(1000 / hit.t) : -1.0f;
+        a.vergence[at] = hit.isHit ? static_cast<float>(1000 / hit.t) : 0.0f;
         for (int c = 0; c < a.channels; ++c)
-            a.color[at * a.channels + c] = hit.color[c];
+            a.color[at * a.channels + c] = hit.isHit ? hit.color[c] : a.scene.background[c];
     }
 };
 
@@ -71,8 +71,6 @@ struct SplatTexel {
                         a.lines.weight[2 * base + i] * a.columns.weight[2 * base + j];
                     const Index ray = (m * w + line) * w + pixel;
                     total += weight;
-                    if (a.vergence[ray] < 0)
-                        continue;
                     const float share =
                         weight * blendShare(a.planeVergence, t.planes, plane, a.vergence[ray]);
                     for (int c = 0; c < a.channels; ++c)

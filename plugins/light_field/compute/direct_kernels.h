@@ -5,8 +5,8 @@
 
 namespace vergence::light_field {
 
-/// Colour and vergence (dioptres; negative = miss) of every ray of one state, [M, W, W, channels]
-/// and [M, W, W].
+/// Colour and vergence (dioptres; the background at 0) of every ray of one state, [M, W, W,
+/// channels] and [M, W, W].
 struct SampleArguments {
     SceneView scene;
     EyeState eye;

@@ -48,7 +48,7 @@ struct Optics {
 };
 
 /// Throws ContractError that names the first value which no display can have (no planes, R < 2,
-/// mlaZ <= tunableZ, …).
+/// lensletZ <= tunableZ, …).
 void checkOptics(const Optics& optics);
 
 struct AxisOptics;

@@ -37,7 +37,7 @@ struct CombineArguments {
     LaneValues a, b;
 };
 
-/// out[i] = x[i] / d[i / L] where d > 0, else 0; `reciprocal` without x gives 1/d.
+/// out[i] = x[i] / d[i / L] where d > 0, else 0; without x, 1/d.
 struct DivideArguments {
     const float* x = nullptr;
     const float* d = nullptr;

@@ -100,6 +100,11 @@ LoadedModel loadedModel(Stream& stream, const std::shared_ptr<Device>& device,
     if (model.description.prediction != config.prediction)
         warn("W-PREDICTION", "The weights were trained to predict " + model.description.prediction +
                                  "; set prediction to that.");
+    if (model.description.schedule != config.curve)
+        warn("W-SCHEDULE", "The weights were trained under the " + model.description.schedule +
+                               " schedule; set curve to that.");
+    if (config.sampler == "lcm" && !model.description.isConsistencyModel)
+        warn("W-SAMPLER", "The weights were not distilled: lcm steps will look rough.");
     TapeNetwork tape(stream, device, model.description.settings);
     loadModel(stream, tape.parameters(), file);
     model.weights = hostWeights(stream, tape.parameters());

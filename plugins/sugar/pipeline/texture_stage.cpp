@@ -11,6 +11,7 @@
 #include "plugins/sugar/io/mesh_obj.h"
 #include "plugins/sugar/pipeline/packing.h"
 #include "plugins/sugar/pipeline/results.h"
+#include "plugins/sugar/pipeline/settings.h"
 #include "plugins/sugar/pipeline/surface_settings.h"
 #include "plugins/sugar/refine/post_process.h"
 #include "plugins/sugar/texture/chart_atlas.h"
@@ -20,11 +21,6 @@
 namespace vergence::sugar {
 
 namespace {
-
-double nearOf(const Workspace& workspace)
-{
-    return 0.02 * workspace.extent;
-}
 
 constexpr int kMostTextures = 16;
 constexpr double kTexelsPerPixel = 1.5; ///< along each side; with as many, painting would blur
@@ -37,7 +33,8 @@ TextureAtlas atlasOf(RunContext& context, const TriangleMesh& mesh, const Worksp
         ChartSettings settings;
         settings.largestSide = config.textureSide;
         settings.texelsPerUnit =
-            kTexelsPerPixel * pictureDensity(mesh, workspace.learntCameras(), nearOf(workspace));
+            kTexelsPerPixel * pictureDensity(mesh, workspace.learntCameras(),
+                                             nearPlane(workspace.config, workspace.extent));
         settings.mostPages = settings.texelsPerUnit > 0 ? kMostTextures : 1;
         const ChartAtlas charts =
             chartAtlas(mesh, settings, [&] { return context.stopRequested(); });
@@ -157,7 +154,7 @@ void TextureStage::beginPage(const Workspace& workspace)
 {
     BakeSettings settings;
     settings.extent = workspace.extent;
-    settings.near = nearOf(workspace);
+    settings.near = nearPlane(workspace.config, workspace.extent);
     settings.isRobust = workspace.config.textureRobust;
     settings.unseen = meanColour(workspace.gaussians);
     m_baker = std::make_unique<TextureBaker>(

@@ -38,6 +38,16 @@ private Q_SLOTS:
         QVERIFY(arguments.join(' ').contains("--checkpoint-every 60"));
         QVERIFY(arguments.join(' ').contains("--run-dir /tmp/r"));
     }
+    void aResumedRunKeepsTheHabitsOfANewOne()
+    {
+        const QString resumed = resumeArguments("/tmp/r", 7).join(' ');
+        QVERIFY(resumed.startsWith("run /tmp/r --resume "));
+        QVERIFY(resumed.contains("--checkpoint-every 7"));
+        QVERIFY(resumed.contains("--linger"));
+        const QString extended = extendArguments("/tmp/r", "steps=9", 7).join(' ');
+        QVERIFY(extended.contains("--checkpoint-every 7"));
+        QVERIFY(extended.endsWith("--set steps=9"));
+    }
     void aConfigurationFileReplacesPluginAndPreset()
     {
         const QStringList arguments =

@@ -8,6 +8,7 @@
 
 #include "core/base/file.h"
 #include "core/plugin/plugin_registry.h"
+#include "core/run/socket_folder.h"
 #include "tests/support/test_program.h"
 
 using namespace vergence;
@@ -446,8 +447,8 @@ void PluginTest::foldersFollowXdgVariables()
     QCOMPARE(configHome(), m_root / "config/vergence");
     QCOMPARE(stateHome(), m_root / "state/vergence");
     QCOMPARE(cacheHome(), m_root / "cache/vergence");
-    QCOMPARE(runtimeHome(), m_root / "runtime/vergence");
-    QCOMPARE(fs::status(runtimeHome()).permissions(), fs::perms::owner_all);
+    QCOMPARE(socketFolder(), m_root / "runtime/vergence");
+    QCOMPARE(fs::status(socketFolder()).permissions(), fs::perms::owner_all);
 
     qputenv("XDG_CONFIG_HOME", "relative/is/ignored");
     qputenv("HOME", QFile::encodeName(QString::fromStdString((m_root / "home").string())));

@@ -26,7 +26,7 @@ namespace {
 using S = RunState;
 using E = RunEvent;
 
-/// The table once more, written by state as people read it (ux, 5.4).
+/// The table once more, written by state as people read it (architecture.md §5.2).
 const std::map<S, std::map<E, S>> kExpected{
     {S::Draft, {{E::Queue, S::Queued}, {E::Start, S::Starting}}},
     {S::Queued, {{E::Unqueue, S::Draft}, {E::Start, S::Starting}}},

@@ -32,6 +32,7 @@ private Q_SLOTS:
     void everyPhaseHearsOfTheEnd_data();
     void everyPhaseHearsOfTheEnd();
     void logLinesDoNotStickToTheProgress();
+    void secondSignalEndsAHangingRun_data();
     void secondSignalEndsAHangingRun();
     void stoppedRunResumesToTheSameNumbers();
     void killedRunResumesToTheSameNumbers();
@@ -190,16 +191,24 @@ void TestWorker::logLinesDoNotStickToTheProgress()
     QVERIFY(lines > 0);
 }
 
+void TestWorker::secondSignalEndsAHangingRun_data()
+{
+    QTest::addColumn<int>("signal");
+    QTest::newRow("interrupt") << SIGINT;
+    QTest::newRow("terminate") << SIGTERM;
+}
+
 void TestWorker::secondSignalEndsAHangingRun()
 {
+    QFETCH(int, signal);
     WorkerBench bench;
     QProcess process;
     startAndStep(bench, process, bench.arguments({"steps=100", "hang_at=5"}), 5);
-    ::kill(static_cast<pid_t>(process.processId()), SIGINT);
+    ::kill(static_cast<pid_t>(process.processId()), signal);
     QTRY_COMPARE(readStatus(bench.folder()).state, std::string("Stopping"));
-    ::kill(static_cast<pid_t>(process.processId()), SIGINT);
+    ::kill(static_cast<pid_t>(process.processId()), signal);
     QVERIFY(process.waitForFinished(60'000));
-    QCOMPARE(process.exitCode(), 130);
+    QCOMPARE(process.exitCode(), 128 + signal);
 }
 
 void TestWorker::stoppedRunResumesToTheSameNumbers()

@@ -103,6 +103,24 @@ private Q_SLOTS:
             << "scene";
         QTest::newRow("no picture") << QStringList{"sweep=image"} << "color_image"
                                     << "scene";
+        QTest::newRow("a picture in the seed profile")
+            << QStringList{"profile=seed", "sweep=image"} << "sweep"
+            << "profile";
+        QTest::newRow("smooth planes by conjugate gradients")
+            << QStringList{"solver=cg", "smoothness=0.01"} << "smoothness"
+            << "solver";
+        QTest::newRow("weights that SIRT cannot heed")
+            << QStringList{"solver=os_sirt", "bg_weight=0.5"} << "bg_weight"
+            << "solver";
+        QTest::newRow("equal planes to blend between")
+            << QStringList{"init=direct", "planes=2", "headroom=2", "plane_spacing=list",
+                           "focal_lengths=[30.0, 30.0]"}
+            << "focal_lengths"
+            << "solver";
+        QTest::newRow("a sweep to more headroom than planes")
+            << QStringList{"sweep=parameter", "sweep_key=headroom", "sweep_values=[2.0, 9.0]"}
+            << "sweep_values"
+            << "geometry";
         QTest::newRow("competitor in the seed profile")
             << QStringList{"profile=seed", "solver=direct"} << "solver"
             << "profile";

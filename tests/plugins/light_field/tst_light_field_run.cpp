@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <sstream>
 #include <thread>
 
 #include <QTemporaryDir>
@@ -183,6 +184,21 @@ private Q_SLOTS:
         const auto& loss = numbers.at("train/loss");
         QCOMPARE(loss.size(), std::size_t(12));
         QVERIFY(loss.back() < 0.2 * loss.front());
+    }
+
+    void itemsBetweenWholeNumbersKeepTheirPlace()
+    {
+        const RunFolder folder = newFolder();
+        const Config config = configOf(
+            {"sweep=parameter", "sweep_key=mla_pitch", "sweep_values=[0.3,0.4]", "iterations=1"});
+        QCOMPARE(runToEnd(folder, config).code, ExitCode::Success);
+        std::set<std::string> steps;
+        std::istringstream lines(readFile(folder.metrics()));
+        for (std::string line; std::getline(lines, line);) {
+            if (line.find("sweep/psnr_heldout") != std::string::npos)
+                steps.insert(line.substr(0, line.find(',')));
+        }
+        QCOMPARE(steps, (std::set<std::string>{"1", "2"}));
     }
 
     void resumedRunRepeatsTheNumbers_data()

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <QTest>
 
@@ -37,6 +38,7 @@ private Q_SLOTS:
     void stopRuleEndsEarly();
     void greyAndGivenStartsAreUsed();
     void directPlanesBeatBlack();
+    void directPlanesShowTheBackground();
     void enlargingKeepsRamps();
     void coarseStartIsBetterThanBlack();
 
@@ -367,6 +369,19 @@ void TestLightFieldSolver::directPlanesBeatBlack()
     const Tensor black = Tensor::zeros(*m_stream, m_device, planes.shape());
     QVERIFY(evaluator.evaluate(*m_stream, planes, 0, 1, false).psnrRoi >
             evaluator.evaluate(*m_stream, black, 0, 1, false).psnrRoi + 3);
+}
+
+void TestLightFieldSolver::directPlanesShowTheBackground()
+{
+    LaneScene board{checkerboardScene({.n = 10}), 1};
+    const auto light = [&] {
+        const Tensor planes = directPlanes(*m_stream, *m_operator, std::span(&board, 1));
+        const auto values = planes.toHost<float>(*m_stream);
+        return std::accumulate(values.begin(), values.end(), 0.0);
+    };
+    const double onBlack = light();
+    board.scene.setBackground({0.25F, 0.25F, 0.25F});
+    QVERIFY(light() > 1.1 * onBlack);
 }
 
 void TestLightFieldSolver::enlargingKeepsRamps()

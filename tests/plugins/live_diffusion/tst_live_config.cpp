@@ -84,6 +84,7 @@ private Q_SLOTS:
         row("warm-up without end", {"parts=[\"train\"]", "train_updates=60"}, "warmup");
         row("no steps", {"steps=0"}, "steps");
         row("more steps than times", {"strength=0.001", "steps=2"}, "steps");
+        row("opset that is not written", {"onnx_opset=18"}, "onnx_opset");
         row("noise that says nothing",
             {"network=oracle", "prediction=epsilon", "zero_terminal_snr=true", "strength=1"},
             "prediction");

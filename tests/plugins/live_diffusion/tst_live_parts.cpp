@@ -118,6 +118,7 @@ class TestLiveParts : public QObject {
 private Q_SLOTS:
     void aFinishedTrainingTakesNoStep();
     void parametersComeBackFromTheHost();
+    void weightsSayWhatTheyWereTrainedFor();
     void parametersNameWhatDoesNotFit();
     void replicaReadsThePreviousFrame();
     void replacedOutputIsTheNextHistory();
@@ -160,6 +161,20 @@ void TestLiveParts::aFinishedTrainingTakesNoStep()
     QCOMPARE(part.stepsLeft(), std::int64_t{0});
     QVERIFY(!part.step(bench.context));
     QCOMPARE(bench.context.records.at("loss").size(), std::size_t{2});
+}
+
+void TestLiveParts::weightsSayWhatTheyWereTrainedFor()
+{
+    LiveDiffusionConfig config;
+    config.weights = "file";
+    config.weightsFile = VERGENCE_SOURCE_DIR "/resources/live_diffusion/pico.safetensors";
+    QCOMPARE(PartsBench(config).context.warnings, std::vector<std::string>());
+    config.curve = "linear";
+    config.sampler = "lcm";
+    QCOMPARE(PartsBench(config).context.warnings,
+             (std::vector<std::string>{
+                 "The weights were trained under the cosine schedule; set curve to that.",
+                 "The weights were not distilled: lcm steps will look rough."}));
 }
 
 void TestLiveParts::parametersComeBackFromTheHost()
