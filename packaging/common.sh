@@ -136,6 +136,9 @@ error=$({ mkdir -p "$logs" && rm -f "$logs"/*.log && : >"$logs/configure.log"; }
     die "the build folder $build cannot be written; set VERGENCE_BUILD_DIR to a folder that can. ($error)"
 # Where CUDA's own packages put nvcc.
 if ! command -v nvcc >/dev/null && [ -x /usr/local/cuda/bin/nvcc ]; then PATH=$PATH:/usr/local/cuda/bin; fi
+# ccache keeps what is compiled with precompiled headers, and finds it again from a checkout elsewhere.
+export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$top} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
+export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
 # CMake reads it; who sets it decides.
 export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(build_jobs)}
 . packaging/packages.sh
