@@ -38,6 +38,7 @@ inside() {
     unshare --mount --pid --fork --kill-child bash -euc '
         mount -t proc proc "$0/root/proc"
         mount -t tmpfs tmpfs "$0/root/dev/shm"
+        mount --bind /dev/pts "$0/root/dev/pts"
         mount --bind "$0/ccache" "$0/root/root/.cache/ccache"
         exec chroot "$0/root" env -i HOME=/root LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin \
             sh -c "cd /home/vergence && exec \"\$@\"" sh "$@"' "$place/$1" "${@:2}" </dev/null

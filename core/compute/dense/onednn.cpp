@@ -81,14 +81,20 @@ dnnl::matmul::primitive_desc product(const dnnl::memory::desc& a, const dnnl::me
                           : described<dnnl::matmul>(attributes, a, b, bias, y);
 }
 
-void scaleResult(dnnl::primitive_attr& attributes, dnnl::post_ops& post, float scale)
+void scaleAndAdd(dnnl::primitive_attr& attributes, dnnl::post_ops& post, float scale, float kept)
 {
 #if DNNL_VERSION_MAJOR < 3
-    static_cast<void>(post);
-    attributes.set_output_scales(0, {scale});
+    if (scale != 1)
+        attributes.set_output_scales(0, {scale});
+    if (kept != 0)
+        post.append_sum(kept);
 #else
+    // A sum behind another operation reads what is not y in oneDNN 3.7 without AVX2.
     static_cast<void>(attributes);
-    post.append_eltwise(dnnl::algorithm::eltwise_linear, scale, 0);
+    if (kept != 0)
+        post.append_sum(kept / scale);
+    if (scale != 1)
+        post.append_eltwise(dnnl::algorithm::eltwise_linear, scale, 0);
 #endif
 }
 

@@ -32,8 +32,9 @@ dnnl::matmul::primitive_desc product(const dnnl::memory::desc& a, const dnnl::me
                                      const dnnl::memory::desc& bias, const dnnl::memory::desc& y,
                                      const dnnl::primitive_attr& attributes);
 
-/// Multiplies results by `scale` before all later post-operations, of which `post` has none yet.
-void scaleResult(dnnl::primitive_attr& attributes, dnnl::post_ops& post, float scale);
+/// y = `scale` · product + `kept` · y before all later post-operations, of which `post` has none
+/// yet. Where `kept` is not 0, `scale` must not be.
+void scaleAndAdd(dnnl::primitive_attr& attributes, dnnl::post_ops& post, float scale, float kept);
 
 dnnl::memory::dims extents(const dnnl::memory::desc& layout);
 

@@ -49,8 +49,9 @@ TiledProduct::TiledProduct(CpuDenseMath& dense, const MatmulProblem& problem, Or
 
 bool TiledProduct::isDirect(const MatmulProblem& p)
 {
-    const bool extrasFit = p.activation == Activation::None && !p.preActivation && !p.biasPerRow &&
-                           (!p.bias || p.alpha == 1) &&
+    const bool addsY = p.residualIsY() || p.beta != 0;
+    const bool extrasFit = (p.alpha != 0 || !addsY) && p.activation == Activation::None &&
+                           !p.preActivation && !p.biasPerRow && (!p.bias || p.alpha == 1) &&
                            (!p.residual || (p.beta == 0 && p.residual.rowStride == p.y.rowStride));
     if (p.type == DType::F64)
         return extrasFit && !p.bias && !p.residual && p.alpha == 1 && p.beta == 0;
@@ -177,11 +178,11 @@ std::shared_ptr<const Plan> TiledProduct::makePlan(Index m, Index n) const
         arguments.push_back({DNNL_ARG_BIAS, bias});
     if (m_isDirect) {
         dnnl::post_ops after;
-        if (m_p.alpha != 1)
-            onednn::scaleResult(attributes, after, static_cast<float>(m_p.alpha));
-        if (m_p.residualIsY() || m_p.beta != 0) {
-            after.append_sum(m_p.residual ? 1.0f : static_cast<float>(m_p.beta));
-        } else if (m_p.residual) {
+        const bool addsY = m_p.residualIsY() || m_p.beta != 0;
+        const double kept = !addsY ? 0 : m_p.residual ? 1 : m_p.beta;
+        onednn::scaleAndAdd(attributes, after, static_cast<float>(m_p.alpha),
+                            static_cast<float>(kept));
+        if (m_p.residual && !addsY) {
             after.append_binary(dnnl::algorithm::binary_add, y);
             arguments.push_back(
                 {DNNL_ARG_ATTR_MULTIPLE_POST_OP(after.len() - 1) | DNNL_ARG_SRC_1, y});

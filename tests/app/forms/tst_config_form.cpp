@@ -172,7 +172,13 @@ void TestConfigForm::theSummaryJumpsToTheField()
 void TestConfigForm::aRowMakesOnlyWhatItShows()
 {
     auto* combo = editor<QComboBox>("solver");
-    QVERIFY(combo->findChild<QAbstractItemView*>() == nullptr); // made when it is opened
+    QComboBox bare;
+    bare.addItems({"one", "two"});
+    bare.show();
+    const auto hasList = [](const QComboBox& box) {
+        return box.findChild<QAbstractItemView*>() != nullptr;
+    };
+    QCOMPARE(hasList(*combo), hasList(bare)); // some versions of Qt make it when it is opened
     const int six = 6 * combo->fontMetrics().horizontalAdvance(u'X');
     QVERIFY(combo->minimumSizeHint().width() > six);
     QVERIFY(combo->minimumSizeHint().width() < 3 * six);

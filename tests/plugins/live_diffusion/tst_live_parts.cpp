@@ -536,9 +536,11 @@ void TestLiveParts::everyPartAsksWhileItWorks()
     whole.context.questions = 0;
     first->step(whole.context);
     QVERIFY(!first->wasInterrupted());
+    // How often a part asks in all may follow from times that it measures, so the stop comes early.
+    constexpr int kWithin = 10;
     const int all = whole.context.questions;
-    QVERIFY2(all > 20, qPrintable(QString::number(all)));
-    for (const int at : {0, all / 2}) {
+    QVERIFY2(all > 2 * kWithin, qPrintable(QString::number(all)));
+    for (const int at : {0, kWithin}) {
         PartsBench bench(config);
         const auto stopped = begun(bench);
         const std::int64_t left = stopped->stepsLeft();
