@@ -460,9 +460,10 @@ bool ModelSession::runBlock(RunContext& context)
     context.stream().synchronize();
     const double seconds = steadySeconds() - start;
     const double passImages = static_cast<double>(passes) * static_cast<double>(m_chunkImages);
-    m_p.meter.add(passImages * m_vision->encoder->tower().flop(), passImages, seconds);
+    const double computed = passImages * m_vision->encoder->passFlop();
+    m_p.meter.add(passImages * m_vision->encoder->tower().flop(), computed, passImages, seconds);
     study().seconds += seconds;
-    study().flop += passImages * m_vision->encoder->passFlop();
+    study().flop += computed;
     return true;
 }
 

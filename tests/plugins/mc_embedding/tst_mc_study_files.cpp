@@ -136,9 +136,9 @@ private Q_SLOTS:
         QVERIFY(std::isnan(meter.secondsLeft()));
         meter.skip(20);
         for (int i = 0; i < 20; ++i)
-            meter.add(2, 4, 0.5);
+            meter.add(2, 0.5, 4, 0.5);
         QCOMPARE(meter.share(), 0.6);
-        QVERIFY(std::abs(meter.flopPerSecond() - 4) < 1e-9);
+        QVERIFY(std::abs(meter.flopPerSecond() - 1) < 1e-9); // of what was computed
         QVERIFY(std::abs(meter.imagesPerSecond() - 8) < 1e-9);
         QVERIFY(std::abs(meter.secondsLeft() - 10) < 1e-9);
     }

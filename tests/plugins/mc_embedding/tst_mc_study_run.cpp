@@ -182,6 +182,22 @@ private Q_SLOTS:
         QCOMPARE(workDone(folder), 1.0);
     }
 
+    /// Of masks in the last block alone, most of a pass is done once per image.
+    void speedIsThatOfWhatIsComputed()
+    {
+        const RunFolder folder = m_bench.newFolder();
+        const Config config = m_bench.configOf({"placement=fc2_all", "blocks=[2]"});
+        QCOMPARE(m_bench.run(folder, config).state, RunState::Completed);
+        const MetricStore store = MetricStore::fromCsv(readFile(folder.metrics()), "metrics.csv");
+        const ModelStudy study = readStudy(folder.root).models.front();
+        // Both are of the same blocks, which take far less than the ten seconds of the meter.
+        const double shown = store.find("speed/tflops")->values().back(),
+                     computed = study.flop / study.seconds * 1e-12;
+        QVERIFY2(std::abs(shown / computed - 1) < 0.25,
+                 qPrintable(QString("%1 %2").arg(shown).arg(computed)));
+        QCOMPARE(workDone(folder), 1.0);
+    }
+
     void changedSettingsRefuseToGoOn_data()
     {
         QTest::addColumn<QString>("assignment");
