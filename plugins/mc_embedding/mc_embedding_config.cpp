@@ -279,7 +279,8 @@ void addJudgement(Builder& b)
     b.add("quantile", &C::quantile)
         .range(0.001, 0.499)
         .advanced()
-        .help("Share of images that count as ambiguous: lowest margin, highest entropy.");
+        .help("Share of images that count as ambiguous: lowest margin, highest entropy; charts and "
+              "the report's comparison always take a tenth.");
     b.group("statistics");
     b.add("bootstrap", &C::bootstrap)
         .range(0, 100'000)
@@ -288,7 +289,7 @@ void addJudgement(Builder& b)
     b.add("alpha", &C::alpha)
         .range(0.001, 0.499)
         .advanced()
-        .help("Intervals hold with probability 1 − alpha.");
+        .help("Intervals hold with probability 1 − alpha; those of charts always with 95 %.");
 }
 
 void addEngine(Builder& b)
