@@ -100,6 +100,8 @@ void judge(Report& report, const StudyState& state)
         report.findings.push_back(finding(model));
     }
     const GateDecision decision = gateDecision(cells);
+    if (decision.isNegative)
+        report.findings.push_back("Negative result: no model reaches an ICC of 0.5 at T = 64.");
     report.tone = !usable.empty() ? "good" : marginal.empty() && !models.empty() ? "bad" : "mixed";
     if (models.empty())
         report.verdict = "No verdict: reliability needs at least two trials.";

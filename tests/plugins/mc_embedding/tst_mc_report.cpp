@@ -192,6 +192,9 @@ private Q_SLOTS:
         state.models.resize(1); // clip_b32 fails at T = 64
         QVERIFY(reportOf(state).verdict.starts_with("Extend T: nothing is usable yet"));
         QCOMPARE(reportOf(state).tone, std::string("bad"));
+        const std::string negative = "Negative result: no model reaches an ICC of 0.5 at T = 64.";
+        QCOMPARE(std::ranges::count(both.findings, negative), 0);
+        QCOMPARE(reportOf(state).findings.back(), negative);
         for (Matrix& scores : state.models[0].scores["trace_pre"])
             scores = Matrix(1, scores.columns, 0.5);
         QVERIFY(reportOf(state).verdict.starts_with("No verdict"));
