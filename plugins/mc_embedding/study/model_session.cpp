@@ -180,7 +180,8 @@ std::map<std::string, std::string> ModelSession::facts() const
 }
 
 /// Of everything that a score depends on, images apart. Trials, passes and batch sizes are not
-/// among it: a mask is a function of trial and pass.
+/// among it: a mask is a function of trial and pass. Nor is the number of CPU threads,
+/// which changes last digits at most (specification, section 12.5).
 std::string ModelSession::fingerprint() const
 {
     const McEmbeddingConfig& c = m_p.config;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <random>
 
@@ -114,6 +115,29 @@ private Q_SLOTS:
             list.push_back(assignment.toStdString());
         const StudyState other = studyOf(list);
         QCOMPARE(differenceOf(reference.models.front(), other.models.front()), std::string());
+    }
+
+    /// So a chunk may be taken over whatever their number was: V20 allows 1e-4.
+    void threadsChangeTheLastDigitsAtMost_data()
+    {
+        QTest::addColumn<int>("threads");
+        for (const int threads : {2, 3, 5})
+            QTest::addRow("%d", threads) << threads;
+    }
+    void threadsChangeTheLastDigitsAtMost()
+    {
+        QFETCH(int, threads);
+        m_bench.threads = 1;
+        const StudyState one = studyOf({});
+        m_bench.threads = threads;
+        const StudyState more = studyOf({});
+        m_bench.threads = 0;
+        const std::vector<double>& a = one.models.front().scores.at("trace_pre")[1].values;
+        const std::vector<double>& b = more.models.front().scores.at("trace_pre")[1].values;
+        QCOMPARE(a.size(), b.size());
+        for (std::size_t i = 0; i < a.size(); ++i)
+            QVERIFY2(std::abs(a[i] / b[i] - 1) < 1e-4,
+                     qPrintable(QString("%1 %2").arg(a[i]).arg(b[i])));
     }
 
     void fewerPassesAreTheBeginningOfMore()
