@@ -174,7 +174,9 @@ void addStudy(Builder& b)
     b.add("variance", &C::variance)
         .choices({"unbiased", "biased"})
         .advanced()
-        .help("Divide by T − 1, or by T as the published numbers do.");
+        .help(
+            "Divide by T − 1, or by T as the published numbers do. Of traces and weighted traces; "
+            "scores of the cloud's shape, Exp 0b and mean_convergence always divide by T − 1.");
     b.add("geometry_trials", &C::geometryTrials)
         .range(1, 65535)
         .advanced()
