@@ -174,7 +174,9 @@ void addStudy(Builder& b)
     b.add("variance", &C::variance)
         .choices({"unbiased", "biased"})
         .advanced()
-        .help("Divide by T − 1, or by T as the published numbers do.");
+        .help(
+            "Divide by T − 1, or by T as the published numbers do. Of traces and weighted traces; "
+            "scores of the cloud's shape, Exp 0b and mean_convergence always divide by T − 1.");
     b.add("geometry_trials", &C::geometryTrials)
         .range(1, 65535)
         .advanced()
@@ -279,7 +281,8 @@ void addJudgement(Builder& b)
     b.add("quantile", &C::quantile)
         .range(0.001, 0.499)
         .advanced()
-        .help("Share of images that count as ambiguous: lowest margin, highest entropy.");
+        .help("Share of images that count as ambiguous: lowest margin, highest entropy; charts and "
+              "the report's comparison always take a tenth.");
     b.group("statistics");
     b.add("bootstrap", &C::bootstrap)
         .range(0, 100'000)
@@ -288,7 +291,7 @@ void addJudgement(Builder& b)
     b.add("alpha", &C::alpha)
         .range(0.001, 0.499)
         .advanced()
-        .help("Intervals hold with probability 1 − alpha.");
+        .help("Intervals hold with probability 1 − alpha; those of charts always with 95 %.");
 }
 
 void addEngine(Builder& b)

@@ -20,8 +20,8 @@ struct SkippedImage {
 };
 
 /// Preprocessed pictures, 8-bit RGB or normalised values, in one memory-mapped file
-/// `<fingerprint>.mcpx`; made once per (preprocessing, image set), resumed after an interruption.
-/// Specification, sections 9.6, 9.8.
+/// `<16 of fingerprint>-<16 of set>.mcpx`; made once per (preprocessing, image set), resumed after
+/// an interruption. Specification, sections 9.6, 9.8.
 class PixelCache {
 public:
     /// Opens or makes the file in `folder` for the images of the set, degraded as said. Throws

@@ -257,7 +257,7 @@ std::vector<std::vector<PlotTable::Cell>> comparisonRows(const StudyState& state
         if (!scores)
             continue;
         const int passes = model.passes.back();
-        const Reliability cell = reliability(*scores, passes);
+        const Reliability cell = reliability(*scores, passes, model.alpha);
         const auto row = publishedReliability(model.tower.key, passes, false);
         const auto known = publishedModel(model.tower.key);
         const std::string reason = deviationReason(model);

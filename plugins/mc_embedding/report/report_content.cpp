@@ -100,6 +100,8 @@ void judge(Report& report, const StudyState& state)
         report.findings.push_back(finding(model));
     }
     const GateDecision decision = gateDecision(cells);
+    if (decision.isNegative)
+        report.findings.push_back("Negative result: no model reaches an ICC of 0.5 at T = 64.");
     report.tone = !usable.empty() ? "good" : marginal.empty() && !models.empty() ? "bad" : "mixed";
     if (models.empty())
         report.verdict = "No verdict: reliability needs at least two trials.";
@@ -140,6 +142,7 @@ std::string range(const Figure& low, const Figure& high)
 
 ReportTable reliabilityTable(const StudyState& state)
 {
+    const double alpha = state.models.empty() ? 0.05 : state.models.front().alpha;
     ReportTable table{{{{"model"},
                         {"T"},
                         {"space"},
@@ -147,7 +150,7 @@ ReportTable reliabilityTable(const StudyState& state)
                         {"noise"},
                         {"SNR"},
                         {"ICC"},
-                        {"ICC 95 %"},
+                        {fmt::format("ICC {:g} %", 100 * (1 - alpha))},
                         {"ρ median"},
                         {"ρ quartiles"},
                         {"status"}}},
@@ -160,7 +163,7 @@ ReportTable reliabilityTable(const StudyState& state)
                 if (!scores)
                     continue;
                 const bool isPost = std::string(metric) == "trace_post";
-                const Reliability cell = reliability(*scores, model.passes[t]);
+                const Reliability cell = reliability(*scores, model.passes[t], model.alpha);
                 const auto published =
                     publishedReliability(model.tower.key, model.passes[t], isPost);
                 const auto grey = [&](double PublishedReliability::*member, int digits = 3) {

@@ -57,6 +57,12 @@ ChunkMeasurement::ChunkMeasurement(Stream& stream, Encoder& encoder, const Tenso
     m_result.trials = m_plan.trials;
     m_result.passes = m_plan.passes;
     m_result.deterministic = encoder.deterministic().toHost<float>(stream);
+    const bool isOfUse = !(isStopped && isStopped());
+    if (isOfUse && !std::all_of(m_result.deterministic.begin(), m_result.deterministic.end(),
+                                [](float value) { return std::isfinite(value); }))
+        throw FeatureOverflow(fmt::format("Features of images {} to {} are not finite without "
+                                          "masks.",
+                                          m_images.first, m_images.first + m_result.images - 1));
     m_result.cloudImages = m_images.clouds;
     const std::size_t b = m_result.images, d = m_result.dimensions, t = m_plan.passes.size(),
                       k = static_cast<std::size_t>(m_plan.trials);

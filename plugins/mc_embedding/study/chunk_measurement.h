@@ -27,8 +27,8 @@ public:
         std::vector<std::uint32_t> maskIds;
         std::vector<std::size_t> clouds; ///< in the chunk, whose passes are kept
     };
-    /// Starts the encoder's chunk: pixels U8 [B, side, side, 3]. Of no use where `isStopped` said
-    /// yes meanwhile.
+    /// Starts the encoder's chunk: pixels U8 [B, side, side, 3]. Throws FeatureOverflow. Of no use
+    /// where `isStopped` said yes meanwhile.
     ChunkMeasurement(Stream& stream, Encoder& encoder, const Tensor& pixels, Images images,
                      const MeasurementPlan& plan, bool biased,
                      const std::function<bool()>& isStopped = {});

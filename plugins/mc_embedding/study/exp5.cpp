@@ -10,6 +10,7 @@
 #include "plugins/mc_embedding/statistics/ranks.h"
 #include "plugins/mc_embedding/study/ambiguity.h"
 #include "plugins/mc_embedding/study/resampled_ranks.h"
+#include "plugins/mc_embedding/study/summaries.h"
 
 namespace vergence::mc_embedding {
 
@@ -264,13 +265,15 @@ Json exp5Overall(const StudyState& state, const Exp5Options& options)
                  {"results", Json::object()},
                  {"skipped", state.skippedModels}};
     for (const ModelStudy& study : state.models) {
+        if (!isMeasuredFor(study, "exp5") && !isMeasuredFor(study, "conformal"))
+            continue;
         const bool hasScore = study.scores.contains(options.metric);
         if (study.ambiguity && hasScore && study.imagesDone > 0)
-            overall["results"][study.tower.key] = exp5Summary(study, options);
+            overall["results"][study.label] = exp5Summary(study, options);
         else
-            overall["skipped"].emplace(study.tower.key, !study.ambiguity ? "no text features"
-                                                        : hasScore       ? "no image is measured"
-                                                                   : "no score " + options.metric);
+            overall["skipped"].emplace(study.label, !study.ambiguity ? "no text features"
+                                                    : hasScore       ? "no image is measured"
+                                                               : "no score " + options.metric);
     }
     return overall;
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/base/error.h"
+#include "plugins/mc_embedding/study/ambiguity.h"
 #include "plugins/mc_embedding/study/experiments/aleatoric.h"
 #include "plugins/mc_embedding/study/experiments/layer_rates.h"
 #include "plugins/mc_embedding/study/experiments/leverage.h"
@@ -13,6 +14,7 @@
 #include "plugins/mc_embedding/study/experiments/study_inputs.h"
 #include "plugins/mc_embedding/study/experiments/text_uncertainty.h"
 #include "plugins/mc_embedding/study/experiments/tracking_demo.h"
+#include "plugins/mc_embedding/study/study_numbers.h"
 #include "plugins/mc_embedding/study/summaries.h"
 
 namespace vergence::mc_embedding {
@@ -69,7 +71,13 @@ json exp3(const ModelStudy& study)
     return toJson(placementComparison(types, study.passes.back(), study.alpha));
 }
 
-json exp7(const ModelStudy& study)
+/// Of images that count as ambiguous, as in exp5.
+double ambiguousShare(const StudyState& state)
+{
+    return settingOr(state, "quantile", Exp5Options{}.quantile);
+}
+
+json exp7(const StudyState& state, const ModelStudy& study)
 {
     std::vector<Matrix> variants{study.deterministic};
     for (const std::string& name : aleatoricVariants()) {
@@ -83,7 +91,7 @@ json exp7(const ModelStudy& study)
     const std::vector<double> dropout = meansOverTrials(study.scores.at("trace_pre").back());
     if (!study.ambiguity)
         return toJson(aleatoricStudy(variants, dropout));
-    const PredictionTargets targets = targetsOf(*study.ambiguity);
+    const PredictionTargets targets = targetsOf(*study.ambiguity, ambiguousShare(state));
     return toJson(aleatoricStudy(variants, dropout, &targets));
 }
 
@@ -130,7 +138,7 @@ json exp10(const ModelStudy& study)
     std::vector<StyledPrompt> prompts;
     for (std::size_t i = 0; i < study.texts->prompts.size(); ++i)
         prompts.push_back({study.texts->styles[i], study.texts->prompts[i]});
-    return toJson(textUncertainty(prompts, study.texts->trace, study.passes.back()));
+    return toJson(textUncertainty(prompts, study.texts->trace, study.passes.back(), study.alpha));
 }
 
 json exp11(const StudyState& state, const ModelStudy& study)
@@ -155,9 +163,9 @@ json numbersOf(const StudyState& state, const ModelStudy& study, const std::stri
     if (experiment == "exp3")
         return exp3(study);
     if (experiment == "exp6")
-        return leverageSummary(study);
+        return leverageSummary(study, ambiguousShare(state));
     if (experiment == "exp7")
-        return exp7(study);
+        return exp7(state, study);
     if (experiment == "exp8")
         return exp8(study);
     if (experiment == "exp9")

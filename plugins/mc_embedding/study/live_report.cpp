@@ -1,6 +1,7 @@
 #include "plugins/mc_embedding/study/live_report.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -53,7 +54,7 @@ void reportSpeed(RunContext& context, const WorkMeter& meter)
     context.record("speed/pass_images", meter.imagesPerSecond());
     context.record("speed/tflops", meter.flopPerSecond() * 1e-12);
     context.record("progress/flop_share", meter.share());
-    if (meter.flopPerSecond() > 0)
+    if (std::isfinite(meter.secondsLeft()))
         context.record("progress/eta_s", meter.secondsLeft());
 }
 

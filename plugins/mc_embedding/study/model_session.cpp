@@ -180,7 +180,8 @@ std::map<std::string, std::string> ModelSession::facts() const
 }
 
 /// Of everything that a score depends on, images apart. Trials, passes and batch sizes are not
-/// among it: a mask is a function of trial and pass.
+/// among it: a mask is a function of trial and pass. Nor is the number of CPU threads,
+/// which changes last digits at most (specification, section 12.5).
 std::string ModelSession::fingerprint() const
 {
     const McEmbeddingConfig& c = m_p.config;
@@ -460,9 +461,10 @@ bool ModelSession::runBlock(RunContext& context)
     context.stream().synchronize();
     const double seconds = steadySeconds() - start;
     const double passImages = static_cast<double>(passes) * static_cast<double>(m_chunkImages);
-    m_p.meter.add(passImages * m_vision->encoder->tower().flop(), passImages, seconds);
+    const double computed = passImages * m_vision->encoder->passFlop();
+    m_p.meter.add(passImages * m_vision->encoder->tower().flop(), computed, passImages, seconds);
     study().seconds += seconds;
-    study().flop += passImages * m_vision->encoder->passFlop();
+    study().flop += computed;
     return true;
 }
 

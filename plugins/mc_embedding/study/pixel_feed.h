@@ -40,7 +40,7 @@ private:
     std::size_t m_images;
     Residency m_level;
     Tensor m_all;                     ///< resident
-    std::vector<std::uint8_t> m_host; ///< pinned
+    std::vector<std::uint8_t> m_host; ///< Residency::Pinned: all, in pageable memory
     std::array<Tensor, kSlots> m_slots;
     std::size_t m_slot = 0; ///< of the next chunk
     std::future<void> m_fetching;

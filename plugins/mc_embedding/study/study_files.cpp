@@ -13,6 +13,7 @@
 #include "plugins/mc_embedding/study/geometry.h"
 #include "plugins/mc_embedding/study/image_table.h"
 #include "plugins/mc_embedding/study/later_results.h"
+#include "plugins/mc_embedding/study/study_numbers.h"
 #include "plugins/mc_embedding/study/study_record.h"
 #include "plugins/mc_embedding/study/summaries.h"
 
@@ -132,12 +133,6 @@ void writeExp4(ArtifactStore& artifacts, const StudyState& state, const Stop& is
         writer.commit();
         artifacts.add(name, "trials", "Exp 4 trials of " + study->label);
     }
-}
-
-double settingOr(const StudyState& state, const std::string& key, double otherwise)
-{
-    const auto found = state.settings.find(key);
-    return found == state.settings.end() ? otherwise : std::strtod(found->second.c_str(), nullptr);
 }
 
 void writeExp5(ArtifactStore& artifacts, const StudyState& state, const Stop& isStopped)

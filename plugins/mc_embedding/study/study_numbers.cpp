@@ -2,10 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "plugins/mc_embedding/statistics/ranks.h"
 
 namespace vergence::mc_embedding {
+
+double settingOr(const StudyState& state, const std::string& key, double otherwise)
+{
+    const auto found = state.settings.find(key);
+    return found == state.settings.end() ? otherwise : std::strtod(found->second.c_str(), nullptr);
+}
 
 Matrix firstColumns(const Matrix& matrix, std::size_t count)
 {

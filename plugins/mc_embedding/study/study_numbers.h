@@ -8,6 +8,9 @@
 
 namespace vergence::mc_embedding {
 
+/// A number among the settings; `otherwise` where it is not there.
+double settingOr(const StudyState& state, const std::string& key, double otherwise);
+
 /// The first `count` columns: the images measured so far.
 Matrix firstColumns(const Matrix& matrix, std::size_t count);
 /// The first `count` rows.

@@ -12,10 +12,11 @@ constexpr double kMemory = 10; // s
 
 } // namespace
 
-void WorkMeter::add(double flop, double passImages, double seconds)
+void WorkMeter::add(double flop, double computed, double passImages, double seconds)
 {
     const double kept = std::exp(-seconds / kMemory);
     m_flop = kept * m_flop + flop;
+    m_computed = kept * m_computed + computed;
     m_images = kept * m_images + passImages;
     m_seconds = kept * m_seconds + seconds;
     m_done += flop;
@@ -28,7 +29,7 @@ double WorkMeter::share() const
 
 double WorkMeter::flopPerSecond() const
 {
-    return m_seconds > 0 ? m_flop / m_seconds : 0;
+    return m_seconds > 0 ? m_computed / m_seconds : 0;
 }
 
 double WorkMeter::imagesPerSecond() const
@@ -38,9 +39,8 @@ double WorkMeter::imagesPerSecond() const
 
 double WorkMeter::secondsLeft() const
 {
-    const double rate = flopPerSecond();
-    return rate > 0 ? std::max(0.0, m_total - m_done) / rate
-                    : std::numeric_limits<double>::quiet_NaN();
+    return m_flop > 0 ? std::max(0.0, m_total - m_done) * m_seconds / m_flop
+                      : std::numeric_limits<double>::quiet_NaN();
 }
 
 } // namespace vergence::mc_embedding

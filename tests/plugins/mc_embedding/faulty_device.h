@@ -17,7 +17,7 @@ namespace vergence::test {
 /// What goes wrong on a FaultyDevice, and what it has seen.
 struct Faults {
     std::size_t capacity = ~std::size_t{0}; ///< bytes that may be in use at a time
-    bool overflowsF16 = false;              ///< products of F16 begin with an infinity
+    std::atomic<bool> overflowsF16{false};  ///< products of F16 begin with an infinity
     bool overflowsBf16 = false;
     std::atomic<std::int64_t> rows{0}; ///< of all products so far
     std::atomic<double> flop{0};       ///< of all products so far

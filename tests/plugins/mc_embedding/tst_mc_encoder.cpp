@@ -328,8 +328,6 @@ void TestMcEncoder::shortcutsChangeNoBit()
         QVERIFY(result == results.front());
 }
 
-/// Against the smallest study of real weights that has a preset, exp0_cpu. Weights of 0 are the
-/// dearest case: every site is tried twice.
 void TestMcEncoder::configuringAgainReplaces()
 {
     const auto device = devices().devices.front();

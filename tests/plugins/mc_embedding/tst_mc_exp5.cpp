@@ -34,7 +34,8 @@ constexpr std::size_t kImages = 60;
 ModelStudy orderedStudy()
 {
     ModelStudy study;
-    study.tower.key = "clip_b32";
+    study.label = study.tower.key = "clip_b32";
+    study.experiments = {"exp5"};
     study.p = 0.01;
     study.trials = 2;
     study.passes = {4, 64};
@@ -380,9 +381,9 @@ private Q_SLOTS:
         StudyState state;
         state.skippedModels = {{"siglip2_g16", "no folder"}};
         state.models = {orderedStudy(), orderedStudy(), orderedStudy()};
-        state.models[1].tower.key = "toy_linear";
+        state.models[1].label = "toy_linear";
         state.models[1].ambiguity.reset();
-        state.models[2].tower.key = "clip_l14";
+        state.models[2].label = "clip_l14";
         state.models[2].scores.clear();
         const Json overall = exp5Overall(state, quick());
         QCOMPARE(overall["results"].size(), std::size_t{1});
@@ -390,6 +391,25 @@ private Q_SLOTS:
         QVERIFY(overall["skipped"]["siglip2_g16"] == "no folder");
         QVERIFY(overall["skipped"]["toy_linear"] == "no text features");
         QVERIFY(overall["skipped"]["clip_l14"] == "no score trace_pre");
+    }
+
+    void overallHasEveryStudyThatIsJudgedUnderItsLabel()
+    {
+        StudyState state;
+        state.models.assign(4, orderedStudy());
+        state.models[0].experiments = {"exp0"}; // judged apart
+        state.models[0].ambiguity.reset();
+        state.models[1].label = "clip_b32-exp5";
+        state.models[2].label = "clip_b32-mlp_only-exp5";
+        state.models[2].experiments = {"conformal"};
+        state.models[2].p = 0.1;
+        state.models[3].label = "clip_l14"; // not in exp5_models, but exp6 needs its judgement
+        state.models[3].experiments = {"exp0", "exp6"};
+        const Json overall = exp5Overall(state, quick());
+        QCOMPARE(overall["results"].size(), std::size_t{2});
+        QVERIFY(isNear(overall["results"]["clip_b32-exp5"]["dropout"], 0.01));
+        QVERIFY(isNear(overall["results"]["clip_b32-mlp_only-exp5"]["dropout"], 0.1));
+        QVERIFY2(overall["skipped"].empty(), overall["skipped"].dump().c_str());
     }
 };
 

@@ -67,6 +67,30 @@ private Q_SLOTS:
         QCOMPARE(differenceOf(expected, readStudy(folder.root).models.front()), std::string());
     }
 
+    /// exp7 measures features alone: no passes would tell.
+    void featuresOfCopiesBeyondFp16StartTheModelAnewToo()
+    {
+        test::Faults none, faults;
+        const std::string exp7 = "experiment=[\"exp7\"]";
+        const ModelStudy expected = studyWith(none, {exp7, "precision=bf16"});
+        m_bench.device = std::make_shared<test::FaultyDevice>(faults);
+        const RunFolder folder = m_bench.newFolder();
+        const std::int64_t clean = 3 * 8; // blocks: chunks of the clean pictures, by passes
+        m_outcome = m_bench.run(folder, m_bench.configOf({exp7, "precision=fp16"}), false,
+                                [&](const RunController& controller) {
+                                    faults.overflowsF16 = controller.step() >= clean;
+                                });
+        m_bench.device.reset();
+        QVERIFY2(m_outcome.code == ExitCode::Success, m_outcome.problems().c_str());
+        QVERIFY2(isTold("tiny_clip starts anew in bf16"), m_outcome.problems().c_str());
+        QVERIFY(isTold("without masks"));
+        const ModelStudy redone = readStudy(folder.root).models.front();
+        QCOMPARE(differenceOf(expected, redone), std::string());
+        QCOMPARE(redone.degradedFeatures.size(), expected.degradedFeatures.size());
+        for (const auto& [name, features] : expected.degradedFeatures)
+            QVERIFY2(sameNumbers(features, redone.degradedFeatures.at(name)), name.c_str());
+    }
+
     void valuesBeyondBf16TooEndTheRun()
     {
         test::Faults faults;

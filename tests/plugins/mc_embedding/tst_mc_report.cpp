@@ -138,6 +138,22 @@ private Q_SLOTS:
         QCOMPARE(rowsOf("All settings").size(), std::size_t{1 + 5});
     }
 
+    void intervalsFollowAlpha()
+    {
+        StudyState state = smallStudy();
+        for (ModelStudy& model : state.models)
+            model.alpha = 0.32;
+        const Report report = reportOf(state);
+        const std::string title = "Reliability of every model, T and space";
+        const auto section = std::ranges::find(report.sections, title, &ReportSection::title);
+        const auto& rows = section->tables.front().rows;
+        QCOMPARE(rows[0][7].text, std::string("ICC 68 %"));
+        const auto scores = scoresOf(state, {0, 0, "trace_pre"});
+        const Reliability cell = reliability(*scores, 4, 0.32);
+        QCOMPARE(rows[1][7].text,
+                 shortNumber(cell.iccLow.value) + " … " + shortNumber(cell.iccHigh.value));
+    }
+
     void coloursFollowThePaper()
     {
         Diagram drawing;
@@ -176,6 +192,9 @@ private Q_SLOTS:
         state.models.resize(1); // clip_b32 fails at T = 64
         QVERIFY(reportOf(state).verdict.starts_with("Extend T: nothing is usable yet"));
         QCOMPARE(reportOf(state).tone, std::string("bad"));
+        const std::string negative = "Negative result: no model reaches an ICC of 0.5 at T = 64.";
+        QCOMPARE(std::ranges::count(both.findings, negative), 0);
+        QCOMPARE(reportOf(state).findings.back(), negative);
         for (Matrix& scores : state.models[0].scores["trace_pre"])
             scores = Matrix(1, scores.columns, 0.5);
         QVERIFY(reportOf(state).verdict.starts_with("No verdict"));

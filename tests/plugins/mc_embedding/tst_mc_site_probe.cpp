@@ -116,6 +116,8 @@ void TestMcSiteProbe::probeFindsWhatSingleRunsFind()
     }
 }
 
+/// Against the smallest study of real weights that has a preset, exp0_cpu. Weights of 0 are the
+/// dearest case: every site is tried twice.
 void TestMcSiteProbe::probeTakesLittleOfAStudy()
 {
     Faults faults;

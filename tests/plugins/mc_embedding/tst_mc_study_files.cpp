@@ -1,11 +1,14 @@
+#include <algorithm>
 #include <cmath>
 
 #include <QTest>
 
 #include "core/artifact/npz_archive.h"
 #include "core/base/error.h"
+#include "plugins/mc_embedding/statistics/ranks.h"
 #include "plugins/mc_embedding/statistics/reliability.h"
 #include "plugins/mc_embedding/study/chunk_result.h"
+#include "plugins/mc_embedding/study/later_results.h"
 #include "plugins/mc_embedding/study/study_files.h"
 #include "plugins/mc_embedding/study/study_numbers.h"
 #include "plugins/mc_embedding/study/work_meter.h"
@@ -136,11 +139,82 @@ private Q_SLOTS:
         QVERIFY(std::isnan(meter.secondsLeft()));
         meter.skip(20);
         for (int i = 0; i < 20; ++i)
-            meter.add(2, 4, 0.5);
+            meter.add(2, 0.5, 4, 0.5);
         QCOMPARE(meter.share(), 0.6);
-        QVERIFY(std::abs(meter.flopPerSecond() - 4) < 1e-9);
+        QVERIFY(std::abs(meter.flopPerSecond() - 1) < 1e-9); // of what was computed
         QVERIFY(std::abs(meter.imagesPerSecond() - 8) < 1e-9);
         QVERIFY(std::abs(meter.secondsLeft() - 10) < 1e-9);
+    }
+
+    /// 40 images of two classes, whose margin grows.
+    void ambiguousShareIsThatOfTheKey()
+    {
+        StudyState state;
+        ModelStudy study;
+        study.deterministic = Matrix(40, 3);
+        Ambiguity ambiguity;
+        ambiguity.classes = {"a", "b"};
+        Matrix trace(2, 40);
+        for (std::size_t i = 0; i < 40; ++i) {
+            for (std::size_t d = 0; d < 3; ++d)
+                study.deterministic(i, d) = std::sin(1.0 + static_cast<double>(i * 3 + d));
+            ambiguity.margin.push_back(static_cast<double>(i));
+            ambiguity.entropy.push_back(-static_cast<double>(i));
+            ambiguity.promptSensitivity.push_back(1);
+            ambiguity.predicted.push_back(i % 2);
+            ambiguity.truth.push_back(i % 2);
+            trace(0, i) = trace(1, i) = study.deterministic(i, 0);
+        }
+        for (const char* name : {"jpeg80", "jpeg60", "jpeg40", "jpeg20", "blur1", "blur2", "blur4",
+                                 "occlude0.1", "occlude0.25"}) {
+            study.degradedFeatures[name] = study.deterministic;
+            study.degradedFeatures[name](0, 0) += 1;
+        }
+        study.passes = {4};
+        study.scores["trace_pre"] = {trace};
+        study.ambiguity = ambiguity;
+        std::vector<char> isLow(40, 0);
+        std::fill_n(isLow.begin(), 12, 1); // 0 to 11 are at most 11.7
+        const double expected = auroc(meansOverTrials(trace), isLow).value;
+        for (const auto& [experiment, score] :
+             {std::pair("exp6", "lambda_1"), std::pair("exp7", "dropout")}) {
+            const auto areaOf = [&] {
+                const nlohmann::json summary = laterSummary(state, study, experiment);
+                const auto& quality = std::string(experiment) == "exp6"
+                                          ? summary[score]["prediction"]
+                                          : summary["prediction"][score];
+                return quality["auroc_low_margin"].get<double>();
+            };
+            state.settings.clear();
+            const double usual = areaOf();
+            state.settings["quantile"] = "0.1";
+            QCOMPARE(areaOf(), usual);
+            state.settings["quantile"] = "0.3";
+            QVERIFY2(areaOf() != usual, experiment);
+            if (std::string(experiment) == "exp7")
+                QCOMPARE(areaOf(), expected);
+        }
+    }
+
+    void intervalOfTextsFollowsAlpha()
+    {
+        ModelStudy study;
+        study.passes = {16};
+        study.alpha = 0.32;
+        TextScores texts;
+        texts.trace = Matrix(3, 10);
+        for (std::size_t i = 0; i < 10; ++i) {
+            texts.prompts.push_back("a red apple");
+            texts.styles.push_back("label");
+            for (std::size_t k = 0; k < 3; ++k)
+                texts.trace(k, i) =
+                    static_cast<double>(i) + std::sin(static_cast<double>(k + 3 * i));
+        }
+        study.texts = texts;
+        const nlohmann::json ci = laterSummary({}, study, "exp10")["trace"]["icc_ci"];
+        const Reliability expected = reliability(texts.trace, 16, 0.32);
+        QCOMPARE(ci[0].get<double>(), expected.iccLow.value);
+        QCOMPARE(ci[1].get<double>(), expected.iccHigh.value);
     }
 };
 

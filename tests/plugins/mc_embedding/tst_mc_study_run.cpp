@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <random>
 
@@ -116,6 +117,29 @@ private Q_SLOTS:
         QCOMPARE(differenceOf(reference.models.front(), other.models.front()), std::string());
     }
 
+    /// So a chunk may be taken over whatever their number was: V20 allows 1e-4.
+    void threadsChangeTheLastDigitsAtMost_data()
+    {
+        QTest::addColumn<int>("threads");
+        for (const int threads : {2, 3, 5})
+            QTest::addRow("%d", threads) << threads;
+    }
+    void threadsChangeTheLastDigitsAtMost()
+    {
+        QFETCH(int, threads);
+        m_bench.threads = 1;
+        const StudyState one = studyOf({});
+        m_bench.threads = threads;
+        const StudyState more = studyOf({});
+        m_bench.threads = 0;
+        const std::vector<double>& a = one.models.front().scores.at("trace_pre")[1].values;
+        const std::vector<double>& b = more.models.front().scores.at("trace_pre")[1].values;
+        QCOMPARE(a.size(), b.size());
+        for (std::size_t i = 0; i < a.size(); ++i)
+            QVERIFY2(std::abs(a[i] / b[i] - 1) < 1e-4,
+                     qPrintable(QString("%1 %2").arg(a[i]).arg(b[i])));
+    }
+
     void fewerPassesAreTheBeginningOfMore()
     {
         const StudyState more = studyOf({}), fewer = studyOf({"passes=[4]"});
@@ -179,6 +203,22 @@ private Q_SLOTS:
         stopAfter(folder, config, 3);
         QVERIFY(workDone(folder) < 1);
         QCOMPARE(m_bench.run(folder, config, true).state, RunState::Completed);
+        QCOMPARE(workDone(folder), 1.0);
+    }
+
+    /// Of masks in the last block alone, most of a pass is done once per image.
+    void speedIsThatOfWhatIsComputed()
+    {
+        const RunFolder folder = m_bench.newFolder();
+        const Config config = m_bench.configOf({"placement=fc2_all", "blocks=[2]"});
+        QCOMPARE(m_bench.run(folder, config).state, RunState::Completed);
+        const MetricStore store = MetricStore::fromCsv(readFile(folder.metrics()), "metrics.csv");
+        const ModelStudy study = readStudy(folder.root).models.front();
+        // Both are of the same blocks, which take far less than the ten seconds of the meter.
+        const double shown = store.find("speed/tflops")->values().back(),
+                     computed = study.flop / study.seconds * 1e-12;
+        QVERIFY2(std::abs(shown / computed - 1) < 0.25,
+                 qPrintable(QString("%1 %2").arg(shown).arg(computed)));
         QCOMPARE(workDone(folder), 1.0);
     }
 

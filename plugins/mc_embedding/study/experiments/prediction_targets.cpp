@@ -30,6 +30,7 @@ Figure spearmanOfKnown(std::span<const double> scores, std::span<const double> t
 PredictionTargets PredictionTargets::part(std::span<const std::size_t> images) const
 {
     PredictionTargets result;
+    result.share = share;
     for (const std::size_t i : images) {
         result.margin.push_back(margin.at(i));
         result.entropy.push_back(entropy.at(i));
@@ -41,7 +42,7 @@ PredictionTargets PredictionTargets::part(std::span<const std::size_t> images) c
 }
 
 PredictionQuality predictionQuality(std::span<const double> scores,
-                                    const PredictionTargets& targets, double share)
+                                    const PredictionTargets& targets)
 {
     const std::size_t n = scores.size();
     expects(n > 0 && targets.margin.size() == n && targets.entropy.size() == n &&
@@ -50,7 +51,8 @@ PredictionQuality predictionQuality(std::span<const double> scores,
             "predictionQuality: targets of every image");
     expects(isKnown(targets.margin) && isKnown(targets.entropy),
             "predictionQuality: margins and entropies that are finite");
-    const double low = quantile(targets.margin, share), high = quantile(targets.entropy, 1 - share);
+    const double low = quantile(targets.margin, targets.share),
+                 high = quantile(targets.entropy, 1 - targets.share);
     std::vector<double> certainty(n);
     std::vector<char> isLow(n), isHigh(n);
     for (std::size_t i = 0; i < n; ++i) {

@@ -13,6 +13,7 @@ namespace vergence::mc_embedding {
 struct PredictionTargets {
     std::vector<double> margin, entropy, promptSensitivity;
     std::vector<char> isWrong; ///< empty without labels
+    double share = 0.10; ///< of images that count as ambiguous: lowest margin, highest entropy
 
     std::size_t size() const { return margin.size(); }
     PredictionTargets part(std::span<const std::size_t> images) const;
@@ -24,9 +25,8 @@ struct PredictionQuality {
     Figure rhoEntropy, rhoPrompt;
     Figure aurocLowMargin, aurocHighEntropy, aurocError;
 };
-/// Low margin and high entropy: beyond the quantiles `share` and 1 − share.
 PredictionQuality predictionQuality(std::span<const double> scores,
-                                    const PredictionTargets& targets, double share = 0.10);
+                                    const PredictionTargets& targets);
 nlohmann::json toJson(const PredictionQuality& quality);
 
 /// (x − mean) / standard deviation (n − 1); all 0 where x is constant.

@@ -53,9 +53,10 @@ bool isKnown(const Matrix& scores)
                                                  [](double value) { return std::isfinite(value); });
 }
 
-PredictionTargets targetsOf(const Ambiguity& ambiguity)
+PredictionTargets targetsOf(const Ambiguity& ambiguity, double share)
 {
-    PredictionTargets targets{ambiguity.margin, ambiguity.entropy, ambiguity.promptSensitivity, {}};
+    PredictionTargets targets{
+        ambiguity.margin, ambiguity.entropy, ambiguity.promptSensitivity, {}, share};
     for (std::size_t i = 0; hasLabels(ambiguity) && i < ambiguity.truth.size(); ++i)
         targets.isWrong.push_back(ambiguity.predicted[i] != ambiguity.truth[i]);
     return targets;
@@ -90,7 +91,7 @@ nlohmann::json syntheticNaturalSummary(const ModelStudy& study)
     return toJson(syntheticNatural(study.synthetic->trace, study.synthetic->groups));
 }
 
-nlohmann::json leverageSummary(const ModelStudy& study)
+nlohmann::json leverageSummary(const ModelStudy& study, double share)
 {
     if (!study.ambiguity)
         return without("the images were not judged against text (exp5)");
@@ -98,7 +99,7 @@ nlohmann::json leverageSummary(const ModelStudy& study)
     const Matrix& features = study.deterministic;
     if (features.rows != ambiguity.margin.size() || features.rows < 2)
         return without("needs the deterministic features of all judged images");
-    const PredictionTargets targets = targetsOf(ambiguity);
+    const PredictionTargets targets = targetsOf(ambiguity, share);
     const bool isLabelled = hasLabels(ambiguity);
     const Evidence evidence =
         ridgeEvidence(features, oneHot(isLabelled ? ambiguity.truth : ambiguity.predicted,

@@ -14,7 +14,7 @@ namespace vergence::mc_embedding {
 /// There are numbers, and all of them are.
 bool isKnown(const Matrix& scores);
 /// Margin, entropy and prompt sensitivity; errors only where every image has a label.
-PredictionTargets targetsOf(const Ambiguity& ambiguity);
+PredictionTargets targetsOf(const Ambiguity& ambiguity, double share = 0.10);
 /// The kept clouds with their deterministic features.
 std::vector<PassCloud> passCloudsOf(const ModelStudy& study);
 
@@ -23,7 +23,7 @@ nlohmann::json meanConvergenceSummary(const ModelStudy& study);
 nlohmann::json syntheticNaturalSummary(const ModelStudy& study);
 /// Exp 6 on the deterministic features, λ = 1 and by evidence of one-hot classes (labels, or
 /// predictions without them), judged by the targets of Exp 5.
-nlohmann::json leverageSummary(const ModelStudy& study);
+nlohmann::json leverageSummary(const ModelStudy& study, double share = 0.10);
 /// Exp 8 on the kept clouds; texts [P, D].
 nlohmann::json semanticSpaceSummary(const ModelStudy& study, const Matrix& texts,
                                     double logitScale);

@@ -148,7 +148,7 @@ double specificity(const std::string& text)
 }
 
 TextUncertaintyResult textUncertainty(std::span<const StyledPrompt> prompts, const Matrix& scores,
-                                      int passes)
+                                      int passes, double alpha)
 {
     expects(!prompts.empty() && scores.columns == prompts.size() && scores.rows > 0,
             "textUncertainty: scores of every prompt");
@@ -175,7 +175,7 @@ TextUncertaintyResult textUncertainty(std::span<const StyledPrompt> prompts, con
     result.correlation = spearman(traces, exactness);
     result.correlationWithin =
         spearman(withoutMeans(traces, prompts), withoutMeans(exactness, prompts));
-    result.trace = reliability(scores, passes);
+    result.trace = reliability(scores, passes, alpha);
     return result;
 }
 

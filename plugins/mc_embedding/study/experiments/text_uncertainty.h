@@ -38,7 +38,7 @@ struct TextUncertaintyResult {
 };
 /// scores [K, prompts] with `passes` passes each.
 TextUncertaintyResult textUncertainty(std::span<const StyledPrompt> prompts, const Matrix& scores,
-                                      int passes);
+                                      int passes, double alpha = 0.05);
 nlohmann::json toJson(const TextUncertaintyResult& result);
 
 } // namespace vergence::mc_embedding
