@@ -56,6 +56,8 @@ ForeignMesh readByTinyGltf(const std::filesystem::path& glb)
     if (!mesh.complaints.empty())
         return mesh;
     mesh.hasPicture = true;
+    if (!model.nodes.empty() && model.nodes.front().rotation.size() == mesh.turn.size())
+        std::copy_n(model.nodes.front().rotation.begin(), mesh.turn.size(), mesh.turn.begin());
     for (const tinygltf::Mesh& part : model.meshes) {
         for (const tinygltf::Primitive& primitive : part.primitives) {
             const auto at = static_cast<std::size_t>(primitive.attributes.at("POSITION"));

@@ -11,9 +11,10 @@ namespace vergence::sugar::fixtures {
 /// What another library found in the file of a mesh.
 struct ForeignMesh {
     std::size_t vertices = 0, triangles = 0;
-    std::array<double, 3> low{}, high{}; ///< of the positions as the file has them
-    bool hasPicture = false;             ///< and every triangle a place in it
-    std::string complaints;              ///< errors and warnings; empty where there were none
+    std::array<double, 3> low{}, high{};    ///< of the positions as the file has them
+    std::array<double, 4> turn{0, 0, 0, 1}; ///< of the node that shows it: x, y, z, w
+    bool hasPicture = false;                ///< and every triangle a place in it
+    std::string complaints;                 ///< errors and warnings; empty where there were none
 };
 
 ForeignMesh readByTinyGltf(const std::filesystem::path& glb);
