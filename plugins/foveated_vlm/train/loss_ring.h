@@ -11,7 +11,7 @@
 namespace vergence::fvlm {
 
 /// What an update was like. Losses are means over the whole update; not a number where it has no
-/// such loss, or not in all of its passes over frames.
+/// such loss, or not in all of its passes (of latents: those over frames).
 struct UpdateRecord {
     Index update = 0;    ///< counted from 0
     Index microStep = 0; ///< that ended it, counted from 1
