@@ -183,7 +183,7 @@ EvaluationSettings evaluationSettings(const FoveatedVlmConfig& config)
     settings.fine = settings.sequential = config.control != "coarse_only";
     settings.controls = settings.fine;
     settings.seed = config.seed;
-    if (config.isDrawn() && config.hasText())
+    if (config.isDrawn() && config.hasText() && config.textMask == "answer")
         settings.blindNats = blindNats(syntheticTaskFromName(config.task));
     return settings;
 }

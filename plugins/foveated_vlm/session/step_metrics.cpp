@@ -105,10 +105,10 @@ void StepMetrics::record(RunContext& context, const EvaluationReport& report)
     const std::optional<WayResult>& best = report.sequential ? report.sequential
                                            : report.fine     ? report.fine
                                                              : report.coarse;
-    if (best && report.blindNats > 0) {
+    if (best)
         put(context, "exact_match", 100 * best->exactMatch, now);
+    if (best && report.blindNats > 0)
         put(context, "nats_below_blind", report.natsBelowBlind(best), now);
-    }
     if (best && report.copyError && *report.copyError > 0) {
         put(context, "val_copy", *report.copyError, now);
         put(context, "below_copy", 100 * (1 - best->later / *report.copyError), now);

@@ -72,6 +72,15 @@ private Q_SLOTS:
         QCOMPARE(chosen.master, products == "F64" ? DType::F64 : DType::F32);
     }
 
+    /// Section 7.6: where the prompt's tokens count too, the floor of answers is none.
+    void blindFloorIsThatOfAnswersAlone()
+    {
+        FoveatedVlmConfig config;
+        QVERIFY(evaluationSettings(config).blindNats > 3);
+        config.textMask = "all";
+        QCOMPARE(evaluationSettings(config).blindNats, 0.0);
+    }
+
     /// Section 11.1: 10 clips of 8 frames of 256 px in one micro-step of the first run.
     void workIsThatOfTheSpecification()
     {
