@@ -71,7 +71,8 @@ void addModel(Builder& b)
         .choices({"size", "offset"})
         .advanced()
         .help("How the encoder's positions are resampled to other grids. size: as recent "
-              "releases. offset: as the original code.");
+              "releases. offset: as the original code. A checkpoint of this lab needs the one it "
+              "was trained with.");
 }
 
 void addQuery(Builder& b)
