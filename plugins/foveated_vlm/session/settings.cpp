@@ -135,6 +135,7 @@ BatchSettings batchSettings(const FoveatedVlmConfig& config)
     settings.framesPerBatch = config.framesPerBatch;
     settings.tokensPerBatch = config.tokensPerBatch;
     settings.textOnly = config.textOnly;
+    settings.preferences = config.variant == "dpo";
     settings.order.seed = config.seed;
     return settings;
 }
