@@ -148,8 +148,8 @@ Issues checkTraining(const C& c)
                                               "choose another variant, or control = none."));
     if (c.variant == "A" && c.lambdaCoarse == 0)
         issues.push_back(ruleWarning("lambda_coarse",
-                                     "The coarse loss is charted but not learnt from; the "
-                                     "published runs used 1."));
+                                     "The coarse loss is not learnt from, and measured in tests "
+                                     "alone; the published runs used 1."));
     if (c.freezeVit && c.freezeLlm && c.lrConnector == 0)
         issues.push_back(ruleError("lr_connector", "Nothing learns: both models are frozen and "
                                                    "the rate of what joins them is 0."));

@@ -61,6 +61,8 @@ void StepMetrics::record(RunContext& context, const Session& session,
         if (trainer.settings().objective == Objective::Preferences) {
             put("dpo_accuracy", r.accuracy, at);
             put("dpo_margin", r.margin, at);
+            put("dpo_reward_chosen", r.chosenReward, at);
+            put("dpo_reward_rejected", r.rejectedReward, at);
         }
         put("grad_norm", r.gradientNorm, at);
         for (std::size_t part = 0; part < kPartNames.size(); ++part) {

@@ -422,7 +422,11 @@ private Q_SLOTS:
         QVERIFY2(outcome.code == ExitCode::Success, outcome.problems().c_str());
         const auto losses = runNumbersOf(run).at("loss");
         QVERIFY(losses.back() < losses.front());
-        QCOMPARE_EQ(runNumbersOf(run).at("dpo_accuracy").back(), 1.0);
+        const auto numbers = runNumbersOf(run);
+        QCOMPARE_EQ(numbers.at("dpo_accuracy").back(), 1.0);
+        QVERIFY(std::abs(numbers.at("dpo_reward_chosen").back() -
+                         numbers.at("dpo_reward_rejected").back() -
+                         numbers.at("dpo_margin").back()) < 1e-9);
     }
 
     /// Captions need not repeat the chosen answer; held-out clips are then judged by it.
