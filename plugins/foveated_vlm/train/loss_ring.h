@@ -26,7 +26,6 @@ struct UpdateRecord {
     std::array<double, 3> partNorms{};           ///< of gradients before clipping, by Part
     double gradientNorm = 0;
     bool isSkipped = false; ///< the gradients were not finite
-    bool isBest = false;    ///< see BestMetric::addTraining()
 };
 
 /// Losses and norms stay on the device, one row per update, until somebody reads them all at once;

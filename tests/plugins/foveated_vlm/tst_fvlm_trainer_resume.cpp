@@ -88,7 +88,6 @@ private Q_SLOTS:
             QCOMPARE(a[i].latentsByFrame.size(), b[i].latentsByFrame.size());
             for (std::size_t t = 0; t < a[i].latentsByFrame.size(); ++t)
                 QCOMPARE(a[i].latentsByFrame[t], b[i].latentsByFrame[t]);
-            QCOMPARE(a[i].isBest, b[i].isBest);
         }
         QCOMPARE(first.values(), second.values());
         QCOMPARE(saved(first).state, saved(second).state);
