@@ -105,6 +105,20 @@ private Q_SLOTS:
         QVERIFY2(isAbout(frozen, 1.87e12), qPrintable(QString::number(frozen)));
     }
 
+    /// Counted by hand: latents 4 × 2 × 2, states of 5 numbers.
+    void workOfHeadsIsThatOfTheirLayers()
+    {
+        HeadSettings head;
+        head.widths = {4, 8};
+        head.height = head.width = 2;
+        head.hidden = 3;
+        QCOMPARE(headFlop(head, 5), 3.0 * 2304 + 2 * (30 + 96));
+        head.kind = HeadKind::Mlp;
+        QCOMPARE(headFlop(head, 5), 2.0 * (504 + 288 + 384));
+        head.kind = HeadKind::CrossAttention;
+        QCOMPARE(headFlop(head, 5), 6912 + 2.0 * (80 + 3584 + 2304));
+    }
+
     /// What a run does not do is not in its work.
     void workIsWhatTheRunDoes()
     {
