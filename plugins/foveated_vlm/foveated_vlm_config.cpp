@@ -200,7 +200,7 @@ void addData(Builder& b)
         .title("Drawn clips")
         .range(0, 10'000'000)
         .visibleIf("clips=")
-        .help("Different clips before they repeat; 0: none repeats.");
+        .help("Different clips before they repeat; 0: as many as the run presents.");
     b.add("frames", &C::frames).range(1, 64).help("Frames of a clip.");
     b.add("size", &C::size)
         .range(28, 518)

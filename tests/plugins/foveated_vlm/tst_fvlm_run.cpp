@@ -140,7 +140,8 @@ private Q_SLOTS:
         QVERIFY(readGif(folder.artifacts() / "gaze.gif").frames.size() == 3);
     }
 
-    /// 16.7.6: a run that was stopped goes on as if nothing had been, also within an accumulation.
+    /// Specification, section 16.7, case 6: a run that was stopped goes on as if nothing had been,
+    /// also within an accumulation.
     void resumedRunIsTheSame_data()
     {
         QTest::addColumn<QStringList>("more");
