@@ -79,7 +79,8 @@ void addTraining(Builder& b)
         .help("Length of the run; or give samples.");
     b.add("samples", &C::samples)
         .range(0, 10'000'000'000)
-        .help("Length of the run in samples; or give micro_steps.");
+        .help("Length of the run in samples of whole batches; or give micro_steps. Where "
+              "frames_per_batch or tokens_per_batch cuts batches, fewer are presented.");
     addRates(b);
     addOptimiser(b);
     b.add("freeze_vit", &C::freezeVit)

@@ -123,6 +123,20 @@ Issues checkLength(const C& c)
                                          : "Say how long to train: micro_steps or samples.")};
 }
 
+/// The length of a run is counted in whole batches.
+Issues checkBudget(const C& c)
+{
+    const std::int64_t fewest = std::max<std::int64_t>(1, c.framesPerBatch / c.frames);
+    if (c.samples <= 0 || c.microSteps > 0 || fewest >= c.batch)
+        return {};
+    return {ruleWarning("samples",
+                        fmt::format("frames_per_batch = {} lets {} clips of {} frames into a batch "
+                                    "of {}: the run may present as few as {} samples. Lower batch "
+                                    "and raise grad_accum, or raise frames_per_batch.",
+                                    c.framesPerBatch, fewest, c.frames, c.batch,
+                                    c.totalMicroSteps() * fewest))};
+}
+
 Issues checkTraining(const C& c)
 {
     Issues issues;
@@ -134,8 +148,8 @@ Issues checkTraining(const C& c)
                                               "choose another variant, or control = none."));
     if (c.variant == "A" && c.lambdaCoarse == 0)
         issues.push_back(ruleWarning("lambda_coarse",
-                                     "The coarse loss is charted but not learnt from; the "
-                                     "published runs used 1."));
+                                     "The coarse loss is not learnt from, and measured in tests "
+                                     "alone; the published runs used 1."));
     if (c.freezeVit && c.freezeLlm && c.lrConnector == 0)
         issues.push_back(ruleError("lr_connector", "Nothing learns: both models are frozen and "
                                                    "the rate of what joins them is 0."));
@@ -154,6 +168,7 @@ void addRules(SchemaBuilder<FoveatedVlmConfig>& builder)
     builder.rule("model", checkModel);
     builder.rule("data", checkData);
     builder.rule("length", checkLength);
+    builder.rule("budget", checkBudget);
     builder.rule("training", checkTraining);
 }
 

@@ -71,7 +71,8 @@ void addModel(Builder& b)
         .choices({"size", "offset"})
         .advanced()
         .help("How the encoder's positions are resampled to other grids. size: as recent "
-              "releases. offset: as the original code.");
+              "releases. offset: as the original code. A checkpoint of this lab needs the one it "
+              "was trained with.");
 }
 
 void addQuery(Builder& b)
@@ -199,7 +200,7 @@ void addData(Builder& b)
         .title("Drawn clips")
         .range(0, 10'000'000)
         .visibleIf("clips=")
-        .help("Different clips before they repeat; 0: none repeats.");
+        .help("Different clips before they repeat; 0: as many as the run presents.");
     b.add("frames", &C::frames).range(1, 64).help("Frames of a clip.");
     b.add("size", &C::size)
         .range(28, 518)

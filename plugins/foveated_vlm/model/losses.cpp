@@ -41,13 +41,9 @@ public:
 
     StepValues run()
     {
+        if (!m_forward.hasFrames())
+            return withoutFrames();
         StepValues values;
-        if (!m_forward.hasFrames()) {
-            const PassLosses losses = lossesOf(m_forward.wholeStates({}, false));
-            values.loss = values.fine = losses.all;
-            values.text = losses.text;
-            return values;
-        }
         const Glance& coarse = m_forward.coarse();
         values.coarseTokens = coarse.tokens;
         LanguageStates states = coarseStates(coarse);
@@ -78,6 +74,26 @@ public:
     }
 
 private:
+    /// Where there is nothing to look at, one pass has the losses of all: so a text weighs the same
+    /// here as beside clips.
+    StepValues withoutFrames()
+    {
+        const PassLosses losses = lossesOf(m_forward.wholeStates({}, false));
+        StepValues values;
+        if (wantsCoarse()) {
+            values.coarse = losses.all;
+            values.coarseText = losses.text;
+        }
+        if (m_settings.trainsCoarseOnly) {
+            values.loss = values.coarse;
+            return values;
+        }
+        values.fine = losses.all;
+        values.text = losses.text;
+        values.loss = scale(m_graph, 1 + m_settings.coarse, losses.all);
+        return values;
+    }
+
     bool wantsCoarse() const
     {
         return m_settings.coarse > 0 || m_settings.chartsCoarse || m_settings.trainsCoarseOnly;

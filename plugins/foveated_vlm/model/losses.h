@@ -11,7 +11,9 @@ namespace vergence::fvlm {
 /// the whole update counts. So gradients of micro-steps add up to those of one large batch, and so
 /// do the losses that are shown. backward() is called with scale 1.
 struct LossSettings {
-    double coarse = 0;             ///< λ of the coarse pass's loss; with text behind it
+    /// λ of the coarse pass's loss, with text behind it. A sample without frames has the same loss
+    /// in every pass, so it weighs 1 + λ whatever stands beside it.
+    double coarse = 0;
     double recon = 0.5;            ///< λ of latents in joint training
     double contrast = 0;           ///< λ of the mean cosine of fine and coarse tokens
     bool measuresContrast = false; ///< the cosine is wanted though its λ is 0

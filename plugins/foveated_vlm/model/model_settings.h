@@ -52,7 +52,7 @@ struct ModelSettings {
     /// Blocks of the tower keep their inputs alone and are run again in backward().
     bool recomputesVit = false, recomputesLlm = false;
     /// As the first run was: mode tokens of deviation 1, the text before them a row of zeros, no
-    /// learned tokens for text. With query settings and norm that fit (section "presets").
+    /// learned tokens for text. With query settings and norm that fit (section 17).
     bool seedAsRun = false;
 
     bool hasText() const { return variant != Variant::Latents; }

@@ -33,15 +33,24 @@ double languageFlop(const LlamaConfig& llm, Index length)
 
 double headFlop(const HeadSettings& head, Index state)
 {
-    if (head.kind != HeadKind::Film)
-        return 0;
-    double encoder = 0;
+    const Index places = head.height * head.width, width = head.widths.back();
+    if (head.kind == HeadKind::Mlp) {
+        const Index latent = head.widths.front() * places, hidden = 4 * head.hidden;
+        return 2 * (product(state + latent, hidden) + product(hidden, hidden) +
+                    product(hidden, latent));
+    }
+    const auto area = static_cast<double>(places);
+    double decoder = 0;
     for (std::size_t i = 0; i + 1 < head.widths.size(); ++i)
-        encoder += 9 * product(head.widths[i], head.widths[i + 1]);
-    const double area = static_cast<double>(head.height * head.width);
-    const Index film = head.hidden;
-    // one latent encoder, two decoders as large
-    return 3 * area * encoder + 2 * (product(state, film) + product(film, 2 * head.widths.back()));
+        decoder += 9 * product(head.widths[i], head.widths[i + 1]);
+    if (head.kind == HeadKind::Film) // the latent encoder is as large
+        return 3 * area * decoder +
+               2 * (product(state, head.hidden) + product(head.hidden, 2 * width));
+    const double encoder =
+        9 * (product(head.widths[0], head.widths[1]) + product(head.widths[1], width));
+    const double asked = product(2 * width, width) + 4 * product(width, width);
+    return area * encoder +
+           2 * (product(state, width) + area * (asked + 2 * product(places, width) + decoder));
 }
 
 double trainFlop(const WorkCounts& work, Index patches, const ModelSettings& model,

@@ -54,6 +54,16 @@ CaptionRow rowOf(const ClipLook& look)
             caption(look.sequentialAnswer)};
 }
 
+/// What a file of weights says of itself.
+std::map<std::string, std::string> factsOf(const Session& session)
+{
+    const FoveatedVlmConfig& config = session.config();
+    return {{"update", std::to_string(session.trainer().counts().updates)},
+            {"position_mode", config.positionMode},
+            {"latents", config.hasLatents() ? config.latents : "none"},
+            {"variant", config.variant}};
+}
+
 } // namespace
 
 EvaluationRecord recordOf(const Session& session, const EvaluationReport& report)
@@ -140,7 +150,7 @@ void Results::add(RunContext& context, Session& session, const EvaluationReport&
     if (!isBest)
         return;
     const auto file = context.artifacts().pathFor("weights/best.safetensors");
-    saveCheckpointWeights(context.stream(), session.model(), file, {}, {});
+    saveCheckpointWeights(context.stream(), session.model(), file, {}, factsOf(session));
     context.artifacts().add("weights/best.safetensors", "model", "Weights of the best test");
 }
 
@@ -187,14 +197,9 @@ void Results::write(RunContext& context, Session& session, ClipLooker& looker,
 
 void Results::writeWeights(RunContext& context, const Session& session) const
 {
-    const FoveatedVlmConfig& config = session.config();
-    const std::map<std::string, std::string> facts{
-        {"update", std::to_string(session.trainer().counts().updates)},
-        {"position_mode", config.positionMode},
-        {"latents", config.hasLatents() ? config.latents : "none"},
-        {"variant", config.variant}};
+    const auto facts = factsOf(session);
     ExportSettings settings;
-    settings.repeatsHead = config.duplicateHead;
+    settings.repeatsHead = session.config().duplicateHead;
     ArtifactStore& artifacts = context.artifacts();
     saveCheckpointWeights(context.stream(), session.model(), artifacts.pathFor(kModelFile),
                           settings, facts);

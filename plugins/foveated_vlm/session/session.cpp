@@ -34,6 +34,19 @@ bool isFolder(const std::filesystem::path& value)
     return std::filesystem::is_directory(value, failure);
 }
 
+/// Throws InputError for weights whose file says that they were trained with other positions; files
+/// of others say nothing.
+void expectPositions(const FoveatedVlmConfig& config)
+{
+    const WeightFile file = WeightFile::open(config.checkpoint);
+    const auto said = file.metadata().find("position_mode");
+    if (said != file.metadata().end() && said->second != config.positionMode)
+        throw InputError(fmt::format("The weights of {} were trained with position_mode = {}; the "
+                                     "configuration says {}. Set it to theirs.",
+                                     config.checkpoint.string(), said->second,
+                                     config.positionMode));
+}
+
 /// Where the tokenizer lies: where the user says, beside a checkpoint, in the language model's
 /// folder; empty where one is to be made.
 std::filesystem::path tokenizerSource(const FoveatedVlmConfig& config)
@@ -172,6 +185,7 @@ void Session::loadWeightFiles(Stream& stream, const Hooks& hooks)
             tell("Language model", loadLanguage(stream, *m_model, m_config.llm, isStopped));
     } else if (m_config.weights == "checkpoint") {
         hooks.opening.doing("reading weights");
+        expectPositions(m_config);
         tell("Checkpoint", loadCheckpointWeights(stream, *m_model, m_config.checkpoint,
                                                  {"pred_head.", "z_vae_init", "coarse_token",
                                                   "fine_token", "no_text_token", "video_end_token"},

@@ -135,6 +135,7 @@ BatchSettings batchSettings(const FoveatedVlmConfig& config)
     settings.framesPerBatch = config.framesPerBatch;
     settings.tokensPerBatch = config.tokensPerBatch;
     settings.textOnly = config.textOnly;
+    settings.preferences = config.variant == "dpo";
     settings.order.seed = config.seed;
     return settings;
 }
@@ -183,7 +184,7 @@ EvaluationSettings evaluationSettings(const FoveatedVlmConfig& config)
     settings.fine = settings.sequential = config.control != "coarse_only";
     settings.controls = settings.fine;
     settings.seed = config.seed;
-    if (config.isDrawn() && config.hasText())
+    if (config.isDrawn() && config.hasText() && config.textMask == "answer")
         settings.blindNats = blindNats(syntheticTaskFromName(config.task));
     return settings;
 }

@@ -61,6 +61,8 @@ void StepMetrics::record(RunContext& context, const Session& session,
         if (trainer.settings().objective == Objective::Preferences) {
             put("dpo_accuracy", r.accuracy, at);
             put("dpo_margin", r.margin, at);
+            put("dpo_reward_chosen", r.chosenReward, at);
+            put("dpo_reward_rejected", r.rejectedReward, at);
         }
         put("grad_norm", r.gradientNorm, at);
         for (std::size_t part = 0; part < kPartNames.size(); ++part) {
@@ -105,10 +107,10 @@ void StepMetrics::record(RunContext& context, const EvaluationReport& report)
     const std::optional<WayResult>& best = report.sequential ? report.sequential
                                            : report.fine     ? report.fine
                                                              : report.coarse;
-    if (best && report.blindNats > 0) {
+    if (best)
         put(context, "exact_match", 100 * best->exactMatch, now);
+    if (best && report.blindNats > 0)
         put(context, "nats_below_blind", report.natsBelowBlind(best), now);
-    }
     if (best && report.copyError && *report.copyError > 0) {
         put(context, "val_copy", *report.copyError, now);
         put(context, "below_copy", 100 * (1 - best->later / *report.copyError), now);

@@ -217,6 +217,16 @@ Captions captionsFor(const fs::path& folder, const PredecodeSettings& settings, 
     return Captions::fromJsonLines(file);
 }
 
+std::optional<ClipText> captionOf(const fs::path& folder, const fs::path& file,
+                                  const Captions& captions, ClipJobs& jobs)
+{
+    const fs::path beside = fs::path(file).replace_extension(".txt");
+    std::error_code code;
+    if (fs::is_regular_file(beside, code))
+        addSource(jobs, folder, beside);
+    return captions.find(folder, file);
+}
+
 std::vector<fs::path> filesBelow(const fs::path& folder,
                                  const std::function<bool(const fs::path&)>& isWanted)
 {

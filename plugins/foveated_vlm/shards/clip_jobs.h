@@ -43,6 +43,10 @@ ClipJobs archiveJobs(const std::filesystem::path& path, const PredecodeSettings&
 /// What captions the settings name: their file, else `captions.jsonl` of the folder, else none.
 Captions captionsFor(const std::filesystem::path& folder, const PredecodeSettings& settings,
                      ClipJobs& jobs);
+/// What is said of a file; the .txt beside it is a source where there is one.
+std::optional<ClipText> captionOf(const std::filesystem::path& folder,
+                                  const std::filesystem::path& file, const Captions& captions,
+                                  ClipJobs& jobs);
 /// Regular files below a folder (or the file itself) that `isWanted` accepts, by name.
 std::vector<std::filesystem::path>
 filesBelow(const std::filesystem::path& folder,

@@ -20,7 +20,7 @@ ClipJobs frameFolderJobs(const fs::path& folder, const PredecodeSettings& settin
     for (const auto& [name, pictures] : clips) {
         ClipJob job;
         job.name = fs::path(name).lexically_relative(folder).generic_string();
-        job.text = captions.find(folder, name);
+        job.text = captionOf(folder, name, captions, jobs);
         job.make = [pictures = pictures, how = settings.decode] {
             return clipOfPictures(pictures.size(), how, [&](std::size_t i) {
                 return pictureFrom(readFile(pictures[i]), pictures[i]);

@@ -23,12 +23,9 @@ ClipJobs videoJobs(const fs::path& folder, const PredecodeSettings& settings)
     };
     for (const fs::path& file : filesBelow(folder, isWanted)) {
         addSource(jobs, root, file);
-        fs::path text = file;
-        if (fs::is_regular_file(text.replace_extension(".txt"), code))
-            addSource(jobs, root, text);
         ClipJob job;
         job.name = file.lexically_relative(root).generic_string();
-        job.text = captions.find(root, file);
+        job.text = captionOf(root, file, captions, jobs);
         job.make = [file, how = settings.decode] {
             if (!hasPictureName(file))
                 return decodeVideo(file, how);

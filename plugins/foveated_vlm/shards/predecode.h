@@ -39,7 +39,7 @@ struct PredecodeReport {
 
 /// Decodes all videos below `folder`, in the order of their names, into the shard `target` and a
 /// manifest `<target>.json` beside it (settings, sources, skipped files with reasons, captions that
-/// are missing). Finished videos are kept in `<target>.parts` while it runs: after a stop or a
+/// are missing). Finished videos are kept in `<target>.draft` while it runs: after a stop or a
 /// crash the same call goes on and decodes none of them again. The result does not depend on
 /// workers or interruptions. A shard that is complete and of the same sources and settings is left
 /// as it is. Throws InputError for a folder without videos or where another process writes the same

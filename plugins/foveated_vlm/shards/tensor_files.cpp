@@ -64,7 +64,7 @@ ClipJobs tensorFileJobs(const fs::path& path, const PredecodeSettings& settings)
         addSource(jobs, root, file);
         jobs.jobs.push_back({file.lexically_relative(root).generic_string(),
                              [file, how = settings.decode] { return clipOfTensorFile(file, how); },
-                             captions.find(root, file)});
+                             captionOf(root, file, captions, jobs)});
     }
     return jobs;
 }

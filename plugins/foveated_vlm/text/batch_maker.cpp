@@ -85,9 +85,7 @@ Index UpdatePlan::frames() const
 
 int UpdatePlan::cut() const
 {
-    const auto isCut = [](const PlannedSample& sample) {
-        return sample.tokens.dropped > 0 ? 1 : 0;
-    };
+    const auto isCut = [](const PlannedSample& sample) { return sample.isCut() ? 1 : 0; };
     return static_cast<int>(
         sum(microBatches, [&](const MicroBatchPlan& batch) { return sum(batch.samples, isCut); }));
 }
@@ -121,7 +119,8 @@ BatchMaker::BatchMaker(const ClipSource& clips, std::vector<Index> members,
       m_clipOrder(static_cast<Index>(m_members.size()), m_settings.order)
 {
     expectsSettings(m_settings, texts);
-    expects(m_settings.textOnly == 0 || text, "BatchMaker: texts need a template");
+    expects((m_settings.textOnly == 0 && !m_settings.preferences) || text,
+            "BatchMaker: texts need a template");
     if (m_settings.textOnly > 0)
         m_textOrder.emplace(static_cast<Index>(texts->size()), textOrder(m_settings.order));
 }
@@ -150,8 +149,12 @@ PlannedSample BatchMaker::draw(std::int64_t drawn) const
     const ClipInfo info = m_clips.info(sample.clip);
     sample.frames = info.frames;
     sample.isImage = info.isImage;
-    if (m_text)
+    if (m_settings.preferences) {
+        sample.tokens = m_text->sample(info.text, info.text.chosen);
+        sample.rejected = m_text->sample(info.text, info.text.rejected);
+    } else if (m_text) {
         sample.tokens = m_text->sample(info.text);
+    }
     return sample;
 }
 
@@ -163,7 +166,7 @@ std::vector<PlannedSample> BatchMaker::sortedWindow() const
         (sample.clip < 0 ? texts : clips).push_back(std::move(sample));
     }
     const auto isShorter = [](const PlannedSample& a, const PlannedSample& b) {
-        return std::tuple(a.frames, a.tokens.size()) < std::tuple(b.frames, b.tokens.size());
+        return std::tuple(a.frames, a.length()) < std::tuple(b.frames, b.length());
     };
     std::stable_sort(clips.begin(), clips.end(), isShorter);
     std::stable_sort(texts.begin(), texts.end(), isShorter);
@@ -178,13 +181,14 @@ std::vector<PlannedSample> BatchMaker::sortedWindow() const
 
 bool BatchMaker::fits(const MicroBatchPlan& batch, const PlannedSample& sample) const
 {
-    Index longest = sample.length();
-    for (const PlannedSample& other : batch.samples)
+    Index longest = sample.length(), sequences = sample.sequences();
+    for (const PlannedSample& other : batch.samples) {
         longest = std::max<Index>(longest, other.length());
-    const auto count = static_cast<Index>(batch.samples.size()) + 1;
-    return count <= m_settings.batch &&
+        sequences += other.sequences();
+    }
+    return static_cast<Index>(batch.samples.size()) < m_settings.batch &&
            batch.encoded() + sample.encoded() <= m_settings.framesPerBatch &&
-           count * longest <= m_settings.tokensPerBatch;
+           sequences * longest <= m_settings.tokensPerBatch;
 }
 
 void BatchMaker::planWindow()

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -10,14 +11,17 @@ namespace vergence::fvlm {
 
 /// One sample of a micro-batch.
 struct PlannedSample {
-    Index clip = -1;      ///< into the source; −1: a text without frames
-    Index text = -1;      ///< into the texts without frames; −1: a clip
-    int frames = 0;       ///< visual tokens
-    bool isImage = false; ///< all frames equal: encoded once
-    TextTokens tokens;    ///< empty where nothing is written
+    Index clip = -1;       ///< into the source; −1: a text without frames
+    Index text = -1;       ///< into the texts without frames; −1: a clip
+    int frames = 0;        ///< visual tokens
+    bool isImage = false;  ///< all frames equal: encoded once
+    TextTokens tokens;     ///< empty where nothing is written; of preferences the chosen
+    TextTokens rejected{}; ///< of preferences; else empty
 
     int encoded() const { return isImage ? 1 : frames; } ///< frames that the encoder sees
-    int length() const { return frames + tokens.size(); }
+    int sequences() const { return rejected.size() > 0 ? 2 : 1; }
+    int length() const { return frames + std::max(tokens.size(), rejected.size()); } ///< longest
+    bool isCut() const { return tokens.dropped > 0 || rejected.dropped > 0; }
 };
 
 /// What one micro-step looks at.
@@ -44,9 +48,10 @@ struct BatchSettings {
     int batch = 8;                ///< samples of a micro-batch, at most
     int gradAccum = 4;            ///< micro-batches of an update
     Index framesPerBatch = 256;   ///< encoded
-    Index tokensPerBatch = 16384; ///< samples × the longest of them
+    Index tokensPerBatch = 16384; ///< sequences × the longest of them
     Index window = 1024;          ///< samples that are sorted by length together
     double textOnly = 0;          ///< share of samples that are texts without frames, 0 to 1
+    bool preferences = false;     ///< every sample has a chosen and a rejected ending
     SampleOrder::Settings order{};
 };
 

@@ -216,8 +216,11 @@ UpdateRecord LossRing::recordOf(const double* row, const Pending& pending) const
             return kNone;
         if (isMean(column))
             return row[column] / count;
-        // A part of the update tells nothing of the whole.
-        return count < static_cast<double>(pending.framed) ? kNone : row[column];
+        // A part of the update tells nothing of the whole. Texts alone have no latents.
+        const bool isOfFrames = column == Latents || column == CoarseLatents;
+        const double passes =
+            isOfFrames ? static_cast<double>(pending.framed) : pending.counts[Loss];
+        return count < passes ? kNone : row[column];
     };
     UpdateRecord record;
     record.update = pending.update;

@@ -11,7 +11,7 @@
 namespace vergence::fvlm {
 
 /// What an update was like. Losses are means over the whole update; not a number where it has no
-/// such loss, or not in all of its passes over frames.
+/// such loss, or not in all of its passes (of latents: those over frames).
 struct UpdateRecord {
     Index update = 0;    ///< counted from 0
     Index microStep = 0; ///< that ended it, counted from 1
@@ -26,7 +26,6 @@ struct UpdateRecord {
     std::array<double, 3> partNorms{};           ///< of gradients before clipping, by Part
     double gradientNorm = 0;
     bool isSkipped = false; ///< the gradients were not finite
-    bool isBest = false;    ///< see BestMetric::addTraining()
 };
 
 /// Losses and norms stay on the device, one row per update, until somebody reads them all at once;

@@ -42,9 +42,8 @@ struct TrainSettings {
     bool trainsCoarseOnly = false; ///< the matched control
     int refinements = 1;
     bool weightsRefinements = false;
-    int mostBuckets = 16;   ///< recorded steps that are kept; the one unused for longest goes
-    Index bestWindow = 200; ///< updates whose mean loss tells the best, without validation
-    Index skipLimit = 3;    ///< updates in a row that may not be finite before the run ends
+    int mostBuckets = 16; ///< recorded steps that are kept; the one unused for longest goes
+    Index skipLimit = 3;  ///< updates in a row that may not be finite before the run ends
 
     Index warmupUpdates() const;
     /// Rates of the groups of FoveatedModel for update s = 0, 1, …

@@ -61,8 +61,7 @@ Trainer::Trainer(Stream& stream, const Parts& parts, const TrainSettings& settin
     : m_parts(parts),
       m_settings(settings),
       m_loader(parts.model, parts.feed, settings.mostBuckets),
-      m_ring(stream, parts.model.parameters(), longestClip(parts), mostPairs(parts, settings)),
-      m_best(settings.bestWindow)
+      m_ring(stream, parts.model.parameters(), longestClip(parts), mostPairs(parts, settings))
 {
     expectsSettings(parts, settings);
     const ParameterSet& parameters = parts.model.parameters();
@@ -389,7 +388,7 @@ void Trainer::readRing(Stream& stream)
     }
 }
 
-void Trainer::watch(UpdateRecord& record)
+void Trainer::watch(const UpdateRecord& record)
 {
     m_skippedInRow = record.isSkipped ? m_skippedInRow + 1 : 0;
     m_counts.skipped += record.isSkipped ? 1 : 0;
@@ -401,7 +400,6 @@ void Trainer::watch(UpdateRecord& record)
     if (record.isSkipped)
         return;
     expectFinite(record.loss, record.microStep, "loss");
-    record.isBest = m_best.addTraining(record.loss);
 }
 
 std::vector<UpdateRecord> Trainer::takeRecords(Stream& stream, bool now)

@@ -95,9 +95,8 @@ public:
     double rate(Part part) const { return m_settings.rateAt(part, m_counts.updates); }
     void change(Stream& stream, const LiveSettings& live);
 
-    /// Tells the best by validation (smaller is better); from then on the training loss does not.
-    /// True where `loss` is the best so far.
-    bool judge(double validationLoss) { return m_best.addValidation(validationLoss); }
+    /// True where the loss of held-out clips is the best so far.
+    bool judge(double validationLoss) { return m_best.add(validationLoss); }
     const BestMetric& best() const { return m_best; }
 
     /// Puts the moving average into the model while it lives; does nothing where there is none.
@@ -129,7 +128,7 @@ private:
         UpdatePlan plan;
         Index counted = 0, slots = 0; ///< denominators: tokens, frames
         std::size_t next = 0;         ///< micro-batch
-        bool lostSums = false; ///< those of the micro-batches before it must be made again
+        bool lostSums = false;        ///< those of the micro-batches before it must be made again
     };
 
     std::vector<SampleTokens> samplesOf(const MicroBatchPlan& plan) const;
@@ -155,7 +154,7 @@ private:
     void makeGraph(Stream& stream);
     void makeAdam(Stream& stream);
     void readRing(Stream& stream);
-    void watch(UpdateRecord& record);
+    void watch(const UpdateRecord& record);
 
     Parts m_parts;
     TrainSettings m_settings;

@@ -65,7 +65,6 @@ public:
         settings.live.coarse = 0.2;
         settings.live.logEvery = 1;
         settings.ema = 0.9;
-        settings.bestWindow = 2;
         return settings;
     }
     static ModelSettings modelSettings(const Options& options)

@@ -232,6 +232,50 @@ private Q_SLOTS:
         QCOMPARE(cut, expected);
     }
 
+    /// A preference is two whole sequences: both count in the budget, and either may be cut.
+    void preferencesAreTwoSequences()
+    {
+        std::vector<ClipInfo> infos;
+        for (int i = 0; i < 64; ++i) {
+            ClipInfo info = clipOf(100 + static_cast<std::uint64_t>(i), 1 + i % 3, "what?", "");
+            info.text.chosen = "red";
+            info.text.rejected = "red";
+            for (int word = 0; word < i % 5; ++word)
+                info.text.rejected += " disc";
+            infos.push_back(info);
+        }
+        const ListedClips clips(infos);
+        BatchSettings settings = small();
+        settings.gradAccum = 1;
+        settings.tokensPerBatch = 60;
+        settings.preferences = true;
+        const Bench bench(settings);
+        TextSettings text{TemplateKind::Short};
+        text.limit = bench.chat.sample(infos.front().text, "red disc").size();
+        const ChatTemplate tight(*bench.tokenizer, text);
+        BatchMaker maker(clips, numbers(64), &tight, nullptr, settings);
+        int cut = 0, expected = 0;
+        Index samples = 0;
+        while (maker.position().firstDrawn < 64) {
+            const UpdatePlan update = maker.next();
+            cut += update.cut();
+            samples += update.samples();
+            Index longest = 0;
+            for (const PlannedSample& sample : update.microBatches.front().samples) {
+                const ClipText& said = infos[static_cast<std::size_t>(sample.clip)].text;
+                const TextTokens chosen = tight.sample(said, said.chosen);
+                const TextTokens rejected = tight.sample(said, said.rejected);
+                longest = std::max({longest, Index{sample.frames} + chosen.size(),
+                                    Index{sample.frames} + rejected.size()});
+                expected += chosen.dropped > 0 || rejected.dropped > 0 ? 1 : 0;
+            }
+            QVERIFY(update.samples() == 1 || 2 * update.samples() * longest <= 60);
+        }
+        QCOMPARE(samples, Index{64});
+        QVERIFY(expected > 0 && expected < 64);
+        QCOMPARE(cut, expected);
+    }
+
     void heldOutClipsAreChosenByTheirIds()
     {
         const ListedClips clips = variedClips(400, 3);

@@ -64,6 +64,26 @@ private Q_SLOTS:
         QCOMPARE(config.totalMicroSteps(), std::int64_t(11));
     }
 
+    /// A run whose length is in samples presents them, or says that it may not.
+    void batchesThatAreCutAreTold()
+    {
+        const auto isTold = [](const ConfigBuilder::Result& result) {
+            return std::ranges::any_of(
+                result.issues, [](const ConfigIssue& issue) { return issue.key == "samples"; });
+        };
+        QVERIFY(!isTold(built({"batch=4", "frames=64"})));
+        QVERIFY(isTold(built({"batch=8", "frames=64"})));
+        QVERIFY(!isTold(built({"batch=8", "frames=64", "samples=0", "micro_steps=9"})));
+        for (const char* preset : {"release-1", "release-2", "release-3", "demo-ask"}) {
+            const std::filesystem::path file = std::filesystem::path(VERGENCE_SOURCE_DIR) /
+                                               "resources/presets/foveated_vlm" /
+                                               (std::string(preset) + ".toml");
+            ConfigBuilder builder(foveatedVlmSchema());
+            builder.addToml(readFile(file), preset);
+            QVERIFY2(!isTold(builder.build()), preset);
+        }
+    }
+
     void contradictionsAreTold_data()
     {
         QTest::addColumn<QStringList>("assignments");

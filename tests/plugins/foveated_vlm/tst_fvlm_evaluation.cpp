@@ -158,7 +158,7 @@ private Q_SLOTS:
         QVERIFY(*report.randomQueries != report.fine->loss);
         QVERIFY(*report.shuffledQueries != report.fine->loss);
         QVERIFY(*report.shuffledQueries != *report.randomQueries);
-        // With a projection of 0 all queries see the same. Specification, section 16.4.3.
+        // With a projection of 0 all queries see the same. Specification, section 16.4, case 3.
         const Tensor weight = bench.model.parameters().named("encoder.query_input_proj.weight");
         bench.stream->fillBytes(weight.data(), 0, weight.bytes());
         const EvaluationReport same = evaluated(bench, settings);

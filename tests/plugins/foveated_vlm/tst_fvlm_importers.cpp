@@ -177,6 +177,24 @@ private Q_SLOTS:
                         openClips(scratch / "data", settingsFor(scratch, 2, 16)));
     }
 
+    /// A text beside a clip is a source like its frames.
+    void editedCaptionsAreReadAnew()
+    {
+        const Scratch scratch;
+        fs::create_directories(scratch / "frames/a");
+        writePng(scratch / "frames/a/1.png", levelImage(20));
+        fs::create_directories(scratch / "tensors");
+        writeZip(scratch / "tensors/a.pt", {{"x/data/0", payload(0, 2 * 3 * 16 * 16)}});
+        for (const char* name : {"frames", "tensors"}) {
+            const fs::path folder = scratch / name;
+            const auto settings = settingsFor(scratch, 2, 16);
+            for (const std::string said : {"a cat", "a big dog"}) {
+                writeFileAtomic(folder / "a.txt", said);
+                QCOMPARE(openClips(folder, settings)->info(0).text.answer, said);
+            }
+        }
+    }
+
     void foldersOfFramesAreClips()
     {
         const Scratch scratch;

@@ -14,7 +14,7 @@ namespace {
 
 using Options = TrainBench::Options;
 
-/// Four clips, learned by heart. Specification, section 16.7.1.
+/// Four clips, learned by heart. Specification, section 16.7, case 1.
 Options fourClips()
 {
     Options options;

@@ -56,6 +56,8 @@ class TestFvlmLosses : public QObject {
 private Q_SLOTS:
     void accumulationEqualsOneLargeBatch_data() { addVariantRows(); }
     void accumulationEqualsOneLargeBatch();
+    void textAloneWeighsTheSameBesideClips_data();
+    void textAloneWeighsTheSameBesideClips();
     void savingsChangeNothing_data();
     void savingsChangeNothing();
     void recomputationChangesNothing_data() { addVariantRows(); }
@@ -110,6 +112,36 @@ void TestFvlmLosses::accumulationEqualsOneLargeBatch()
         QVERIFY(std::abs(coarse - large.coarse) < kNear * large.coarse);
         VERGENCE_AGREES(apart(gradients(t0), wanted));
     }
+}
+
+void TestFvlmLosses::textAloneWeighsTheSameBesideClips_data()
+{
+    QTest::addColumn<int>("variant");
+    QTest::addColumn<bool>("isControl");
+    QTest::newRow("captions") << static_cast<int>(Variant::Captions) << false;
+    QTest::newRow("joint") << static_cast<int>(Variant::Joint) << false;
+    QTest::newRow("control") << static_cast<int>(Variant::Captions) << true;
+}
+
+void TestFvlmLosses::textAloneWeighsTheSameBesideClips()
+{
+    QFETCH(int, variant);
+    QFETCH(bool, isControl);
+    T0 t0(static_cast<Variant>(variant));
+    const std::vector<SampleTokens> samples{sample(3, {1, 4, 7, 2}), sample(0, {3, 9, 5})};
+    const T0Batch together(t0, samples);
+    LossSettings settings = t0Losses(t0, together, 0.5);
+    settings.trainsCoarseOnly = isControl;
+    const T0Step whole = t0Step(t0, together, settings);
+    const auto wanted = gradients(t0);
+    const T0Step clip = t0Step(t0, T0Batch(t0, {samples[0]}), settings);
+    const T0Step alone = t0Step(t0, T0Batch(t0, {samples[1]}), settings, true, true);
+    QVERIFY(std::abs(clip.loss + alone.loss - whole.loss) < kNear * whole.loss);
+    QVERIFY(std::abs(clip.coarse + alone.coarse - whole.coarse) < kNear * whole.coarse);
+    QCOMPARE(std::isnan(alone.fine), isControl);
+    if (!isControl)
+        QVERIFY(std::abs(clip.fine + alone.fine - whole.fine) < kNear * whole.fine);
+    VERGENCE_AGREES(apart(gradients(t0), wanted));
 }
 
 void TestFvlmLosses::savingsChangeNothing_data()

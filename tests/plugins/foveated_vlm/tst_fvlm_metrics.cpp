@@ -133,6 +133,8 @@ private Q_SLOTS:
         }
         QCOMPARE(group("ratio").reference, std::optional(1.0));
         QVERIFY(group("rates").isLog);
+        for (const char* id : {"blind", "exact"}) // as recorded
+            QVERIFY(group(id).lines.front().label.starts_with("sequential"));
     }
 
     void chartsShowTheirSeries()

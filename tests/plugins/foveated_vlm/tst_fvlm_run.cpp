@@ -140,7 +140,8 @@ private Q_SLOTS:
         QVERIFY(readGif(folder.artifacts() / "gaze.gif").frames.size() == 3);
     }
 
-    /// 16.7.6: a run that was stopped goes on as if nothing had been, also within an accumulation.
+    /// Specification, section 16.7, case 6: a run that was stopped goes on as if nothing had been,
+    /// also within an accumulation.
     void resumedRunIsTheSame_data()
     {
         QTest::addColumn<QStringList>("more");
@@ -357,6 +358,37 @@ private Q_SLOTS:
                 runNumbersOf(first).at("val_fine").back());
     }
 
+    /// Weights that were trained with other positions would work, and worse, without a word.
+    void weightsOfOtherPositionsAreRefused()
+    {
+        const RunFolder first = m_bench.newFolder();
+        QCOMPARE(m_bench.run(first, m_bench.configOf({"micro_steps=3"})).code, ExitCode::Success);
+        for (const char* name : {"weights/model.safetensors", "weights/best.safetensors"}) {
+            const std::string file = (first.artifacts() / name).string();
+            const RunOutcome outcome =
+                m_bench.run(m_bench.newFolder(),
+                            m_bench.configOf({"micro_steps=3", "weights=checkpoint",
+                                              "checkpoint=" + file, "position_mode=offset"}));
+            QCOMPARE(outcome.code, ExitCode::InputUnreadable);
+            QVERIFY2(outcome.problems().find("position_mode = size") != std::string::npos,
+                     outcome.problems().c_str());
+        }
+    }
+
+    /// Where the prompt's tokens count too, the floor of answers says nothing.
+    void onlyAnswersHaveAFloor()
+    {
+        for (const char* mask : {"answer", "all"}) {
+            const RunFolder run = m_bench.newFolder();
+            const RunOutcome outcome = m_bench.run(
+                run, m_bench.configOf({"micro_steps=3", std::string("text_mask=") + mask}));
+            QVERIFY2(outcome.code == ExitCode::Success, outcome.problems().c_str());
+            const auto numbers = runNumbersOf(run);
+            QVERIFY(numbers.contains("exact_match"));
+            QCOMPARE(numbers.contains("nats_below_blind"), std::string(mask) == "answer");
+        }
+    }
+
     void matchedControlDecides()
     {
         const RunFolder control = m_bench.newFolder(), folder = m_bench.newFolder();
@@ -391,7 +423,11 @@ private Q_SLOTS:
         QVERIFY2(outcome.code == ExitCode::Success, outcome.problems().c_str());
         const auto losses = runNumbersOf(run).at("loss");
         QVERIFY(losses.back() < losses.front());
-        QCOMPARE_EQ(runNumbersOf(run).at("dpo_accuracy").back(), 1.0);
+        const auto numbers = runNumbersOf(run);
+        QCOMPARE_EQ(numbers.at("dpo_accuracy").back(), 1.0);
+        QVERIFY(std::abs(numbers.at("dpo_reward_chosen").back() -
+                         numbers.at("dpo_reward_rejected").back() -
+                         numbers.at("dpo_margin").back()) < 1e-9);
     }
 
     /// Captions need not repeat the chosen answer; held-out clips are then judged by it.

@@ -63,48 +63,35 @@ private Q_SLOTS:
         QCOMPARE(settings.rateAt(Part::Connector, 50), 0.2e-3);
     }
 
-    void bestIsNeverASingleUpdate()
+    void bestIsTheSmallestOfTests()
     {
-        BestMetric best(3);
-        QVERIFY(!best.addTraining(1));
-        QVERIFY(!best.addTraining(9));
-        QVERIFY(best.addTraining(2));  // mean 4
-        QVERIFY(!best.addTraining(1)); // mean 4
-        QVERIFY(best.addTraining(6));  // mean 3
-        QCOMPARE(best.best(), 3.0);
-        QVERIFY(!best.isValidation());
-    }
-
-    void validationReplacesTraining()
-    {
-        BestMetric best(1);
-        QVERIFY(best.addTraining(0.1));
-        QVERIFY(best.addValidation(2));
-        QVERIFY(!best.addValidation(2.5));
-        QVERIFY(!best.addTraining(0.01));
-        QVERIFY(best.addValidation(1.5));
-        QVERIFY(!best.addValidation(std::nan("")));
+        BestMetric best;
+        QVERIFY(!best.add(std::nan("")) && !best.hasBest()); // nothing was counted
+        QVERIFY(best.add(2));
+        QVERIFY(!best.add(2.5));
+        QVERIFY(best.add(1.5));
+        QVERIFY(!best.add(std::nan("")));
         QCOMPARE(best.best(), 1.5);
-    }
-
-    void nothingMeasuredIsNoValidation()
-    {
-        BestMetric best(1);
-        QVERIFY(best.addTraining(2));
-        QVERIFY(!best.addValidation(std::nan("")));
-        QVERIFY(!best.isValidation() && best.hasBest());
-        QVERIFY(best.addTraining(1));
     }
 
     void bestIsSavedAndRestored()
     {
-        BestMetric best(3), other(3);
-        best.addTraining(1);
-        best.addTraining(2);
+        BestMetric best, other;
+        best.add(2);
         other.restore(nlohmann::json::parse(best.state().dump()));
-        QVERIFY(other.addTraining(3));
+        QVERIFY(!other.add(3));
         QCOMPARE(other.best(), 2.0);
         VERGENCE_THROWS(InputError, "damaged", other.restore({{"best", "low"}}));
+    }
+
+    /// Earlier versions kept the best of training losses until there was a test.
+    void bestTrainingLossOfEarlierVersionsIsNone()
+    {
+        BestMetric best;
+        best.restore(
+            {{"recent", {0.5}}, {"best", 0.5}, {"has_best", true}, {"is_validation", false}});
+        QVERIFY(!best.hasBest());
+        QVERIFY(best.add(1));
     }
 };
 

@@ -72,6 +72,15 @@ private Q_SLOTS:
         QCOMPARE(chosen.master, products == "F64" ? DType::F64 : DType::F32);
     }
 
+    /// Section 7.6: where the prompt's tokens count too, the floor of answers is none.
+    void blindFloorIsThatOfAnswersAlone()
+    {
+        FoveatedVlmConfig config;
+        QVERIFY(evaluationSettings(config).blindNats > 3);
+        config.textMask = "all";
+        QCOMPARE(evaluationSettings(config).blindNats, 0.0);
+    }
+
     /// Section 11.1: 10 clips of 8 frames of 256 px in one micro-step of the first run.
     void workIsThatOfTheSpecification()
     {
@@ -94,6 +103,20 @@ private Q_SLOTS:
         model.freezesVit = true;
         const double frozen = trainFlop(work, 18 * 18, model, train);
         QVERIFY2(isAbout(frozen, 1.87e12), qPrintable(QString::number(frozen)));
+    }
+
+    /// Counted by hand: latents 4 × 2 × 2, states of 5 numbers.
+    void workOfHeadsIsThatOfTheirLayers()
+    {
+        HeadSettings head;
+        head.widths = {4, 8};
+        head.height = head.width = 2;
+        head.hidden = 3;
+        QCOMPARE(headFlop(head, 5), 3.0 * 2304 + 2 * (30 + 96));
+        head.kind = HeadKind::Mlp;
+        QCOMPARE(headFlop(head, 5), 2.0 * (504 + 288 + 384));
+        head.kind = HeadKind::CrossAttention;
+        QCOMPARE(headFlop(head, 5), 6912 + 2.0 * (80 + 3584 + 2304));
     }
 
     /// What a run does not do is not in its work.
