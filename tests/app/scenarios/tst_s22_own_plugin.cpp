@@ -1,7 +1,10 @@
+#include <map>
+
 #include <QDir>
 #include <QDirIterator>
 #include <QLineEdit>
 #include <QProcess>
+#include <QRegularExpression>
 #include <QTest>
 
 #include "app/charts/chart_card.h"
@@ -26,6 +29,42 @@ QString outputOf(const QString& program, const QStringList& arguments)
     return output;
 }
 
+/// Where the studio is installed with its headers; done once.
+QString installed()
+{
+    static const QString prefix = [] {
+        const QString folder = GuiHarness::folder() + "/prefix";
+        outputOf("cmake",
+                 {"--install", VERGENCE_BINARY_DIR, "--prefix", folder, "--component", "sdk"});
+        return folder;
+    }();
+    return prefix;
+}
+
+/// Builds a lab as its author would; what the compiler warns of fails the test.
+void build(const QString& source, const QString& folder)
+{
+    outputOf("cmake",
+             {"-S", source, "-B", folder, "-G", "Ninja", "-DCMAKE_PREFIX_PATH=" + installed(),
+              "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wshadow -Werror"});
+    const QString output = outputOf("cmake", {"--build", folder});
+    QVERIFY2(!output.contains("warning", Qt::CaseInsensitive), qPrintable(output));
+}
+
+/// Files that a page shows: blocks of code behind "<!-- file: NAME -->", joined by name.
+std::map<QString, QString> filesOf(const QString& page)
+{
+    static const QRegularExpression block("<!-- file: (\\S+) -->\n```\\w*\n(.*?)```\n",
+                                          QRegularExpression::DotMatchesEverythingOption);
+    std::map<QString, QString> files;
+    for (auto found = block.globalMatch(page); found.hasNext();) {
+        const QRegularExpressionMatch match = found.next();
+        QString& text = files[match.captured(1)];
+        text += (text.isEmpty() ? "" : "\n") + match.captured(2);
+    }
+    return files;
+}
+
 } // namespace
 
 /// S22: I write my own plugin, against the installed studio.
@@ -35,10 +74,8 @@ private Q_SLOTS:
     void aNewLabIsBuiltAndRuns()
     {
         const QDir work(GuiHarness::folder());
-        const QString prefix = work.filePath("prefix"), source = work.filePath("hello"),
-                      build = work.filePath("hello_build"), plugins = work.filePath("own_plugins");
-        outputOf("cmake",
-                 {"--install", VERGENCE_BINARY_DIR, "--prefix", prefix, "--component", "sdk"});
+        const QString source = work.filePath("hello"), built = work.filePath("hello_build"),
+                      plugins = work.filePath("own_plugins");
         const auto made =
             test::runCommand({"plugin", "new", "hello", "--folder", source}, GuiHarness::folder());
         QVERIFY2(made.code == 0, qPrintable(made.err));
@@ -49,11 +86,9 @@ private Q_SLOTS:
         QVERIFY2(files <= 10, qPrintable(QString::number(files)));
         QCOMPARE(made.out.count('\n'), files);
 
-        outputOf("cmake",
-                 {"-S", source, "-B", build, "-G", "Ninja", "-DCMAKE_PREFIX_PATH=" + prefix,
-                  "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wshadow -Werror"});
-        const QString output = outputOf("cmake", {"--build", build});
-        QVERIFY2(!output.contains("warning", Qt::CaseInsensitive), qPrintable(output));
+        build(source, built);
+        if (QTest::currentTestFailed())
+            return;
 
         QVERIFY(work.mkpath("own_plugins"));
         ShellOptions options;
@@ -61,7 +96,7 @@ private Q_SLOTS:
         GuiHarness gui(options);
         QVERIFY(gui.waitForPlugins());
         QVERIFY(gui.window().catalog().find("hello") == nullptr);
-        QVERIFY(QFile::copy(build + "/libvergence-plugin-hello.so",
+        QVERIFY(QFile::copy(built + "/libvergence-plugin-hello.so",
                             plugins + "/libvergence-plugin-hello.so"));
         gui.window().catalog().scan(); // Re-check
         QVERIFY(gui.waitForPlugins());
@@ -85,6 +120,30 @@ private Q_SLOTS:
         QTRY_VERIFY(card() != nullptr && card()->drawnPoints() >= 2); // drawn after values came
         QCOMPARE(card()->title(), QString("Distance"));
         gui.shoot("own_plugin");
+    }
+    void theLabOfTheManualIsBuiltAndRuns()
+    {
+        const QDir work(GuiHarness::folder());
+        const QString source = work.filePath("plate"), built = work.filePath("plate_build");
+        QFile page(VERGENCE_SOURCE_DIR "/resources/manual/developer/lab.md");
+        QVERIFY(page.open(QIODevice::ReadOnly));
+        const auto files = filesOf(QString::fromUtf8(page.readAll()));
+        QCOMPARE(files.size(), std::size_t{7});
+        for (const auto& [name, text] : files) {
+            QVERIFY(QDir().mkpath(QFileInfo(source + '/' + name).path()));
+            QFile file(source + '/' + name);
+            QVERIFY(file.open(QIODevice::WriteOnly));
+            file.write(text.toUtf8());
+        }
+        build(source, built);
+        if (QTest::currentTestFailed())
+            return;
+        const QString run = work.filePath("plate_run");
+        const auto ended = test::runCommand(
+            {"run", "plate", "--preset", "demo", "--plugin-path", built, "--run-dir", run},
+            GuiHarness::folder());
+        QVERIFY2(ended.code == 0, qPrintable(ended.err));
+        QVERIFY(QFile::exists(run + "/artifacts/plate.png"));
     }
     void badNamesAndTakenFoldersAreRefused()
     {
