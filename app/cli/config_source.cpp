@@ -38,10 +38,12 @@ bool namesFile(const std::string& target)
            fs::path(target).extension() == ".toml";
 }
 
+/// Not a folder here that a plugin merely shares its name with, as that of its source does.
 bool namesFolder(const std::string& target)
 {
     std::error_code code;
-    return fs::is_directory(target, code);
+    return fs::is_directory(target, code) &&
+           (target.find('/') != std::string::npos || fs::exists(RunFolder{target}.status(), code));
 }
 
 /// Plugin that a file belongs to: `plugin = "heat"`, or what `schema = "org.vergence.heat/3"` says.
