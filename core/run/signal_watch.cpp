@@ -17,12 +17,10 @@ namespace {
 std::atomic<int> writeEnd{-1};
 std::atomic<int> signalCount{0};
 
-constexpr int kSignalCode = 128; // exit codes of processes that a signal ended
-
 void handle(int signal)
 {
     if (signalCount.fetch_add(1) > 0)
-        ::_exit(kSignalCode + signal);
+        ::_exit(128 + signal);
     const int saved = errno;
     const char byte = static_cast<char>(signal);
     [[maybe_unused]] const ssize_t written = ::write(writeEnd, &byte, 1);

@@ -41,11 +41,16 @@ DeviceInfo describe(int index)
     info.uuid = uuidText(properties.uuid, info.name);
     info.totalBytes = properties.totalGlobalMem;
     info.computeCapability = fmt::format("{}.{}", properties.major, properties.minor);
-    info.driver = fmt::format("CUDA {}.{}", driver / 1000, driver % 1000 / 10);
+    info.driver = cudaVersionText(driver);
     return info;
 }
 
 } // namespace
+
+std::string cudaVersionText(int version)
+{
+    return fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);
+}
 
 CudaDevice::CudaDevice(int index)
     : Device(describe(index)),

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "core/compute/dense.h"
 #include "core/compute/device.h"
@@ -14,6 +15,9 @@
 namespace vergence {
 
 class CudaDenseMath;
+
+/// "CUDA 13.0" for 13000.
+std::string cudaVersionText(int version);
 
 /// One NVIDIA GPU. `index` is CUDA's, after CUDA_VISIBLE_DEVICES. Has a context on it from its
 /// first use on, which throws DeviceError (exit code 7) where the GPU runs no kernel.

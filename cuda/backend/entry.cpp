@@ -12,11 +12,6 @@ namespace vergence {
 
 namespace {
 
-std::string versionText(int version)
-{
-    return fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);
-}
-
 /// Why the runtime found no device, in a sentence. No driver and an old one are the same error; the
 /// version that the driver supports tells them apart: 0 where there is none.
 std::string whyNone(cudaError_t error)
@@ -32,7 +27,7 @@ std::string whyNone(cudaError_t error)
         return "No NVIDIA driver for CUDA was found.";
     return fmt::format("The NVIDIA driver is too old: it supports {}, and this build needs {}. "
                        "Install a newer driver.",
-                       versionText(driver), versionText(runtime));
+                       cudaVersionText(driver), cudaVersionText(runtime));
 }
 
 class CudaBackend final : public DeviceBackend {

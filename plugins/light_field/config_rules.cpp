@@ -142,12 +142,17 @@ Issues checkScenes(const C& c)
     return issues;
 }
 
+/// Two planes are seen at one distance: between them nothing can be blended.
 bool hasEqualPlanes(const C& c)
 {
+    if (c.planes == 1)
+        return false;
     std::vector<double> focals = c.focalLengths;
     std::sort(focals.begin(), focals.end());
     const bool isRepeated = std::adjacent_find(focals.begin(), focals.end()) != focals.end();
-    return c.planeSpacing == "list" && isRepeated;
+    return (c.planeSpacing == "list" && isRepeated) ||
+           (c.planeSpacing == "linear" && c.focalFirst == c.focalLast) ||
+           c.panelGap == c.mlaFocal; // collimating lenslets
 }
 
 Issues checkProfile(const C& c)
@@ -205,8 +210,9 @@ Issues checkSolver(const C& c)
                         c.solver)));
     if ((c.solver == "direct" || c.init == "direct") && hasEqualPlanes(c))
         issues.push_back(ruleError(
-            "focal_lengths", "The analytic competitor blends between planes; no two of them may "
-                             "have the same focal length."));
+            c.planeSpacing == "linear" ? "focal_last" : "focal_lengths",
+            "The analytic competitor blends between planes: no two of them may have the same focal "
+            "length, and panel_gap must not equal mla_focal."));
     if (c.roiWeight == 0 && c.bgWeight == 0)
         issues.push_back(ruleError(
             "roi_weight", "roi_weight and bg_weight must not both be 0: nothing would be fitted."));

@@ -152,6 +152,8 @@ std::optional<fs::path> citedPage(const fs::path& file, const std::string& name)
 
 void checkCitations(const fs::path& file, const std::string& text, std::vector<std::string>& wrong)
 {
+    if (text.find("§") == std::string::npos)
+        return;
     static const std::regex citation(R"((?:([\w./-]+\.md)[`)\]]*,? )?§ ?(\d+[a-z]?(?:\.\d+)*))");
     for (auto at = std::sregex_iterator(text.begin(), text.end(), citation);
          at != std::sregex_iterator(); ++at) {

@@ -54,19 +54,10 @@ const std::map<std::string, std::vector<std::string>>& allowedFolders()
     return table;
 }
 
-const std::set<std::string> kTopLevel = {"CMakeLists.txt",
-                                         "CMakePresets.json",
-                                         "app",
-                                         "plugins",
-                                         "core",
-                                         "cuda",
-                                         "resources",
-                                         "tests",
-                                         "packaging",
-                                         "README.md",
-                                         "LICENSE",
-                                         "CHANGELOG.md",
-                                         "CONTRIBUTING.md"};
+const std::set<std::string> kTopLevel = {
+    "CMakeLists.txt", "CMakePresets.json", "app",   "plugins",   "core",
+    "cuda",           "resources",         "tests", "packaging", "README.md",
+    "LICENSE",        "CHANGELOG.md"};
 
 fs::path root()
 {

@@ -35,6 +35,7 @@ struct MatmulProblem {
     const PackedWeight* packedB = nullptr;
 
     bool residualIsY() const { return residual && residual.data == y.data; }
+    bool addsY() const { return beta != 0 || residualIsY(); } ///< y is read, too
     double flops() const;
     /// Elements from the first matrix to that of batch `index`.
     Index offsetOf(const MatrixBatch& matrix, Index index) const;

@@ -49,8 +49,7 @@ TiledProduct::TiledProduct(CpuDenseMath& dense, const MatmulProblem& problem, Or
 
 bool TiledProduct::isDirect(const MatmulProblem& p)
 {
-    const bool addsY = p.residualIsY() || p.beta != 0;
-    const bool extrasFit = (p.alpha != 0 || !addsY) && p.activation == Activation::None &&
+    const bool extrasFit = (p.alpha != 0 || !p.addsY()) && p.activation == Activation::None &&
                            !p.preActivation && !p.biasPerRow && (!p.bias || p.alpha == 1) &&
                            (!p.residual || (p.beta == 0 && p.residual.rowStride == p.y.rowStride));
     if (p.type == DType::F64)
@@ -64,7 +63,7 @@ TiledProduct::Target TiledProduct::target() const
         return Target::Slot;
     if (m_p.preActivation)
         return Target::PreActivation;
-    return m_p.beta == 0 && !m_p.residualIsY() ? Target::Y : Target::Slot;
+    return m_p.addsY() ? Target::Slot : Target::Y;
 }
 
 void TiledProduct::chooseFewRows()
@@ -178,11 +177,10 @@ std::shared_ptr<const Plan> TiledProduct::makePlan(Index m, Index n) const
         arguments.push_back({DNNL_ARG_BIAS, bias});
     if (m_isDirect) {
         dnnl::post_ops after;
-        const bool addsY = m_p.residualIsY() || m_p.beta != 0;
-        const double kept = !addsY ? 0 : m_p.residual ? 1 : m_p.beta;
+        const double kept = m_p.residualIsY() ? 1 : m_p.beta;
         onednn::scaleAndAdd(attributes, after, static_cast<float>(m_p.alpha),
                             static_cast<float>(kept));
-        if (m_p.residual && !addsY) {
+        if (m_p.residual && !m_p.addsY()) {
             after.append_binary(dnnl::algorithm::binary_add, y);
             arguments.push_back(
                 {DNNL_ARG_ATTR_MULTIPLE_POST_OP(after.len() - 1) | DNNL_ARG_SRC_1, y});

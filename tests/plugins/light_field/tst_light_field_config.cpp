@@ -117,6 +117,11 @@ private Q_SLOTS:
                            "focal_lengths=[30.0, 30.0]"}
             << "focal_lengths"
             << "solver";
+        QTest::newRow("planes all in one place")
+            << QStringList{"solver=direct", "plane_spacing=linear", "focal_first=40",
+                           "focal_last=40"}
+            << "focal_last"
+            << "solver";
         QTest::newRow("a sweep to more headroom than planes")
             << QStringList{"sweep=parameter", "sweep_key=headroom", "sweep_values=[2.0, 9.0]"}
             << "sweep_values"
