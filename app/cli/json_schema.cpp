@@ -30,6 +30,14 @@ json list(const Field& field, json items)
     return described;
 }
 
+json text(const Field& field)
+{
+    json described{{"type", "string"}};
+    if (!field.choices.empty())
+        described["enum"] = field.choices;
+    return described;
+}
+
 json typeOf(const Field& field)
 {
     switch (field.type) {
@@ -41,17 +49,16 @@ json typeOf(const Field& field)
     case FieldType::Float:
         return number(field, "number");
     case FieldType::Enum:
-        return {{"type", "string"}, {"enum", field.choices}};
     case FieldType::String:
     case FieldType::Path:
     case FieldType::Device:
-        return {{"type", "string"}};
+        return text(field);
     case FieldType::IntList:
         return list(field, number(field, "integer"));
     case FieldType::FloatList:
         return list(field, number(field, "number"));
     case FieldType::StringList:
-        return list(field, {{"type", "string"}});
+        return list(field, text(field));
     }
     return json::object();
 }

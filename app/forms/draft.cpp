@@ -53,14 +53,12 @@ bool Draft::differsFromDefault(const Field& field) const
 
 bool Draft::isVisible(const Field& field) const
 {
-    const std::size_t equals = field.visibleIf.find('=');
-    if (equals == std::string::npos)
-        return true;
-    const auto other = m_states.find(field.visibleIf.substr(0, equals));
-    if (other == m_states.end())
-        return true;
-    const QString wanted = QString::fromStdString(field.visibleIf.substr(equals + 1));
-    return wanted.split(u'|').contains(editorText(other->second.value));
+    return vergence::isVisible(field, [&](const std::string& key) -> std::optional<std::string> {
+        const auto found = m_states.find(key);
+        if (found == m_states.end())
+            return std::nullopt;
+        return editorText(found->second.value).toStdString();
+    });
 }
 
 std::vector<ConfigIssue> Draft::issues(const std::string& pendingKey,

@@ -1,5 +1,7 @@
 #include "core/config/config.h"
 
+#include <atomic>
+
 #include <fmt/format.h>
 
 #include "core/config/value_check.h"
@@ -27,6 +29,12 @@ bool Config::differsFromDefault(const std::string& key) const
     return toToml(current) != toToml(m_schema.find(key)->defaultValue);
 }
 
+std::uint64_t Config::nextRevision()
+{
+    static std::atomic<std::uint64_t> last{0};
+    return ++last;
+}
+
 Config Config::with(const std::string& key, ConfigValue value, Place place) const
 {
     const Field* field = m_schema.find(key);
@@ -35,6 +43,7 @@ Config Config::with(const std::string& key, ConfigValue value, Place place) cons
     if (!checked.value)
         throw ContractError("config: " + checked.complaints.front().sentence);
     Config changed = *this;
+    changed.m_revision = nextRevision();
     changed.m_values[key] = std::move(*checked.value);
     changed.m_origins[key] = std::move(place);
     return changed;
@@ -68,6 +77,16 @@ std::vector<ConfigDifference> difference(const Config& a, const Config& b)
             compare(field.key);
     }
     return differences;
+}
+
+std::map<std::string, std::string> decisiveValues(const Config& config)
+{
+    std::map<std::string, std::string> values;
+    for (const Field& field : config.schema().fields()) {
+        if (field.isDecisive)
+            values[field.key] = toToml(config.value(field.key));
+    }
+    return values;
 }
 
 } // namespace vergence

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -27,6 +28,8 @@ public:
     const ConfigValue& value(const std::string& key) const;
     const Place& origin(const std::string& key) const; ///< empty source for defaults
     bool differsFromDefault(const std::string& key) const;
+    /// Changes with the values: equal numbers in one process mean equal values.
+    std::uint64_t revision() const { return m_revision; }
 
     /// Typed access: get<bool>, get<std::int64_t>, get<double>, get<std::string>, or a vector type.
     /// Throws ContractError.
@@ -46,6 +49,9 @@ public:
 
 private:
     friend class ConfigBuilder;
+    static std::uint64_t nextRevision();
+
+    std::uint64_t m_revision = 0;
     ConfigSchema m_schema;
     std::map<std::string, ConfigValue> m_values;
     std::map<std::string, Place> m_origins;
@@ -103,13 +109,17 @@ struct ConfigDifference {
 };
 std::vector<ConfigDifference> difference(const Config& a, const Config& b);
 
+/// Values of the decisive fields in TOML spelling, by key: what a checkpoint keeps.
+std::map<std::string, std::string> decisiveValues(const Config& config);
+
 /// Declares a schema from a plain struct and fills that struct from a Config:
 ///     SchemaBuilder<HeatConfig> schema("heat");
 ///     schema.group("plate").add("size", &HeatConfig::size).range(8, 4096).unit("px").help("Side of
 ///     the plate."); ConfigSchema s = schema.build();   HeatConfig c = schema.read(config);
 /// Members may be bool, int, std::int64_t, std::uint64_t, float, double, std::string,
-/// std::filesystem::path or vectors of std::int64_t, int, double, std::string; enums are
-/// std::string with choices().
+/// std::filesystem::path, vectors of std::int64_t, int, double, std::string, and enums with names
+/// (core/base/enum_names.h), alone, in a vector, or in an optional, which is "auto" where it is
+/// empty. Text that has choices() is an enum too.
 template <class C>
 class SchemaBuilder;
 

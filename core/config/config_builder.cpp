@@ -1,6 +1,7 @@
 #include "core/config/config.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -9,6 +10,47 @@
 #include "core/config/value_check.h"
 
 namespace vergence {
+
+namespace {
+
+/// As `visibleIf` compares it.
+std::string plainText(const ConfigValue& value)
+{
+    const auto* text = std::get_if<std::string>(&value);
+    return text ? *text : toToml(value);
+}
+
+bool leadsTo(const std::filesystem::path& path, PathKind kind)
+{
+    std::error_code failure;
+    return kind == PathKind::File ? std::filesystem::is_regular_file(path, failure)
+                                  : std::filesystem::is_directory(path, failure);
+}
+
+/// Paths of visible fields that lead to nothing, or to something else.
+std::vector<ConfigIssue> pathIssues(const Config& config)
+{
+    const auto textOf = [&](const std::string& key) {
+        return config.schema().find(key) ? std::optional(plainText(config.value(key)))
+                                         : std::nullopt;
+    };
+    std::vector<ConfigIssue> issues;
+    for (const Field& field : config.schema().fields()) {
+        if (field.pathKind == PathKind::Any || !isVisible(field, textOf))
+            continue;
+        const auto& path = config.get<std::string>(field.key);
+        if (!path.empty() && !leadsTo(path, field.pathKind))
+            issues.push_back({IssueSeverity::Error,
+                              "no_such_path",
+                              field.key,
+                              fmt::format("{} is not a {}.", path, nameOf(field.pathKind)),
+                              config.origin(field.key),
+                              {}});
+    }
+    return issues;
+}
+
+} // namespace
 
 ConfigBuilder::ConfigBuilder(ConfigSchema schema) : m_schema(std::move(schema)) {}
 
@@ -68,6 +110,7 @@ ConfigBuilder::Result ConfigBuilder::build() const
     if (hasErrors(m_issues))
         return result;
     Config config;
+    config.m_revision = Config::nextRevision();
     config.m_schema = m_schema;
     for (const Field& field : m_schema.fields()) {
         const auto found = m_values.find(field.key);
@@ -75,6 +118,8 @@ ConfigBuilder::Result ConfigBuilder::build() const
         config.m_values[field.key] = isSet ? found->second : field.defaultValue;
         config.m_origins[field.key] = isSet ? m_origins.at(field.key) : Place{};
     }
+    for (ConfigIssue& issue : pathIssues(config))
+        result.issues.push_back(std::move(issue));
     for (const Rule& rule : m_schema.rules()) {
         for (ConfigIssue issue : rule.check(config)) {
             if (issue.rule.empty())

@@ -74,6 +74,17 @@ void completeField(Field& field, const std::string& schemaId)
 
 } // namespace
 
+bool isVisible(const Field& field,
+               const std::function<std::optional<std::string>(const std::string& key)>& textOf)
+{
+    const std::size_t equals = field.visibleIf.find('=');
+    if (equals == std::string::npos)
+        return true;
+    const auto text = textOf(field.visibleIf.substr(0, equals));
+    const std::string values = '|' + field.visibleIf.substr(equals + 1) + '|';
+    return !text || values.find('|' + *text + '|') != std::string::npos;
+}
+
 ConfigSchema::ConfigSchema() : m_data(std::make_shared<const Data>()) {}
 
 ConfigSchema::ConfigSchema(std::string id, int version, std::vector<Field> fields,

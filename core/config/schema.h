@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -9,10 +10,18 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "core/base/enum_names.h"
 #include "core/config/issue.h"
 #include "core/config/value.h"
 
 namespace vergence {
+
+enum class PathKind { Any, File, Folder };
+constexpr auto namesOf(PathKind)
+{
+    return std::array{EnumName{PathKind::Any, "any"}, EnumName{PathKind::File, "file"},
+                      EnumName{PathKind::Folder, "folder"}};
+}
 
 /// Everything known about one parameter. The form, the validator, the TOML emitter and the manual
 /// read this and nothing else.
@@ -24,14 +33,21 @@ struct Field {
     ConfigValue defaultValue;
     std::optional<double> minimum, maximum; ///< inclusive; for lists: of each element
     std::optional<std::size_t> minimumCount, maximumCount; ///< lists
-    std::vector<std::string> choices;                      ///< Enum
+    std::vector<std::string> choices;                      ///< Enum; lists: of each element
     std::string unit;                                      ///< "mm", "px", "D"; empty for none
     std::string help;                                      ///< one or two sentences
     bool isLive = false;                                   ///< may change while a run is going on
     bool isAdvanced = false;
     bool isLogarithmic = false; ///< steps of the editor multiply
     std::string visibleIf;      ///< "solver=adam|adamw": shown while that holds; empty for always
+    PathKind pathKind = PathKind::Any; ///< what a path that is not empty must lead to
+    bool isDecisive = false; ///< a run that is resumed must have the value that it began with
 };
+
+/// Whether `visibleIf` of a field holds, where `textOf` gives other fields' values without quotes,
+/// and nothing for keys that it does not know.
+bool isVisible(const Field& field,
+               const std::function<std::optional<std::string>(const std::string& key)>& textOf);
 
 class Config;
 
@@ -85,9 +101,11 @@ public:
         m_field.maximumCount = most;
         return *this;
     }
+    /// Of text, or of each element of a list of texts.
     FieldBuilder& choices(std::vector<std::string> values)
     {
-        m_field.type = FieldType::Enum;
+        if (m_field.type == FieldType::String)
+            m_field.type = FieldType::Enum;
         m_field.choices = std::move(values);
         return *this;
     }
@@ -124,6 +142,22 @@ public:
     FieldBuilder& logarithmic()
     {
         m_field.isLogarithmic = true;
+        return *this;
+    }
+    /// A path that is not empty, and whose field is visible, must lead to a file.
+    FieldBuilder& file()
+    {
+        m_field.pathKind = PathKind::File;
+        return *this;
+    }
+    FieldBuilder& folder()
+    {
+        m_field.pathKind = PathKind::Folder;
+        return *this;
+    }
+    FieldBuilder& decisive()
+    {
+        m_field.isDecisive = true;
         return *this;
     }
     FieldBuilder& visibleIf(std::string condition)

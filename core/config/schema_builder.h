@@ -71,6 +71,66 @@ struct FieldTraits<std::filesystem::path> {
     }
 };
 
+/// The text that a value without a name of its own has: what the lab is left to choose.
+inline constexpr std::string_view kAuto = "auto";
+
+template <NamedEnum E>
+std::vector<std::string> choicesOf()
+{
+    std::vector<std::string> choices;
+    for (const auto& [value, name] : namesOf(E{}))
+        choices.emplace_back(name);
+    return choices;
+}
+
+template <NamedEnum E>
+struct FieldTraits<E> {
+    static constexpr FieldType type = FieldType::Enum;
+    static std::vector<std::string> choices() { return choicesOf<E>(); }
+    static ConfigValue toValue(E member) { return std::string(nameOf(member)); }
+    static E fromConfig(const Config& config, const std::string& key)
+    {
+        return *enumOf<E>(config.get<std::string>(key));
+    }
+};
+template <NamedEnum E>
+struct FieldTraits<std::optional<E>> {
+    static constexpr FieldType type = FieldType::Enum;
+    static std::vector<std::string> choices()
+    {
+        std::vector<std::string> choices = choicesOf<E>();
+        choices.emplace(choices.begin(), kAuto);
+        return choices;
+    }
+    static ConfigValue toValue(std::optional<E> member)
+    {
+        return std::string(member ? nameOf(*member) : kAuto);
+    }
+    static std::optional<E> fromConfig(const Config& config, const std::string& key)
+    {
+        return enumOf<E>(config.get<std::string>(key));
+    }
+};
+template <NamedEnum E>
+struct FieldTraits<std::vector<E>> {
+    static constexpr FieldType type = FieldType::StringList;
+    static std::vector<std::string> choices() { return choicesOf<E>(); }
+    static ConfigValue toValue(const std::vector<E>& member)
+    {
+        std::vector<std::string> names;
+        for (const E value : member)
+            names.emplace_back(nameOf(value));
+        return names;
+    }
+    static std::vector<E> fromConfig(const Config& config, const std::string& key)
+    {
+        std::vector<E> values;
+        for (const std::string& name : config.get<std::vector<std::string>>(key))
+            values.push_back(*enumOf<E>(name));
+        return values;
+    }
+};
+
 template <class T, class Stored, FieldType Type>
 struct ListTraits {
     static constexpr FieldType type = Type;
@@ -117,24 +177,28 @@ public:
         return *this;
     }
 
-    /// The default is what a default-constructed C holds.
-    template <class T>
-    FieldBuilder add(std::string key, T C::*member)
+    /// The default is what a default-constructed C holds. Members of members have a path:
+    /// add("eta", &C::sampler, &Sampler::eta).
+    template <class... Members>
+    FieldBuilder add(std::string key, Members... path)
     {
-        using Traits = detail::FieldTraits<T>;
+        const C defaults{};
+        using Traits = detail::FieldTraits<std::remove_cvref_t<decltype((defaults.*....*path))>>;
         Field& field = m_fields.emplace_back();
         field.key = key;
         field.group = m_group;
         field.type = Traits::type;
-        field.defaultValue = Traits::toValue(C{}.*member);
+        field.defaultValue = Traits::toValue((defaults.*....*path));
+        if constexpr (requires { Traits::choices(); })
+            field.choices = Traits::choices();
         if constexpr (requires {
                           Traits::isNarrow;
                       }) { // the member must hold what the field admits
             field.minimum = std::numeric_limits<int>::min();
             field.maximum = std::numeric_limits<int>::max();
         }
-        m_readers.push_back([key, member](const Config& config, C& target) {
-            target.*member = Traits::fromConfig(config, key);
+        m_readers.push_back([key, path...](const Config& config, C& target) {
+            (target.*....*path) = Traits::fromConfig(config, key);
         });
         return FieldBuilder(field);
     }

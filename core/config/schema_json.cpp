@@ -35,7 +35,9 @@ nlohmann::json jsonOf(const Field& field)
                         {"live", field.isLive},
                         {"advanced", field.isAdvanced},
                         {"logarithmic", field.isLogarithmic},
-                        {"visible_if", field.visibleIf}};
+                        {"visible_if", field.visibleIf},
+                        {"path_kind", nameOf(field.pathKind)},
+                        {"decisive", field.isDecisive}};
     put(json, "minimum", field.minimum);
     put(json, "maximum", field.maximum);
     put(json, "minimum_count", field.minimumCount);
@@ -60,6 +62,10 @@ Field fieldFrom(const nlohmann::json& json)
     field.isAdvanced = json.at("advanced").get<bool>();
     field.isLogarithmic = json.at("logarithmic").get<bool>();
     field.visibleIf = json.at("visible_if").get<std::string>();
+    const auto kind = enumOf<PathKind>(json.value("path_kind", "any"));
+    expects(kind.has_value(), "config: unknown kind of path of field " + field.key);
+    field.pathKind = *kind;
+    field.isDecisive = json.value("decisive", false);
     take(json, "minimum", field.minimum);
     take(json, "maximum", field.maximum);
     take(json, "minimum_count", field.minimumCount);

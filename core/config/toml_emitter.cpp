@@ -68,7 +68,7 @@ std::string limits(const Field& field)
         parts.push_back("Range: " + range + ".");
     if (const std::string count = countText(field); !count.empty())
         parts.push_back("Length: " + count + ".");
-    if (!field.choices.empty())
+    if (field.type == FieldType::Enum)
         parts.push_back(fmt::format("One of: {}.", fmt::join(field.choices, ", ")));
     return fmt::format("{}", fmt::join(parts, " "));
 }

@@ -95,15 +95,15 @@ void checkNumber(const Field& field, double value, std::optional<std::size_t> el
                           element});
 }
 
-void checkChoice(const Field& field, const std::string& text, std::vector<Complaint>& complaints)
+void checkChoice(const Field& field, const std::string& text, std::optional<std::size_t> element,
+                 std::vector<Complaint>& complaints)
 {
     if (std::find(field.choices.begin(), field.choices.end(), text) != field.choices.end())
         return;
     Complaint complaint{"wrong_choice",
-                        fmt::format("{} must be one of {} (found {}).", field.key,
+                        fmt::format("{} must be one of {} (found {}).", subject(field, element),
                                     fmt::join(field.choices, ", "), shortened(toToml(text))),
-                        nearestOf(text, field.choices),
-                        {}};
+                        nearestOf(text, field.choices), element};
     if (!complaint.nearest.empty())
         complaint.sentence += fmt::format(" Did you mean `{}`?", complaint.nearest);
     complaints.push_back(std::move(complaint));
@@ -118,8 +118,8 @@ void checkText(const Field& field, const std::string& text, std::optional<std::s
              fmt::format("{} must be UTF-8 text (found other bytes).", subject(field, element)),
              {},
              element});
-    } else if (field.type == FieldType::Enum) {
-        checkChoice(field, text, complaints);
+    } else if (!field.choices.empty()) {
+        checkChoice(field, text, element, complaints);
     }
 }
 

@@ -10,77 +10,73 @@ using Builder = SchemaBuilder<LiveDiffusionConfig>;
 void addSampler(Builder& b)
 {
     b.group("sampler");
-    b.add("mode", &C::mode)
-        .choices({"restyle", "restore", "dream"})
+    b.add("mode", &C::loop, &LoopSettings::mode)
         .live()
         .help("restyle, restore: the input becomes something else. dream: the input counts for the "
               "first frame alone; everything after it is prediction.");
-    b.add("steps", &C::steps).range(1, 64).live().help("Evaluations of the network per frame.");
-    b.add("sampler", &C::sampler)
-        .choices({"ddim", "dpm", "lcm", "turbo"})
+    b.add("steps", &C::loop, &LoopSettings::steps)
+        .range(1, 64)
+        .live()
+        .help("Evaluations of the network per frame.");
+    b.add("sampler", &C::loop, &LoopSettings::sampler)
         .live()
         .help("ddim; dpm: DPM-Solver++ 2M; lcm: few steps of a distilled network; turbo: one step, "
               "its estimate is the picture.");
-    b.add("strength", &C::strength)
+    b.add("strength", &C::loop, &LoopSettings::strength)
         .range(0.001, 1)
         .live()
         .help("How far the start is noised: 1 starts from noise alone.");
-    b.add("eta", &C::eta)
+    b.add("eta", &C::loop, &LoopSettings::eta)
         .title("η")
         .range(0, 1)
         .live()
         .advanced()
         .visibleIf("sampler=ddim")
         .help("Share of fresh noise in each step.");
-    b.add("curve", &C::curve)
+    b.add("curve", &C::loop, &LoopSettings::curve)
         .title("Schedule")
-        .choices({"cosine", "linear", "scaled_linear"})
         .live()
         .advanced()
         .help("How noise grows over the thousand times of training. The shipped weights know "
               "cosine.");
-    b.add("zero_terminal_snr", &C::zeroTerminalSnr)
+    b.add("zero_terminal_snr", &C::loop, &LoopSettings::zeroTerminalSnr)
         .live()
         .advanced()
         .help("Rescale the schedule so that its last time is noise alone.");
-    b.add("prediction", &C::prediction)
-        .choices({"v", "epsilon"})
+    b.add("prediction", &C::loop, &LoopSettings::prediction)
         .live()
         .advanced()
         .help("What the network predicts. The shipped weights know v.");
-    b.add("clamp_estimate", &C::clampEstimate)
+    b.add("clamp_estimate", &C::loop, &LoopSettings::clampsEstimate)
         .live()
         .advanced()
         .help("Keep estimates of the picture within black and white.");
-    b.add("start", &C::start)
+    b.add("start", &C::loop, &LoopSettings::start)
         .title("Start from")
-        .choices({"input", "previous", "noise"})
         .live()
         .help("What lies below the noise of the first step.");
-    b.add("noise", &C::noise)
+    b.add("noise", &C::loop, &LoopSettings::noise)
         .title("Noise")
-        .choices({"fixed", "fresh", "correlated"})
         .live()
         .help("fixed: the same for every frame, least flicker. fresh: another each. correlated: "
               "between the two.");
-    b.add("freshness", &C::freshness)
+    b.add("freshness", &C::loop, &LoopSettings::freshness)
         .range(0, 1)
         .live()
         .visibleIf("noise=correlated")
         .help("Share of new noise.");
-    b.add("guidance", &C::guidance)
-        .choices({"none", "full", "self_negative", "onetime_negative"})
+    b.add("guidance", &C::loop, &LoopSettings::guidance, &GuidanceSettings::kind)
         .live()
         .advanced()
         .help("full: a second evaluation without the input, each step. self_negative: the absence "
               "is imagined, without cost. onetime_negative: one more evaluation a frame.");
-    b.add("gamma", &C::gamma)
+    b.add("gamma", &C::loop, &LoopSettings::guidance, &GuidanceSettings::gamma)
         .title("γ")
         .range(0, 20)
         .live()
         .advanced()
         .help("How strongly the input is wanted; 1: as it is.");
-    b.add("delta", &C::delta)
+    b.add("delta", &C::loop, &LoopSettings::guidance, &GuidanceSettings::delta)
         .title("δ")
         .range(0, 1)
         .live()
@@ -91,49 +87,56 @@ void addSampler(Builder& b)
 void addLoop(Builder& b)
 {
     b.group("loop");
-    b.add("history", &C::history).live().help("The network sees the last output.");
-    b.add("history_noise", &C::historyNoise)
+    b.add("history", &C::loop, &LoopSettings::usesHistory)
+        .live()
+        .help("The network sees the last output.");
+    b.add("history_noise", &C::loop, &LoopSettings::historyNoise)
         .range(0, 0.7)
         .live()
         .visibleIf("history=true")
         .help("Noise on the last output, which the network is told of: keeps small errors from "
               "growing.");
-    b.add("memory", &C::memory).live().help("The network sees 16 earlier outputs as tokens.");
-    b.add("memory_stride", &C::memoryStride)
+    b.add("memory", &C::loop, &LoopSettings::usesMemory)
+        .live()
+        .help("The network sees 16 earlier outputs as tokens.");
+    b.add("memory_stride", &C::loop, &LoopSettings::memoryStride)
         .range(1, 1'000)
         .live()
         .visibleIf("memory=true")
         .help("Frames between two writes to the memory.");
-    b.add("blend", &C::blend)
+    b.add("blend", &C::loop, &LoopSettings::blend)
         .title("Blend β")
         .range(0, 1)
         .live()
         .help("How much the network may keep of the last output, pixel by pixel.");
-    b.add("cut_cosine", &C::cutCosine)
+    b.add("cut_cosine", &C::loop, &LoopSettings::cutCosine)
         .title("Scene cut below")
         .range(-1, 1)
         .live()
         .advanced()
         .help("Cosine of two input frames below which history starts anew; -1: never.");
-    b.add("flush_on_cut", &C::flushOnCut).live().advanced().help("Empty the memory at a cut.");
-    b.add("drift_guard", &C::driftGuard)
+    b.add("flush_on_cut", &C::loop, &LoopSettings::flushesMemoryOnCut)
+        .live()
+        .advanced()
+        .help("Empty the memory at a cut.");
+    b.add("drift_guard", &C::loop, &LoopSettings::driftGuard)
         .range(0, 1)
         .live()
         .advanced()
         .help("Pull mean and spread of each colour towards those of the input.");
-    b.add("stream_batch", &C::streamBatch)
+    b.add("stream_batch", &C::loop, &LoopSettings::isStreamBatch)
         .live()
         .help("The steps of successive frames become rows of one evaluation: more frames where "
               "the device is not full, and n times the latency.");
-    b.add("filter_similar", &C::filterSimilar)
+    b.add("filter_similar", &C::loop, &LoopSettings::filtersSimilar)
         .live()
         .help("Skip frames that hardly differ from the last one processed.");
-    b.add("similarity", &C::similarity)
+    b.add("similarity", &C::loop, &LoopSettings::similarity)
         .range(0, 0.9999)
         .live()
         .visibleIf("filter_similar=true")
         .help("Cosine from which frames may be skipped.");
-    b.add("deadline_keeper", &C::deadlineKeeper)
+    b.add("deadline_keeper", &C::deadline, &DeadlineSettings::isOn)
         .help("Fewer steps where frames take longer than the budget, and more again where there is "
               "room.");
     b.add("budget", &C::budget)
@@ -141,7 +144,6 @@ void addLoop(Builder& b)
         .unit("ms")
         .help("Time of a frame: a line in the charts, and what the deadline keeper keeps.");
     b.add("waiting", &C::waiting)
-        .choices({"every", "latest", "fifo"})
         .advanced()
         .help("How frames of a paced source or camera wait. every: none is lost. latest: a newer "
               "frame replaces the one that waits. fifo: two wait.");
@@ -151,32 +153,30 @@ void addSwitches(Builder& b)
 {
     b.group("switches");
     b.add("precision", &C::precision)
-        .choices({"auto", "fp32", "tf32", "fp16", "bf16"})
         .live()
         .help("Type of weights and activations; sums, norms and sampler stay fp32. auto: fp16 on "
               "CUDA from compute capability 8.0 on, fp32 elsewhere.");
-    b.add("layout", &C::layout)
-        .choices({"nhwc", "nchw", "blocked"})
-        .live()
-        .help("How pictures lie in memory.");
-    b.add("attention", &C::attention)
-        .choices({"flash", "naive"})
+    b.add("layout", &C::switches, &Switches::layout).live().help("How pictures lie in memory.");
+    b.add("attention", &C::switches, &Switches::attention)
         .live()
         .help("naive stores all scores; flash none.");
-    b.add("fusion", &C::fusion).live().help("Fewer, larger kernels.");
-    b.add("tuned", &C::tuned)
+    b.add("fusion", &C::switches, &Switches::fusion).live().help("Fewer, larger kernels.");
+    b.add("tuned", &C::switches, &Switches::tuned)
         .live()
         .help("The fastest of several algorithms per shape. A stream times them once on a computer "
               "and "
               "keeps what it found in ~/.cache/vergence/live_diffusion; A/B runs time them anew. "
               "Where "
               "they were timed twice, two runs may differ by rounding; off where they must not.");
-    b.add("graph", &C::graph).title("CUDA graph").live().help("A frame is recorded and replayed.");
-    b.add("collapsed_upsampling", &C::collapsedUpsampling)
+    b.add("graph", &C::switches, &Switches::graph)
+        .title("CUDA graph")
+        .live()
+        .help("A frame is recorded and replayed.");
+    b.add("collapsed_upsampling", &C::switches, &Switches::collapsedUpsampling)
         .live()
         .advanced()
         .help("Doubling and its convolution as four small convolutions: 2.25 times less work.");
-    b.add("channel_rounding", &C::channelRounding)
+    b.add("channel_rounding", &C::switches, &Switches::channelRounding)
         .range(0, 64)
         .live()
         .advanced()
@@ -196,7 +196,9 @@ void addTraining(Builder& b)
         .unit("s")
         .help("The part train ends after this time; 0: no limit. The schedule is that of all "
               "updates.");
-    b.add("batch", &C::batch).range(1, 1'024).help("Frames per update.");
+    b.add("batch", &C::train, &TrainSettings::samples, &SampleSettings::batch)
+        .range(1, 1'024)
+        .help("Frames per update.");
     b.add("train_size", &C::trainSize)
         .title("Size to train")
         .choices({"same", "nano", "pico", "s", "m", "l", "xl"})
@@ -205,14 +207,17 @@ void addTraining(Builder& b)
         .title("Films")
         .range(1, 100'000)
         .help("Drawn films to learn from, 240 frames each.");
-    b.add("learning_rate", &C::learningRate).range(1e-7, 1).logarithmic().help("Peak rate.");
+    b.add("learning_rate", &C::train, &TrainSettings::rate)
+        .range(1e-7, 1)
+        .logarithmic()
+        .help("Peak rate.");
     b.add("warmup", &C::warmup).range(0, 1'000'000).help("Updates until the peak is reached.");
-    b.add("ema", &C::ema)
+    b.add("ema", &C::train, &TrainSettings::average)
         .title("Average")
         .range(0, 0.99999)
         .advanced()
         .help("Decay of the average of weights that is tested and kept.");
-    b.add("rollout_share", &C::rolloutShare)
+    b.add("rollout_share", &C::train, &TrainSettings::rolloutShare)
         .range(0, 1)
         .advanced()
         .help("Last part of the training in which the network more and more sees its own frames.");

@@ -28,13 +28,11 @@ void addNetwork(Builder& b)
 {
     b.group("network");
     b.add("network", &C::network)
-        .choices({"unet", "oracle", "replica_a", "replica_b"})
         .help("unet: the denoiser. oracle: knows the film and answers exactly, without weights. "
               "replica_a, replica_b: the two networks that earlier speed tables were measured on; "
               "for ab and profile alone.");
     b.add("model_size", &C::modelSize)
         .title("Size")
-        .choices({"nano", "pico", "s", "m", "l", "xl"})
         .live()
         .visibleIf("network=unet")
         .help("3 M (pico) to 880 M (xl) parameters. Pico has trained weights; the others are for "
@@ -51,7 +49,6 @@ void addNetwork(Builder& b)
         .live()
         .help("Twice the grid: four to five times the work.");
     b.add("weights", &C::weights)
-        .choices({"shipped", "bench", "file", "trained"})
         .live()
         .visibleIf("network=unet")
         .help("shipped: those that come with the program (pico at 64 px). file: a safetensors file "
@@ -59,6 +56,7 @@ void addNetwork(Builder& b)
               "speed means something.");
     b.add("weights_file", &C::weightsFile)
         .title("Weights file")
+        .file()
         .live()
         .visibleIf("weights=file")
         .help("A safetensors file that this lab wrote, with its JSON beside it.");
@@ -84,8 +82,6 @@ void addSource(Builder& b)
 {
     b.group("source");
     b.add("source", &C::source)
-        .choices(
-            {"orbits", "cuts", "static", "interference", "checker", "images", "video", "camera"})
         .help("Drawn films – orbits and cuts know what the result should be –, a folder of "
               "pictures, a video, or a camera.");
     b.add("path", &C::path)
@@ -95,14 +91,24 @@ void addSource(Builder& b)
         .title("Frames per second")
         .range(1, 240)
         .help("Of drawn films and folders; videos have times of their own.");
-    b.add("paced", &C::paced)
+    b.add("paced", &C::play, &PlaySettings::isPaced)
         .help("Frames come when they are due, as in life. Off: as fast as they are taken.");
-    b.add("loop", &C::loop).help("Start again at the end of the source.");
-    b.add("speed", &C::speed)
+    b.add("loop", &C::play, &PlaySettings::loops).help("Start again at the end of the source.");
+    b.add("speed", &C::play, &PlaySettings::speed)
         .range(0.05, 16)
         .live()
         .visibleIf("paced=true")
         .help("How fast a paced source plays.");
+}
+
+UnetSettings unetOfSize(const LiveDiffusionConfig& config, Size size)
+{
+    UnetSettings settings = unetSettings(size, config.frameSize, config.highQuality);
+    settings.channelRounding = std::max(1, config.switches.channelRounding);
+    settings.hasAttentionAtLevel0 = config.attentionLevel0;
+    settings.hasWindowAttention = config.windowAttention;
+    settings.isMisaligned = config.misaligned;
+    return settings;
 }
 
 Builder newBuilder()
@@ -126,16 +132,9 @@ const Builder& builder()
 
 } // namespace
 
-bool LiveDiffusionConfig::has(const std::string& part) const
+bool LiveDiffusionConfig::has(PartKind part) const
 {
     return std::ranges::find(parts, part) != parts.end();
-}
-
-const std::vector<std::string>& partNames()
-{
-    static const std::vector<std::string> names{"train",   "distill", "stream", "ab",
-                                                "profile", "drift",   "onnx"};
-    return names;
 }
 
 ConfigSchema liveDiffusionSchema()
@@ -146,6 +145,16 @@ ConfigSchema liveDiffusionSchema()
 LiveDiffusionConfig readLiveDiffusionConfig(const Config& config)
 {
     return builder().read(config);
+}
+
+UnetSettings unetSettings(const LiveDiffusionConfig& config)
+{
+    return unetOfSize(config, config.modelSize);
+}
+
+UnetSettings trainedUnet(const LiveDiffusionConfig& config)
+{
+    return unetOfSize(config, enumOf<Size>(config.trainSize).value_or(config.modelSize));
 }
 
 } // namespace vergence::live

@@ -2,8 +2,17 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "core/base/enum_names.h"
+#include "plugins/live_diffusion/engine/switches.h"
+#include "plugins/live_diffusion/model/unet_settings.h"
+#include "plugins/live_diffusion/sources/player.h"
+#include "plugins/live_diffusion/stream/live_settings.h"
+#include "plugins/live_diffusion/stream/loop_settings.h"
+#include "plugins/live_diffusion/train/train_settings.h"
 
 namespace vergence {
 class Config;
@@ -12,62 +21,79 @@ class ConfigSchema;
 
 namespace vergence::live {
 
+using vergence::nameOf;
+
+/// What a run does, in the order in which it is usually done.
+enum class PartKind { Train, Distill, Stream, Ab, Profile, Drift, Onnx };
+constexpr auto namesOf(PartKind)
+{
+    return std::array{
+        EnumName{PartKind::Train, "train"},     EnumName{PartKind::Distill, "distill"},
+        EnumName{PartKind::Stream, "stream"},   EnumName{PartKind::Ab, "ab"},
+        EnumName{PartKind::Profile, "profile"}, EnumName{PartKind::Drift, "drift"},
+        EnumName{PartKind::Onnx, "onnx"}};
+}
+
+enum class NetworkKind { Unet, Oracle, ReplicaA, ReplicaB };
+constexpr auto namesOf(NetworkKind)
+{
+    return std::array{EnumName{NetworkKind::Unet, "unet"}, EnumName{NetworkKind::Oracle, "oracle"},
+                      EnumName{NetworkKind::ReplicaA, "replica_a"},
+                      EnumName{NetworkKind::ReplicaB, "replica_b"}};
+}
+
+enum class WeightsFrom { Shipped, Bench, File, Training };
+constexpr auto namesOf(WeightsFrom)
+{
+    return std::array{EnumName{WeightsFrom::Shipped, "shipped"},
+                      EnumName{WeightsFrom::Bench, "bench"}, EnumName{WeightsFrom::File, "file"},
+                      EnumName{WeightsFrom::Training, "trained"}};
+}
+
+/// Drawn films, then those from outside.
+enum class FilmKind { Orbits, Cuts, Static, Interference, Checker, Images, Video, Camera };
+constexpr auto namesOf(FilmKind)
+{
+    return std::array{
+        EnumName{FilmKind::Orbits, "orbits"},   EnumName{FilmKind::Cuts, "cuts"},
+        EnumName{FilmKind::Static, "static"},   EnumName{FilmKind::Interference, "interference"},
+        EnumName{FilmKind::Checker, "checker"}, EnumName{FilmKind::Images, "images"},
+        EnumName{FilmKind::Video, "video"},     EnumName{FilmKind::Camera, "camera"}};
+}
+
 /// Every parameter of the lab with its default. Specification, sections 3 to 9 and 13 to 15.
 struct LiveDiffusionConfig {
     std::uint64_t seed = 1;
-    /// What the run does, one after the other: train, distill, stream, ab, profile, drift, onnx.
-    std::vector<std::string> parts = {"stream"};
+    std::vector<PartKind> parts = {PartKind::Stream};
 
-    std::string network = "unet"; ///< unet, oracle, replica_a, replica_b
-    std::string modelSize = "pico";
+    NetworkKind network = NetworkKind::Unet;
+    Size modelSize = Size::Pico;
     int frameSize = 64; ///< px
     bool highQuality = false;
     bool attentionLevel0 = false, windowAttention = false, misaligned = false;
-    std::string weights = "shipped"; ///< shipped, bench, file, trained
+    WeightsFrom weights = WeightsFrom::Shipped;
     std::filesystem::path weightsFile;
 
-    std::string source = "orbits"; ///< a scene, images, video, camera
-    std::filesystem::path path;    ///< folder, video or device
+    FilmKind source = FilmKind::Orbits;
+    std::filesystem::path path; ///< folder, video or device
     double fps = 25;
-    bool paced = false, loop = true;
-    double speed = 1;
+    PlaySettings play{.isPaced = false};
 
-    std::string mode = "restyle";
-    std::string curve = "cosine";
-    bool zeroTerminalSnr = false;
-    std::string prediction = "v";
-    std::string sampler = "ddim";
-    int steps = 2;
-    double strength = 0.6, eta = 0;
-    bool clampEstimate = true;
-    std::string start = "input", noise = "fixed";
-    double freshness = 0.3;
-    std::string guidance = "none";
-    double gamma = 1, delta = 1;
-
-    bool history = true, memory = true, flushOnCut = false;
-    double historyNoise = 0.05, blend = 1, cutCosine = 0.5, driftGuard = 0;
-    int memoryStride = 4;
-    bool streamBatch = false, filterSimilar = false;
-    double similarity = 0.98;
-
-    bool deadlineKeeper = false;
+    LoopSettings loop;
+    DeadlineSettings deadline;
     double budget = 40; ///< ms
-    std::string waiting = "every";
+    Waiting waiting = Waiting::EveryFrame;
 
-    std::string precision = "auto", layout = "nhwc", attention = "flash";
-    bool fusion = true, tuned = true, graph = true, collapsedUpsampling = true;
-    int channelRounding = 8;
+    std::optional<Precision> precision; ///< of the switches: what the device does best
+    Switches switches;
 
     int streamFrames = 250;
     double streamSeconds = 0; ///< at most; 0: no limit
 
-    int trainUpdates = 2'000, batch = 8, trainClips = 64;
+    int trainUpdates = 2'000, trainClips = 64;
     double trainSeconds = 0;
-    double learningRate = 2e-4;
-    double warmup = 500; ///< updates
-    double ema = 0.999;
-    double rolloutShare = 0.2;      ///< last part of the training in which the model feeds itself
+    TrainSettings train;
+    double warmup = 500;            ///< updates
     std::string trainSize = "same"; ///< or nano, pico, …
     int sampleEvery = 250;          ///< updates between pictures of held-out clips
 
@@ -86,13 +112,18 @@ struct LiveDiffusionConfig {
     std::string exportClip = "gif"; ///< none, gif, png, mp4
     bool exportSideBySide = true, exportOverlay = true;
 
-    bool has(const std::string& part) const;
+    bool has(PartKind part) const;
+    bool isReplica() const
+    {
+        return network == NetworkKind::ReplicaA || network == NetworkKind::ReplicaB;
+    }
 };
 
 ConfigSchema liveDiffusionSchema();
 LiveDiffusionConfig readLiveDiffusionConfig(const Config& config);
 
-/// Names that `parts` may hold, in the order in which they are usually run.
-const std::vector<std::string>& partNames();
+UnetSettings unetSettings(const LiveDiffusionConfig& config);
+/// Of the network that the part train learns.
+UnetSettings trainedUnet(const LiveDiffusionConfig& config);
 
 } // namespace vergence::live

@@ -16,19 +16,25 @@ namespace vergence::live {
 
 namespace {
 
-std::string phaseOf(const std::string& part)
+std::string phaseOf(PartKind part)
 {
-    if (part == "train")
+    switch (part) {
+    case PartKind::Train:
         return "training";
-    if (part == "distill")
+    case PartKind::Distill:
         return "distilling";
-    if (part == "stream")
+    case PartKind::Stream:
         return "streaming";
-    if (part == "ab")
+    case PartKind::Ab:
         return "A/B run";
-    if (part == "profile")
+    case PartKind::Profile:
         return "profiling";
-    return part == "drift" ? "closed loop" : "exporting ONNX";
+    case PartKind::Drift:
+        return "closed loop";
+    case PartKind::Onnx:
+        break;
+    }
+    return "exporting ONNX";
 }
 
 } // namespace
@@ -42,8 +48,8 @@ public:
                          context.warn(id, sentence);
                      })
     {
-        for (const std::string& name : config.parts)
-            m_parts.push_back(makePart(name, m_networks));
+        for (const PartKind kind : config.parts)
+            m_parts.push_back(makePart(kind, m_networks));
         for (const auto& one : m_parts) // one at least, in which it finds that nothing is to do
             m_planned.push_back(std::max<std::int64_t>(1, one->stepsLeft()));
         context.note("network", m_networks.name());
@@ -101,12 +107,13 @@ public:
                 throw InputError("The checkpoint is damaged: it names a part that is not there.");
             const auto& parts = m_networks.config().parts;
             for (std::size_t i = 0; i < at(); ++i)
-                if (parts[i] == "distill" ||
-                    (parts[i] == "train" && m_networks.config().weights == "trained"))
+                if (parts[i] == PartKind::Distill ||
+                    (parts[i] == PartKind::Train &&
+                     m_networks.config().weights == WeightsFrom::Training))
                     m_networks.takeWeights(
                         context.stream(),
                         context.artifacts().folder().artifacts() /
-                            (parts[i] == "train" ? kTrainedWeights : kDistilledWeights));
+                            (parts[i] == PartKind::Train ? kTrainedWeights : kDistilledWeights));
             if (at() == m_parts.size())
                 context.declareControls({}); // nothing is left that they would move
             if (!checkpoint.state.at("begun").get<bool>() || at() == m_parts.size())

@@ -38,7 +38,7 @@ constexpr Case kCases[] = {{Size::Pico, 64}, {Size::S, 64}};
 
 std::string nameOfCase(const Case& of, const UnetSettings& unet)
 {
-    return fmt::format("{} {} px p{}", nameOf(of.size), of.frame, unet.patch);
+    return fmt::format("{} {} px p{}", titleOf(of.size), of.frame, unet.patch);
 }
 
 UnetSettings settingsOf(const Case& of)
@@ -212,7 +212,7 @@ int main(int argc, char** argv)
         const auto counts = countModel(settingsOf(of));
         fmt::print("{}: {} parameters, {} FLOP per evaluation\n", nameOfCase(of, settingsOf(of)),
                    counts.parameters, counts.flopPerEvaluation);
-        if (layers && nameOf(of.size) == layers) {
+        if (layers && titleOf(of.size) == layers) {
             printLayers(of);
             return 0;
         }

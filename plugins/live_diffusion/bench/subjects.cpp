@@ -40,7 +40,7 @@ BenchSubject denoiserSubject(std::shared_ptr<Device> device, const UnetSettings&
                              std::shared_ptr<const HostWeights> weights)
 {
     BenchSubject subject;
-    subject.model = nameOf(settings.size);
+    subject.model = titleOf(settings.size);
     subject.program = buildUnet(settings);
     subject.describe = [settings](Index grid) {
         UnetSettings other = settings;

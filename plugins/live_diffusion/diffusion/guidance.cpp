@@ -4,7 +4,7 @@
 
 namespace vergence::live {
 
-std::string_view nameOf(GuidanceKind kind)
+std::string_view titleOf(GuidanceKind kind)
 {
     switch (kind) {
     case GuidanceKind::None:

@@ -7,12 +7,20 @@
 
 namespace vergence::live {
 
+using vergence::nameOf;
+
 /// None: what the network says. Full: one more eval a step without the condition (2N).
 /// SelfNegative: the condition's absence is imagined, with the input frame as what would have come
 /// (N). OnetimeNegative: one real eval without the condition, at the first step (N + 1). Source:
 /// StreamDiffusion (2023), section 3.2, "residual classifier-free guidance".
 enum class GuidanceKind { None, Full, SelfNegative, OnetimeNegative };
-std::string_view nameOf(GuidanceKind kind);
+constexpr auto namesOf(GuidanceKind)
+{
+    return std::array{EnumName{GuidanceKind::None, "none"}, EnumName{GuidanceKind::Full, "full"},
+                      EnumName{GuidanceKind::SelfNegative, "self_negative"},
+                      EnumName{GuidanceKind::OnetimeNegative, "onetime_negative"}};
+}
+std::string_view titleOf(GuidanceKind kind); ///< "self-negative"
 int evaluations(GuidanceKind kind, int steps);
 
 struct GuidanceSettings {

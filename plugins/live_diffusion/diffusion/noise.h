@@ -3,10 +3,13 @@
 #include <cstdint>
 #include <span>
 
+#include "core/base/enum_names.h"
 #include "core/compute/kernel.h"
 #include "core/compute/rng.h"
 
 namespace vergence::live {
+
+using vergence::nameOf;
 
 /// What numbers are drawn for; tells apart the draws of one frame.
 enum class NoisePurpose : std::uint32_t {
@@ -54,6 +57,11 @@ private:
 /// How the noise a frame starts from follows that of the frame before: the same for all, its own
 /// each, or √(1 − a²)·same + a·own.
 enum class StartNoise { Fixed, Fresh, Correlated };
+constexpr auto namesOf(StartNoise)
+{
+    return std::array{EnumName{StartNoise::Fixed, "fixed"}, EnumName{StartNoise::Fresh, "fresh"},
+                      EnumName{StartNoise::Correlated, "correlated"}};
+}
 /// out = ε of frame `frame`; a ∈ [0, 1] counts for Correlated alone. `out`: CPU memory.
 void startNoise(Stream& stream, const FrameNoise& noise, StartNoise mode, double a,
                 std::uint32_t frame, std::span<float> out);

@@ -69,7 +69,7 @@ void expectsSettings(const NoiseSchedule& schedule, const SamplerSettings& s, in
 
 } // namespace
 
-std::string_view nameOf(SamplerKind kind)
+std::string_view titleOf(SamplerKind kind)
 {
     switch (kind) {
     case SamplerKind::Ddim:

@@ -9,10 +9,18 @@
 
 namespace vergence::live {
 
+using vergence::nameOf;
+
 /// Sources: Denoising Diffusion Implicit Models (2021), eq. 12; DPM-Solver++ (2022), algorithm 2;
 /// Latent Consistency Models (2023), algorithm 3. Turbo: one step, x̂₀ is the picture.
 enum class SamplerKind { Ddim, DpmSolver2M, Consistency, Turbo };
-std::string_view nameOf(SamplerKind kind); ///< "DDIM", "DPM-Solver++ 2M", "LCM", "Turbo"
+constexpr auto namesOf(SamplerKind)
+{
+    return std::array{
+        EnumName{SamplerKind::Ddim, "ddim"}, EnumName{SamplerKind::DpmSolver2M, "dpm"},
+        EnumName{SamplerKind::Consistency, "lcm"}, EnumName{SamplerKind::Turbo, "turbo"}};
+}
+std::string_view titleOf(SamplerKind kind); ///< "DDIM", "DPM-Solver++ 2M", "LCM", "Turbo"
 
 struct SamplerSettings {
     SamplerKind kind = SamplerKind::Ddim;

@@ -3,7 +3,11 @@
 #include <array>
 #include <vector>
 
+#include "core/base/enum_names.h"
+
 namespace vergence::live {
+
+using vergence::nameOf;
 
 /// Times a network is trained at: 0 (nearly clean) … 999 (nearly noise).
 inline constexpr int kTrainTimes = 1000;
@@ -13,6 +17,10 @@ inline constexpr int kCleanTime = -1;
 /// What a network tells of x_t = α_t x₀ + σ_t ε: ε itself, or v = α_t ε − σ_t x₀.
 /// Source of v: Progressive Distillation for Fast Sampling of Diffusion Models (2022), section 4.
 enum class Prediction { Epsilon, V };
+constexpr auto namesOf(Prediction)
+{
+    return std::array{EnumName{Prediction::V, "v"}, EnumName{Prediction::Epsilon, "epsilon"}};
+}
 
 /// How the variance β of one time grows. Linear: 1e-4 … 0.02; ScaledLinear: √β linear from √0.00085
 /// to √0.012; Cosine: ᾱ(t) = cos²(((t/T + 0.008)/1.008)·π/2), β at most 0.999.
@@ -20,6 +28,11 @@ enum class Prediction { Epsilon, V };
 /// Synthesis with Latent Diffusion Models (2022), appendix; Improved Denoising Diffusion
 /// Probabilistic Models (2021), eq. 17.
 enum class BetaCurve { Linear, ScaledLinear, Cosine };
+constexpr auto namesOf(BetaCurve)
+{
+    return std::array{EnumName{BetaCurve::Cosine, "cosine"}, EnumName{BetaCurve::Linear, "linear"},
+                      EnumName{BetaCurve::ScaledLinear, "scaled_linear"}};
+}
 
 /// ᾱ_t = Π (1 − β) and what follows from it: α = √ᾱ, σ = √(1 − ᾱ), λ = ln(α/σ). Always made for a
 /// thousand times and sub-sampled, never made anew for fewer.

@@ -76,39 +76,6 @@ ProductPolicy productPolicy(const Switches& switches)
     return {.usesTf32 = switches.precision == Precision::Tf32, .isTimed = switches.tuned};
 }
 
-std::string_view nameOf(Precision precision)
-{
-    switch (precision) {
-    case Precision::Fp32:
-        return "fp32";
-    case Precision::Tf32:
-        return "tf32";
-    case Precision::Fp16:
-        return "fp16";
-    case Precision::Bf16:
-        return "bf16";
-    }
-    return "?";
-}
-
-std::string_view nameOf(Layout layout)
-{
-    switch (layout) {
-    case Layout::Nchw:
-        return "nchw";
-    case Layout::Nhwc:
-        return "nhwc";
-    case Layout::Blocked:
-        return "blocked";
-    }
-    return "?";
-}
-
-std::string_view nameOf(AttentionKind kind)
-{
-    return kind == AttentionKind::Naive ? "naive" : "flash";
-}
-
 SwitchChoice precisionChoice(const Device& device, Precision precision)
 {
     return choice("precision", std::string(nameOf(precision)),

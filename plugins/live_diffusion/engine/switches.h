@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/enum_names.h"
 #include "core/compute/dense/product_policy.h"
 
 namespace vergence {
@@ -13,17 +14,34 @@ class Device;
 
 namespace vergence::live {
 
+using vergence::nameOf;
+
 /// Type of weights and activations. Sums, statistics, softmax, sampler, x_t, bias tables, blend and
 /// embeddings are F32 in all of them. Tf32: F32 in memory, rounded to 10 bits behind the point on
 /// the way into tensor cores.
 enum class Precision { Fp32, Tf32, Fp16, Bf16 };
+constexpr auto namesOf(Precision)
+{
+    return std::array{EnumName{Precision::Fp32, "fp32"}, EnumName{Precision::Tf32, "tf32"},
+                      EnumName{Precision::Fp16, "fp16"}, EnumName{Precision::Bf16, "bf16"}};
+}
 
 /// How images lie in memory. Nchw really stores planes and pays what the products need besides;
 /// Blocked (CPU): the convolutions' weights and images in the library's own order.
 enum class Layout { Nchw, Nhwc, Blocked };
+constexpr auto namesOf(Layout)
+{
+    return std::array{EnumName{Layout::Nhwc, "nhwc"}, EnumName{Layout::Nchw, "nchw"},
+                      EnumName{Layout::Blocked, "blocked"}};
+}
 
 /// Naive stores all scores of a layer, Flash none.
 enum class AttentionKind { Naive, Flash };
+constexpr auto namesOf(AttentionKind)
+{
+    return std::array{EnumName{AttentionKind::Flash, "flash"},
+                      EnumName{AttentionKind::Naive, "naive"}};
+}
 
 /// Every switch of inference that may change while frames stream. None changes the result beyond
 /// rounding.
@@ -51,10 +69,6 @@ Switches baselineSwitches();
 
 /// How a card multiplies with these switches; in force while a network works (ProductPolicyScope).
 ProductPolicy productPolicy(const Switches& switches);
-
-std::string_view nameOf(Precision precision); ///< "fp32", "tf32", "fp16", "bf16"
-std::string_view nameOf(Layout layout);       ///< "nchw", "nhwc", "blocked"
-std::string_view nameOf(AttentionKind kind);  ///< "naive", "flash"
 
 /// One value of a switch on one device.
 struct SwitchChoice {

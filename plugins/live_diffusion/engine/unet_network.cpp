@@ -136,7 +136,7 @@ int UnetNetwork::threadsInUse(const Switches& switches)
     TunedChoices* const choices = m_settings.choices.get();
     const std::string machine = tuningMachine(*m_given);
     const std::string key =
-        fmt::format("threads {} {}", nameOf(m_settings.unet.size), m_settings.unet.grid);
+        fmt::format("threads {} {}", titleOf(m_settings.unet.size), m_settings.unet.grid);
     const auto kept = choices != nullptr ? choices->find(machine, key) : std::nullopt;
     m_fastestThreads = kept ? std::atoi(kept->c_str()) : 0;
     if (m_fastestThreads >= 1 && m_fastestThreads <= usableThreads())

@@ -23,7 +23,7 @@ public:
         : m_settings(settings),
           m_layout(layoutOf(settings.size)),
           m_base(settings.baseChannels()),
-          m_build(fmt::format("unet {}", nameOf(settings.size)))
+          m_build(fmt::format("unet {}", titleOf(settings.size)))
     {
     }
 
@@ -235,7 +235,7 @@ Program buildMemoryEncoder(const UnetSettings& settings)
     const Index padded = (settings.frameChannels() + rounding - 1) / rounding * rounding;
     const int kernel = static_cast<int>(layoutOf(settings.size).nativeGrid / kEncoderSide);
 
-    ProgramBuilder build(fmt::format("memory encoder {}", nameOf(settings.size)));
+    ProgramBuilder build(fmt::format("memory encoder {}", titleOf(settings.size)));
     int x = build.input("frame", settings.frameChannels(), settings.grid, settings.grid);
     build.beginBlock("mem");
     if (padded > settings.frameChannels())

@@ -25,7 +25,7 @@ std::string lower(std::string_view text)
 }
 } // namespace
 
-std::string_view nameOf(Size size)
+std::string_view titleOf(Size size)
 {
     switch (size) {
     case Size::Nano:
@@ -47,7 +47,7 @@ std::string_view nameOf(Size size)
 Size sizeOfName(std::string_view name)
 {
     for (const Size size : kSizes)
-        if (lower(nameOf(size)) == lower(name))
+        if (lower(titleOf(size)) == lower(name))
             return size;
     throw InputError(
         fmt::format("there is no size \"{}\"; sizes are Nano, Pico, S, M, L and XL", name));
@@ -99,7 +99,7 @@ UnetSettings unetSettings(Size size, Index frameSize, bool isHighQuality)
     expects(frameSize >= settings.grid && frameSize % settings.grid == 0,
             fmt::format("a frame of {} pixels a side is no multiple of the grid of {}, which is {} "
                         "by {}",
-                        frameSize, nameOf(size), settings.grid, settings.grid));
+                        frameSize, titleOf(size), settings.grid, settings.grid));
     settings.patch = frameSize / settings.grid;
     return settings;
 }
@@ -119,7 +119,7 @@ std::string problemOf(const UnetSettings& settings)
                            settings.channelRounding);
     if (settings.isMisaligned && layout.channels % 64 != 0)
         return fmt::format("{} has no misaligned twin: its {} channels are no multiple of 64",
-                           nameOf(settings.size), layout.channels);
+                           titleOf(settings.size), layout.channels);
     const Index innermostWindowed = settings.grid / (layout.levels() > 1 ? 2 : 1);
     if (settings.hasWindowAttention && innermostWindowed % 8 != 0)
         return fmt::format("windows of 8 by 8 do not tile level 1 of a grid of {}", settings.grid);

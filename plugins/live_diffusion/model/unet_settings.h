@@ -6,16 +6,25 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/enum_names.h"
 #include "core/compute/tensor.h"
 
 namespace vergence::live {
+
+using vergence::nameOf;
 
 /// The family of denoisers. Nano exists for tests of units, Pico is the one that ships weights.
 enum class Size : std::uint8_t { Nano, Pico, S, M, L, XL };
 
 inline constexpr std::array<Size, 6> kSizes = {Size::Nano, Size::Pico, Size::S,
                                                Size::M,    Size::L,    Size::XL};
-std::string_view nameOf(Size size); ///< "Nano", "Pico", "S", …
+constexpr auto namesOf(Size)
+{
+    return std::array{EnumName{Size::Nano, "nano"}, EnumName{Size::Pico, "pico"},
+                      EnumName{Size::S, "s"},       EnumName{Size::M, "m"},
+                      EnumName{Size::L, "l"},       EnumName{Size::XL, "xl"}};
+}
+std::string_view titleOf(Size size); ///< "Nano", "Pico", "S", …
 /// Throws InputError that lists the names where there is none such; capitals do not matter.
 Size sizeOfName(std::string_view name);
 

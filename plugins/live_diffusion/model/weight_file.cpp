@@ -117,7 +117,7 @@ void saveModel(Stream& stream, const ParameterSet& parameters, const ModelDescri
 {
     const UnetSettings& settings = description.settings;
     const nlohmann::json json{{"format", kFormat},
-                              {"size", nameOf(settings.size)},
+                              {"size", titleOf(settings.size)},
                               {"patch", settings.patch},
                               {"grid", settings.grid},
                               {"channel_rounding", settings.channelRounding},

@@ -31,7 +31,7 @@ public:
         m_model.opset = m_evaluation.opset;
         m_model.producer = m_evaluation.producer;
         m_model.name = fmt::format("{}, {} steps", m_evaluation.name, sampler.steps());
-        m_model.metadata = {{"sampler", std::string(nameOf(sampler.settings().kind))},
+        m_model.metadata = {{"sampler", std::string(titleOf(sampler.settings().kind))},
                             {"timesteps", fmt::format("{}", fmt::join(sampler.times(), " "))}};
     }
 

@@ -102,7 +102,7 @@ void AbRunPart::begin(RunContext& context)
 {
     m_hasBegun = true;
     m_run.reset();
-    if (m_networks.config().network == "oracle") {
+    if (m_networks.config().network == NetworkKind::Oracle) {
         context.warn("W-AB", "The Oracle has no operations that switches could change.");
         return;
     }

@@ -152,7 +152,7 @@ void DriftPart::begin(RunContext& context)
     m_variant = 0;
     m_divergence.clear();
     m_divergenceName.clear();
-    if (m_networks.config().network.starts_with("replica")) {
+    if (m_networks.config().isReplica()) {
         context.warn("W-DRIFT", "The " + m_networks.name() + " makes no stream that could drift.");
         return;
     }
@@ -187,7 +187,7 @@ std::vector<DriftPart::Variant> DriftPart::planned() const
     taught.loop.memoryStride = std::numeric_limits<int>::max(); // see teach()
     variants.push_back(taught);
     if (const auto other = otherPrecision(*m_networks.device(), switches.precision);
-        other && m_networks.config().network == "unet") {
+        other && m_networks.config().network == NetworkKind::Unet) {
         Variant twin{"in " + std::string(nameOf(*other)), loop, switches, false, true};
         twin.switches.precision = *other;
         variants.push_back(std::move(twin));

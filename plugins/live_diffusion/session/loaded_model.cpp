@@ -51,7 +51,7 @@ private:
 
 UnetSettings unetOf(const LiveDiffusionConfig& config)
 {
-    return config.network.starts_with("replica") ? UnetSettings{} : unetSettings(config);
+    return config.isReplica() ? UnetSettings{} : unetSettings(config);
 }
 
 } // namespace
@@ -60,9 +60,9 @@ ModelKey modelKey(const LiveDiffusionConfig& config)
 {
     ModelKey key{config.network, config.weights, {}, unetOf(config), 0};
     key.unet.channelRounding = 1;
-    if (config.weights == "file")
+    if (config.weights == WeightsFrom::File)
         key.file = config.weightsFile;
-    if (config.weights == "bench")
+    if (config.weights == WeightsFrom::Bench)
         key.seed = config.seed;
     return key;
 }
@@ -73,18 +73,18 @@ LoadedModel loadedModel(Stream& stream, const std::shared_ptr<Device>& device,
     LoadedModel model;
     model.key = modelKey(config);
     model.unet = model.description.settings = unetOf(config);
-    model.description.prediction = config.prediction;
-    model.description.schedule = config.curve;
-    model.description.mode = config.mode;
-    if (config.network != "unet" || config.weights == "trained")
+    model.description.prediction = nameOf(config.loop.prediction);
+    model.description.schedule = nameOf(config.loop.curve);
+    model.description.mode = nameOf(config.loop.mode);
+    if (config.network != NetworkKind::Unet || config.weights == WeightsFrom::Training)
         return model;
-    if (config.weights == "bench") {
+    if (config.weights == WeightsFrom::Bench) {
         model.weights = benchWeights(model.unet, config.seed);
         return model;
     }
     std::unique_ptr<ShippedFiles> shipped;
     std::filesystem::path file = config.weightsFile;
-    if (config.weights == "shipped") {
+    if (config.weights == WeightsFrom::Shipped) {
         shipped = std::make_unique<ShippedFiles>();
         file = shipped->weights();
     }
@@ -94,16 +94,16 @@ LoadedModel loadedModel(Stream& stream, const std::shared_ptr<Device>& device,
     stored.grid = model.unet.grid;
     if (!(stored == model.unet))
         throw InputError("The weights in " + file.string() + " are of " +
-                         std::string(nameOf(model.description.settings.size)) + " for frames of " +
+                         std::string(titleOf(model.description.settings.size)) + " for frames of " +
                          std::to_string(model.description.settings.frameSize()) +
                          " px; set model_size and frame_size to that, or name other weights.");
-    if (model.description.prediction != config.prediction)
+    if (model.description.prediction != nameOf(config.loop.prediction))
         warn("W-PREDICTION", "The weights were trained to predict " + model.description.prediction +
                                  "; set prediction to that.");
-    if (model.description.schedule != config.curve)
+    if (model.description.schedule != nameOf(config.loop.curve))
         warn("W-SCHEDULE", "The weights were trained under the " + model.description.schedule +
                                " schedule; set curve to that.");
-    if (config.sampler == "lcm" && !model.description.isConsistencyModel)
+    if (config.loop.sampler == SamplerKind::Consistency && !model.description.isConsistencyModel)
         warn("W-SAMPLER", "The weights were not distilled: lcm steps will look rough.");
     TapeNetwork tape(stream, device, model.description.settings);
     loadModel(stream, tape.parameters(), file);

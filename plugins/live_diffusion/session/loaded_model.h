@@ -16,7 +16,8 @@ using Warn = std::function<void(const std::string& id, const std::string& senten
 
 /// Which weights a configuration names. Padding of channels is left out: weights serve any.
 struct ModelKey {
-    std::string network, weights;
+    NetworkKind network = NetworkKind::Unet;
+    WeightsFrom weights = WeightsFrom::Shipped;
     std::filesystem::path file; ///< of weights = file
     UnetSettings unet;
     std::uint64_t seed = 0;

@@ -21,7 +21,7 @@ std::vector<QualityLevel> LoopRecipe::ladder() const
     const UnetSettings unet = unetSettings(networks.config());
     const QualityLevel best{stepsOf(settings), static_cast<int>(unet.patch),
                             static_cast<int>(unet.frameSize())};
-    if (!networks.config().deadlineKeeper)
+    if (!networks.config().deadline.isOn)
         return {best};
     auto ladder = qualityLadder(best);
     std::erase_if(ladder, [&](const QualityLevel& level) {

@@ -10,22 +10,25 @@
 
 namespace vergence::live {
 
-std::unique_ptr<Part> makePart(const std::string& name, Networks& networks)
+std::unique_ptr<Part> makePart(PartKind kind, Networks& networks)
 {
-    if (name == "train")
+    switch (kind) {
+    case PartKind::Train:
         return std::make_unique<TrainPart>(networks);
-    if (name == "distill")
+    case PartKind::Distill:
         return std::make_unique<DistillPart>(networks);
-    if (name == "stream")
+    case PartKind::Stream:
         return std::make_unique<StreamPart>(networks);
-    if (name == "ab")
+    case PartKind::Ab:
         return std::make_unique<AbRunPart>(networks);
-    if (name == "profile")
+    case PartKind::Profile:
         return std::make_unique<ProfilePart>(networks);
-    if (name == "drift")
+    case PartKind::Drift:
         return std::make_unique<DriftPart>(networks);
-    expects(name == "onnx", "makePart: no such part");
-    return std::make_unique<OnnxPart>(networks);
+    case PartKind::Onnx:
+        return std::make_unique<OnnxPart>(networks);
+    }
+    throw ContractError("makePart: no such part");
 }
 
 } // namespace vergence::live

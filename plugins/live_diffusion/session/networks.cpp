@@ -49,7 +49,7 @@ Networks::Networks(std::shared_ptr<Device> device, Stream& stream,
 
 void Networks::load(const Warn& warn)
 {
-    if (m_config.network == "unet" && m_config.weights == "trained")
+    if (m_config.network == NetworkKind::Unet && m_config.weights == WeightsFrom::Training)
         throw InputError("This run has trained no weights for this network.");
     const auto stream = m_device->createStream();
     m_model = std::make_shared<const LoadedModel>(loadedModel(*stream, m_device, m_config, warn));
@@ -57,7 +57,7 @@ void Networks::load(const Warn& warn)
 
 FrameShape Networks::shape() const
 {
-    if (m_config.network.starts_with("replica"))
+    if (m_config.isReplica())
         return {1, 64, 64};
     const UnetSettings& unet = m_model->unet;
     return {static_cast<int>(unet.patch), static_cast<int>(unet.grid), static_cast<int>(unet.grid)};
@@ -65,16 +65,17 @@ FrameShape Networks::shape() const
 
 std::string Networks::name() const
 {
-    if (m_config.network == "oracle")
+    if (m_config.network == NetworkKind::Oracle)
         return "Oracle";
-    if (m_config.network == "replica_a")
+    if (m_config.network == NetworkKind::ReplicaA)
         return "Replica-A";
-    return m_config.network == "replica_b" ? "Replica-B" : std::string(nameOf(m_model->unet.size));
+    return m_config.network == NetworkKind::ReplicaB ? "Replica-B"
+                                                     : std::string(titleOf(m_model->unet.size));
 }
 
 bool Networks::isTrained() const
 {
-    return m_config.network == "oracle" || m_model->isTrained;
+    return m_config.network == NetworkKind::Oracle || m_model->isTrained;
 }
 
 std::string Networks::note() const
@@ -97,7 +98,7 @@ const std::shared_ptr<const HostWeights>& Networks::weights() const
 std::shared_ptr<FrameNetwork> Networks::build(const Switches& switches, int rows,
                                               std::shared_ptr<TunedChoices> choices) const
 {
-    if (m_config.network == "oracle") {
+    if (m_config.network == NetworkKind::Oracle) {
         OracleSettings settings;
         settings.shape = shape();
         const LoopSettings settingsOfLoop = loop();
@@ -107,7 +108,7 @@ std::shared_ptr<FrameNetwork> Networks::build(const Switches& switches, int rows
         settings.maxRows = std::max(rows, 1);
         return std::make_shared<OracleNetwork>(settings, oraclePictures(m_config, shape()));
     }
-    if (m_config.network.starts_with("replica"))
+    if (m_config.isReplica())
         return makeReplicaNetwork(m_device, subject().program, m_config.seed, switches, rows);
     UnetNetworkSettings settings{m_model->unet, switches, rows};
     settings.choices = std::move(choices);
@@ -123,8 +124,8 @@ BenchSubject Networks::subject() const
 {
     BenchSubject subject;
     subject.model = name();
-    subject.isStream = !m_config.network.starts_with("replica");
-    if (m_config.network == "unet") {
+    subject.isStream = !m_config.isReplica();
+    if (m_config.network == NetworkKind::Unet) {
         subject.program = buildUnet(m_model->unet);
         subject.describe = [unet = m_model->unet](Index grid) {
             UnetSettings other = unet;
@@ -135,10 +136,10 @@ BenchSubject Networks::subject() const
         subject.buildTensorRt = [this](int rows) {
             return makeTensorRtNetwork(m_device, weights(), m_model->unet, rows);
         };
-    } else if (m_config.network == "replica_a") {
+    } else if (m_config.network == NetworkKind::ReplicaA) {
         subject.program = buildReplicaA();
         subject.describe = [](Index grid) { return buildReplicaA(96, grid); };
-    } else if (m_config.network == "replica_b") {
+    } else if (m_config.network == NetworkKind::ReplicaB) {
         subject.program = buildReplicaB();
         subject.describe = [](Index grid) { return buildReplicaB(192, grid); };
     }

@@ -18,7 +18,7 @@ int runsFor(std::int64_t flop)
 
 void OnnxPart::begin(RunContext& context)
 {
-    m_isDone = m_networks.config().network != "unet";
+    m_isDone = m_networks.config().network != NetworkKind::Unet;
     if (m_isDone)
         context.warn("W-ONNX", "Only the denoiser can be exported as ONNX, not the " +
                                    m_networks.name() + ".");

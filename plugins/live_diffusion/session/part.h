@@ -48,7 +48,7 @@ private:
 inline constexpr const char* kTrainedWeights = "weights/model.safetensors";
 inline constexpr const char* kDistilledWeights = "weights/distilled.safetensors";
 
-/// `name` is one of partNames(). `networks` outlives it.
-std::unique_ptr<Part> makePart(const std::string& name, Networks& networks);
+/// `networks` outlives it.
+std::unique_ptr<Part> makePart(PartKind kind, Networks& networks);
 
 } // namespace vergence::live

@@ -18,7 +18,7 @@ PlanShelf::Key keyOf(const Networks& networks, const Switches& switches, int row
 {
     PlanShelf::Key key{modelKey(networks.config()), switches, rows, {}};
     key.switches.threads = 0;
-    if (networks.config().network == "oracle") {
+    if (networks.config().network == NetworkKind::Oracle) {
         const LoopSettings loop = networks.loop();
         key.oracle = fmt::format("{} {} {}", static_cast<int>(loop.curve), loop.zeroTerminalSnr,
                                  static_cast<int>(loop.prediction));

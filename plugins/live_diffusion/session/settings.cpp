@@ -9,107 +9,48 @@ namespace vergence::live {
 
 namespace {
 
-UnetSettings unetOfSize(const LiveDiffusionConfig& config, const std::string& size)
+SceneKind sceneKind(FilmKind film)
 {
-    UnetSettings settings = unetSettings(sizeOfName(size), config.frameSize, config.highQuality);
-    settings.channelRounding = std::max(1, config.channelRounding);
-    settings.hasAttentionAtLevel0 = config.attentionLevel0;
-    settings.hasWindowAttention = config.windowAttention;
-    settings.isMisaligned = config.misaligned;
-    return settings;
-}
-
-BetaCurve curveOf(const std::string& name)
-{
-    if (name == "linear")
-        return BetaCurve::Linear;
-    return name == "scaled_linear" ? BetaCurve::ScaledLinear : BetaCurve::Cosine;
-}
-
-SceneKind sceneKind(const std::string& name)
-{
-    if (name == "cuts")
+    switch (film) {
+    case FilmKind::Cuts:
         return SceneKind::Cuts;
-    if (name == "static")
+    case FilmKind::Static:
         return SceneKind::StaticNoise;
-    if (name == "interference")
+    case FilmKind::Interference:
         return SceneKind::Interference;
-    return name == "checker" ? SceneKind::Checker : SceneKind::Orbits;
+    case FilmKind::Checker:
+        return SceneKind::Checker;
+    default:
+        return SceneKind::Orbits;
+    }
 }
 
-SamplerKind samplerOf(const std::string& name)
+SourceKind sourceKind(FilmKind film)
 {
-    if (name == "dpm")
-        return SamplerKind::DpmSolver2M;
-    if (name == "lcm")
-        return SamplerKind::Consistency;
-    return name == "turbo" ? SamplerKind::Turbo : SamplerKind::Ddim;
+    switch (film) {
+    case FilmKind::Images:
+        return SourceKind::Images;
+    case FilmKind::Video:
+        return SourceKind::Video;
+    case FilmKind::Camera:
+        return SourceKind::Camera;
+    default:
+        return SourceKind::Scene;
+    }
 }
 
-GuidanceKind guidanceOf(const std::string& name)
+Precision fastestPrecision(const Device& device)
 {
-    if (name == "full")
-        return GuidanceKind::Full;
-    if (name == "self_negative")
-        return GuidanceKind::SelfNegative;
-    return name == "onetime_negative" ? GuidanceKind::OnetimeNegative : GuidanceKind::None;
-}
-
-Precision precisionOf(const std::string& name, const Device& device)
-{
-    if (name == "tf32")
-        return Precision::Tf32;
-    const bool hasFast = !device.isCpu() && precisionChoice(device, Precision::Fp16).isAvailable;
-    if (name == "fp16" || (name == "auto" && hasFast))
-        return Precision::Fp16;
-    return name == "bf16" ? Precision::Bf16 : Precision::Fp32;
+    const bool hasHalf = !device.isCpu() && precisionChoice(device, Precision::Fp16).isAvailable;
+    return hasHalf ? Precision::Fp16 : Precision::Fp32;
 }
 
 } // namespace
 
-UnetSettings unetSettings(const LiveDiffusionConfig& config)
-{
-    return unetOfSize(config, config.modelSize);
-}
-
-UnetSettings trainedUnet(const LiveDiffusionConfig& config)
-{
-    return unetOfSize(config, config.trainSize == "same" ? config.modelSize : config.trainSize);
-}
-
 LoopSettings loopSettings(const LiveDiffusionConfig& config)
 {
-    LoopSettings loop;
-    loop.mode = config.mode == "dream"     ? StreamMode::Dream
-                : config.mode == "restore" ? StreamMode::Restore
-                                           : StreamMode::Restyle;
-    loop.curve = curveOf(config.curve);
-    loop.zeroTerminalSnr = config.zeroTerminalSnr;
-    loop.prediction = config.prediction == "v" ? Prediction::V : Prediction::Epsilon;
-    loop.sampler = samplerOf(config.sampler);
-    loop.steps = loop.sampler == SamplerKind::Turbo ? 1 : config.steps;
-    loop.strength = config.strength;
-    loop.eta = config.eta;
-    loop.clampsEstimate = config.clampEstimate;
-    loop.start = config.start == "noise"      ? StartFrom::Noise
-                 : config.start == "previous" ? StartFrom::Previous
-                                              : StartFrom::Input;
-    loop.noise = config.noise == "fresh"        ? StartNoise::Fresh
-                 : config.noise == "correlated" ? StartNoise::Correlated
-                                                : StartNoise::Fixed;
-    loop.freshness = config.freshness;
-    loop.usesHistory = config.history;
-    loop.historyNoise = config.historyNoise;
-    loop.blend = config.blend;
-    loop.usesMemory = config.memory;
-    loop.memoryStride = config.memoryStride;
-    loop.cutCosine = config.cutCosine;
-    loop.flushesMemoryOnCut = config.flushOnCut;
-    loop.guidance = {guidanceOf(config.guidance), config.gamma, config.delta};
-    loop.driftGuard = config.driftGuard;
-    loop.isStreamBatch = config.streamBatch;
-    loop.filtersSimilar = config.filterSimilar;
-    loop.similarity = config.similarity;
+    LoopSettings loop = config.loop;
+    loop.steps = stepsOf(loop);
     loop.seed = static_cast<std::uint32_t>(config.seed);
     return loop;
 }
@@ -117,17 +58,9 @@ LoopSettings loopSettings(const LiveDiffusionConfig& config)
 Switches switchesOf(const LiveDiffusionConfig& config, const Device& device,
                     std::vector<std::string>* changes)
 {
-    Switches wanted;
-    wanted.precision = precisionOf(config.precision, device);
-    wanted.layout = config.layout == "nchw"      ? Layout::Nchw
-                    : config.layout == "blocked" ? Layout::Blocked
-                                                 : Layout::Nhwc;
-    wanted.attention = config.attention == "naive" ? AttentionKind::Naive : AttentionKind::Flash;
-    wanted.fusion = config.fusion;
-    wanted.tuned = config.tuned;
-    wanted.channelRounding = config.channelRounding;
-    wanted.graph = config.graph && !device.isCpu();
-    wanted.collapsedUpsampling = config.collapsedUpsampling;
+    Switches wanted = config.switches;
+    wanted.precision = config.precision.value_or(fastestPrecision(device));
+    wanted.graph = wanted.graph && !device.isCpu();
     return availableSwitches(device, wanted, changes);
 }
 
@@ -160,10 +93,7 @@ SceneSettings sceneSettings(const LiveDiffusionConfig& config)
 SourceSettings sourceSettings(const LiveDiffusionConfig& config)
 {
     SourceSettings source;
-    source.kind = config.source == "images"   ? SourceKind::Images
-                  : config.source == "video"  ? SourceKind::Video
-                  : config.source == "camera" ? SourceKind::Camera
-                                              : SourceKind::Scene;
+    source.kind = sourceKind(config.source);
     source.scene = sceneSettings(config);
     source.fps = config.fps;
     source.path = config.path;
@@ -175,31 +105,24 @@ SourceSettings sourceSettings(const LiveDiffusionConfig& config)
 LiveSettings liveSettings(const LiveDiffusionConfig& config)
 {
     LiveSettings live;
-    live.waiting = config.waiting == "latest" ? Waiting::LatestWins
-                   : config.waiting == "fifo" ? Waiting::FifoOfTwo
-                                              : Waiting::EveryFrame;
-    live.play.loops = config.loop;
-    live.play.isPaced = config.paced || config.source == "camera";
-    live.play.speed = config.speed;
-    live.deadline.isOn = config.deadlineKeeper;
+    live.waiting = config.waiting;
+    live.play = config.play;
+    live.play.isPaced = config.play.isPaced || config.source == FilmKind::Camera;
+    live.deadline = config.deadline;
     live.deadline.budget = config.budget / 1000;
     return live;
 }
 
 TrainSettings trainSettings(const LiveDiffusionConfig& config)
 {
-    TrainSettings train;
-    train.samples.prediction = config.prediction == "v" ? Prediction::V : Prediction::Epsilon;
-    train.samples.curve = curveOf(config.curve);
-    train.samples.zeroTerminalSnr = config.zeroTerminalSnr;
-    train.samples.batch = config.batch;
-    train.samples.startStrength = config.strength;
+    TrainSettings train = config.train;
+    train.samples.prediction = config.loop.prediction;
+    train.samples.curve = config.loop.curve;
+    train.samples.zeroTerminalSnr = config.loop.zeroTerminalSnr;
+    train.samples.startStrength = config.loop.strength;
     train.samples.seed = static_cast<std::uint32_t>(config.seed);
     train.updates = config.trainUpdates;
-    train.rate = config.learningRate;
     train.warmup = static_cast<Index>(config.warmup);
-    train.average = config.ema;
-    train.rolloutShare = config.rolloutShare;
     return train;
 }
 

@@ -3,7 +3,6 @@
 #include "core/config/closed_choice.h"
 #include "plugins/live_diffusion/engine/switches.h"
 #include "plugins/live_diffusion/live_diffusion_config.h"
-#include "plugins/live_diffusion/model/unet_settings.h"
 #include "plugins/live_diffusion/sources/source.h"
 #include "plugins/live_diffusion/stream/live_stream.h"
 #include "plugins/live_diffusion/stream/loop_settings.h"
@@ -13,9 +12,6 @@ namespace vergence::live {
 
 // What the configuration means to each part of the lab.
 
-UnetSettings unetSettings(const LiveDiffusionConfig& config);
-/// Of the network that the part train learns.
-UnetSettings trainedUnet(const LiveDiffusionConfig& config);
 LoopSettings loopSettings(const LiveDiffusionConfig& config);
 /// With what the device does not offer replaced; `changes` receives a sentence for each.
 Switches switchesOf(const LiveDiffusionConfig& config, const Device& device,

@@ -11,7 +11,7 @@ namespace {
 
 bool isFile(const LiveDiffusionConfig& config)
 {
-    return config.source == "images" || config.source == "video";
+    return config.source == FilmKind::Images || config.source == FilmKind::Video;
 }
 
 /// "Orbits, 64×64 px, 25 frames/s", "fox.mp4, 640×480 px, 30 frames/s, 12.5 s"
@@ -33,7 +33,8 @@ std::string summaryOf(const SourceInfo& info)
 
 void expectSource(const LiveDiffusionConfig& config)
 {
-    const bool isUsed = config.has("stream") || config.has("ab") || config.has("profile");
+    const bool isUsed =
+        config.has(PartKind::Stream) || config.has(PartKind::Ab) || config.has(PartKind::Profile);
     if (isUsed && isFile(config))
         openSource(sourceSettings(config));
 }
@@ -41,7 +42,7 @@ void expectSource(const LiveDiffusionConfig& config)
 DataReport sourceReport(const LiveDiffusionConfig& config)
 {
     DataReport report{isFile(config) ? "path" : "source", {}};
-    if (config.source == "camera") {
+    if (config.source == FilmKind::Camera) {
         report.summary = config.path.string();
         return report;
     }

@@ -36,6 +36,8 @@ private:
     {
         if constexpr (std::is_same_v<Value, bool>)
             return value ? "on" : "off";
+        else if constexpr (NamedEnum<Value>)
+            return std::string(nameOf(value));
         else
             return fmt::format("{}", value);
     }
@@ -220,9 +222,9 @@ std::vector<BigNumber> bigNumbers(const StreamLog& log, const FrameCost& cost, i
 std::string differences(const Switches& before, const Switches& after)
 {
     Differences found;
-    found.add("precision", nameOf(before.precision), nameOf(after.precision));
-    found.add("layout", nameOf(before.layout), nameOf(after.layout));
-    found.add("attention", nameOf(before.attention), nameOf(after.attention));
+    found.add("precision", before.precision, after.precision);
+    found.add("layout", before.layout, after.layout);
+    found.add("attention", before.attention, after.attention);
     found.add("fusion", before.fusion, after.fusion);
     found.add("tuning", before.tuned, after.tuned);
     found.add("CUDA graph", before.graph, after.graph);
@@ -235,8 +237,8 @@ std::string differences(const LoopSettings& before, const LoopSettings& after)
 {
     Differences found;
     found.add("steps", stepsOf(before), stepsOf(after));
-    found.add("sampler", nameOf(before.sampler), nameOf(after.sampler));
-    found.add("guidance", nameOf(before.guidance.kind), nameOf(after.guidance.kind));
+    found.add("sampler", titleOf(before.sampler), titleOf(after.sampler));
+    found.add("guidance", titleOf(before.guidance.kind), titleOf(after.guidance.kind));
     found.add("stream batch", before.isStreamBatch, after.isStreamBatch);
     found.add("memory", before.usesMemory, after.usesMemory);
     found.add("similarity filter", before.filtersSimilar, after.filtersSimilar);
@@ -247,7 +249,7 @@ std::string differences(const ModelKey& before, const ModelKey& after)
 {
     const UnetSettings &from = before.unet, &to = after.unet;
     Differences found;
-    found.add("size", nameOf(from.size), nameOf(to.size));
+    found.add("size", titleOf(from.size), titleOf(to.size));
     found.add("frame", fmt::format("{} px", from.frameSize()),
               fmt::format("{} px", to.frameSize()));
     found.add("grid", from.grid, to.grid);

@@ -41,7 +41,7 @@ bool needsNewNetwork(const LiveDiffusionConfig& config, const LoopSettings& befo
                                before.prediction != after.prediction ||
                                before.zeroTerminalSnr != after.zeroTerminalSnr;
     return FrameLoop::rowsNeeded(after) > FrameLoop::rowsNeeded(before) ||
-           (config.network == "oracle" && isOtherOracle);
+           (config.network == NetworkKind::Oracle && isOtherOracle);
 }
 
 } // namespace
@@ -51,7 +51,7 @@ StreamPart::~StreamPart() = default;
 
 bool StreamPart::isThreaded() const
 {
-    return m_networks.config().paced || m_networks.config().source == "camera";
+    return m_networks.config().play.isPaced || m_networks.config().source == FilmKind::Camera;
 }
 
 int StreamPart::stepsNow() const
@@ -60,7 +60,7 @@ int StreamPart::stepsNow() const
         return m_last->steps;
     if (m_live == nullptr)
         return stepsOf(m_loop->settings());
-    return m_networks.config().deadlineKeeper ? m_live->level().steps : stepsOf(m_settings);
+    return m_networks.config().deadline.isOn ? m_live->level().steps : stepsOf(m_settings);
 }
 
 FrameCost StreamPart::cost() const
@@ -77,7 +77,7 @@ void StreamPart::begin(RunContext& context)
     m_switches = switchesOf(config, *m_networks.device(), &m_replaced);
     m_model = modelKey(config);
     context.closeChoices(closedChoices(*m_networks.device()));
-    m_speed = config.speed;
+    m_speed = config.play.speed;
     auto source = openSource(sourceSettings(config));
     const LiveSettings live = liveSettings(config);
     const LoopRecipe made = recipe();
@@ -102,8 +102,8 @@ void StreamPart::begin(RunContext& context)
 void StreamPart::follow(RunContext& context)
 {
     const LiveDiffusionConfig& config = m_networks.config();
-    if (m_live != nullptr && config.speed != m_speed)
-        m_live->setSpeed(m_speed = config.speed);
+    if (m_live != nullptr && config.play.speed != m_speed)
+        m_live->setSpeed(m_speed = config.play.speed);
     const LoopSettings settings = m_networks.loop();
     const ModelKey model = modelKey(config);
     std::vector<std::string> replaced;
@@ -137,7 +137,7 @@ LoopRecipe StreamPart::recipe() const
 
 void StreamPart::apply(RunContext& context, const Change& change)
 {
-    const bool needsNewLadder = change.movesSteps && m_networks.config().deadlineKeeper;
+    const bool needsNewLadder = change.movesSteps && m_networks.config().deadline.isOn;
     const LoopRecipe made = recipe();
     if (m_live != nullptr) {
         if (change.needsNewLoop || needsNewLadder) {
@@ -234,7 +234,7 @@ void StreamPart::hearEvents(RunContext& context)
 std::optional<PresentedFrame> StreamPart::taken(RunContext& context)
 {
     auto frame = m_source->next({});
-    if (!frame && m_networks.config().loop && m_frames > 0) {
+    if (!frame && m_networks.config().play.loops && m_frames > 0) {
         m_source->seek(0);
         frame = m_source->next({});
     }
@@ -287,8 +287,11 @@ std::optional<PresentedFrame> StreamPart::next(RunContext& context, bool& isLate
 
 bool StreamPart::advance(RunContext& context)
 {
-    const LiveDiffusionConfig now = readLiveDiffusionConfig(context.config());
-    m_networks.follow(now);
+    if (context.config().revision() != m_revision) {
+        m_revision = context.config().revision();
+        m_networks.follow(readLiveDiffusionConfig(context.config()));
+    }
+    const LiveDiffusionConfig& now = m_networks.config();
     follow(context);
     const auto isTimeUp = [&] {
         return now.streamSeconds > 0 && steadySeconds() - m_startedAt >= now.streamSeconds;

@@ -75,6 +75,7 @@ private:
     ModelKey m_model;                    ///< weights that are in use or being loaded
     std::shared_ptr<PlanShelf> m_shelf = std::make_shared<PlanShelf>();
     double m_speed = 1;
+    std::uint64_t m_revision = 0;           ///< of the configuration that is followed
     std::unique_ptr<Source> m_source;       ///< in turn
     std::unique_ptr<FrameLoop> m_loop;      ///< in turn
     FedFrames m_fed;                        ///< in turn

@@ -221,7 +221,7 @@ void TrainPart::finish(RunContext& context)
         artifacts.writePng("training/strip.png", trainingStrip(m_strip), "picture",
                            "A film that was not learnt from, over the training");
     context.note("loss", {{"first", m_firstLoss}, {"last", m_meanLoss}});
-    if (m_networks.config().weights == "trained")
+    if (m_networks.config().weights == WeightsFrom::Training)
         m_networks.setWeights(averaged(context), m_unet, false);
     m_trainer = nullptr; // moments and gradients are not needed any more
     m_network = nullptr;

@@ -7,24 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "plugins/live_diffusion/sources/player.h"
-#include "plugins/live_diffusion/stream/deadline.h"
 #include "plugins/live_diffusion/stream/frame_loop.h"
+#include "plugins/live_diffusion/stream/live_settings.h"
 
 namespace vergence::live {
-
-/// How frames wait for the inference thread: the newest replaces the one that waits; two wait and a
-/// third replaces the older; or the source waits, so that none is lost.
-enum class Waiting { LatestWins, FifoOfTwo, EveryFrame };
-
-struct LiveSettings {
-    Waiting waiting = Waiting::LatestWins;
-    PlaySettings play; ///< speed, loop, pacing
-    DeadlineSettings deadline;
-    double stallSeconds = 2;   ///< a source without a frame for so long is said to have stalled
-    bool startsPaused = false; ///< so that listeners miss nothing
-    int presentSlots = 2;      ///< finished frames that wait for who shows them, 1 … 16
-};
 
 /// A frame as it is shown: what came in, what came out, and when.
 struct PresentedFrame {

@@ -51,11 +51,4 @@ Sampler samplerOf(const LoopSettings& settings)
     return {NoiseSchedule(settings.curve, settings.zeroTerminalSnr), result};
 }
 
-const char* nameOf(StreamMode mode)
-{
-    return mode == StreamMode::Restyle   ? "restyle"
-           : mode == StreamMode::Restore ? "restore"
-                                         : "dream";
-}
-
 } // namespace vergence::live

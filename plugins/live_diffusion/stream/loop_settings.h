@@ -9,12 +9,26 @@
 
 namespace vergence::live {
 
+using vergence::nameOf;
+
 /// What becomes of the input. Restyle and Restore differ in what the network was trained for; Dream
 /// drops the input after the first frame: pure prediction of the next one.
 enum class StreamMode { Restyle, Restore, Dream };
+constexpr auto namesOf(StreamMode)
+{
+    return std::array{EnumName{StreamMode::Restyle, "restyle"},
+                      EnumName{StreamMode::Restore, "restore"},
+                      EnumName{StreamMode::Dream, "dream"}};
+}
 
 /// What the first step starts from, below its noise. Dream takes Previous for Input.
 enum class StartFrom { Input, Previous, Noise };
+constexpr auto namesOf(StartFrom)
+{
+    return std::array{EnumName{StartFrom::Input, "input"},
+                      EnumName{StartFrom::Previous, "previous"},
+                      EnumName{StartFrom::Noise, "noise"}};
+}
 
 /// Everything that may change between two frames without a new network.
 struct LoopSettings {
@@ -54,6 +68,5 @@ void check(const LoopSettings& settings);
 int stepsOf(const LoopSettings& settings);
 /// What goes from the start to the picture. Throws ContractError as it does.
 Sampler samplerOf(const LoopSettings& settings);
-const char* nameOf(StreamMode mode); ///< "restyle", "restore", "dream"
 
 } // namespace vergence::live

@@ -57,8 +57,8 @@ private Q_SLOTS:
                  {SamplerKind::Ddim, SamplerKind::DpmSolver2M, SamplerKind::Consistency}) {
                 for (const auto kind : {GuidanceKind::None, GuidanceKind::Full,
                                         GuidanceKind::SelfNegative, GuidanceKind::OnetimeNegative})
-                    QTest::addRow("%d %s %s", steps, std::string(nameOf(sampler)).c_str(),
-                                  std::string(nameOf(kind)).c_str())
+                    QTest::addRow("%d %s %s", steps, std::string(titleOf(sampler)).c_str(),
+                                  std::string(titleOf(kind)).c_str())
                         << steps << int(sampler) << int(kind);
             }
         }

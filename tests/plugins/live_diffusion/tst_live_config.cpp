@@ -79,6 +79,7 @@ private Q_SLOTS:
         row("nothing trained", {"weights=trained"}, "weights");
         row("file that is not there", {"weights=file", "weights_file=/nowhere.safetensors"},
             "weights_file");
+        row("file without a name", {"weights=file"}, "weights_file");
         row("shipped weights predict v", {"prediction=epsilon"}, "prediction");
         row("twin of Pico", {"misaligned=true", "weights=bench"}, "model_size");
         row("warm-up without end", {"parts=[\"train\"]", "train_updates=60"}, "warmup");

@@ -398,7 +398,7 @@ private Q_SLOTS:
         QTest::addColumn<int>("guidance");
         for (const auto kind : {GuidanceKind::None, GuidanceKind::Full, GuidanceKind::SelfNegative,
                                 GuidanceKind::OnetimeNegative})
-            QTest::addRow("%s", nameOf(kind).data()) << static_cast<int>(kind);
+            QTest::addRow("%s", titleOf(kind).data()) << static_cast<int>(kind);
     }
     void aFrameCanBeRecorded()
     {

@@ -128,7 +128,7 @@ private Q_SLOTS:
             for (const int steps : {1, 2, 4, 8}) {
                 for (const auto prediction : {Prediction::Epsilon, Prediction::V}) {
                     for (const auto sampler : {SamplerKind::Ddim, SamplerKind::DpmSolver2M})
-                        QTest::addRow("%s %s %d%s", std::string(nameOf(sampler)).c_str(),
+                        QTest::addRow("%s %s %d%s", std::string(titleOf(sampler)).c_str(),
                                       prediction == Prediction::V ? "v" : "e", steps,
                                       isBatch ? " batch" : "")
                             << int(sampler) << int(prediction) << steps << isBatch;

@@ -217,7 +217,7 @@ void TestLiveModel::sizesHaveThePublishedCounts_data()
 {
     QTest::addColumn<int>("row");
     for (std::size_t i = 0; i < kPublished.size(); ++i)
-        QTest::newRow(nameOf(kPublished[i].size).data()) << static_cast<int>(i);
+        QTest::newRow(titleOf(kPublished[i].size).data()) << static_cast<int>(i);
 }
 
 void TestLiveModel::sizesHaveThePublishedCounts()
@@ -502,7 +502,7 @@ void TestLiveModel::damagedProgramsAreRefused()
 void TestLiveModel::namesAndBucketsAreReadBack()
 {
     for (const Size size : kSizes)
-        QCOMPARE(sizeOfName(nameOf(size)), size);
+        QCOMPARE(sizeOfName(titleOf(size)), size);
     QCOMPARE(sizeOfName("xl"), Size::XL);
     VERGENCE_THROWS(InputError, "Nano, Pico, S, M, L and XL", sizeOfName("XXL"));
     QCOMPARE(historyBucket(0), 0);

@@ -82,7 +82,7 @@ private Q_SLOTS:
         for (const Size size : {Size::Nano, Size::Pico, Size::S, Size::XL})
             for (const bool isNarrow : {false, true})
                 for (const int opset : {17, 21})
-                    QTest::addRow("%s %s opset %d", std::string(nameOf(size)).c_str(),
+                    QTest::addRow("%s %s opset %d", std::string(titleOf(size)).c_str(),
                                   isNarrow ? "fp16" : "fp32", opset)
                         << int(size) << isNarrow << opset << (size == Size::Pico ? 3 : 1);
     }
@@ -547,7 +547,7 @@ private Q_SLOTS:
         QTest::addColumn<bool>("isNarrow");
         for (const Size size : {Size::Nano, Size::Pico, Size::S})
             for (const bool isNarrow : {false, true})
-                QTest::addRow("%s %s", std::string(nameOf(size)).c_str(),
+                QTest::addRow("%s %s", std::string(titleOf(size)).c_str(),
                               isNarrow ? "fp16" : "fp32")
                     << int(size) << isNarrow;
     }

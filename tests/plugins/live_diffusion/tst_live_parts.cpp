@@ -32,11 +32,11 @@ constexpr std::size_t kLargestDrawing = 256u << 10;
 LiveDiffusionConfig tiny()
 {
     LiveDiffusionConfig config;
-    config.modelSize = "nano";
+    config.modelSize = Size::Nano;
     config.frameSize = 16;
-    config.weights = "bench";
-    config.precision = "fp32";
-    config.tuned = false;
+    config.weights = WeightsFrom::Bench;
+    config.precision = Precision::Fp32;
+    config.switches.tuned = false;
     config.abFrames = 3;
     config.driftFrames = 6;
     return config;
@@ -146,10 +146,10 @@ private Q_SLOTS:
 void TestLiveParts::aFinishedTrainingTakesNoStep()
 {
     LiveDiffusionConfig config = tiny();
-    config.weights = "trained";
+    config.weights = WeightsFrom::Training;
     config.trainUpdates = 2;
     config.warmup = 0;
-    config.batch = config.trainClips = 1;
+    config.train.samples.batch = config.trainClips = 1;
     PartsBench bench(config);
     VERGENCE_THROWS(InputError, "no weights yet",
                     bench.networks.tape(bench.context.stream(), true));
@@ -166,11 +166,11 @@ void TestLiveParts::aFinishedTrainingTakesNoStep()
 void TestLiveParts::weightsSayWhatTheyWereTrainedFor()
 {
     LiveDiffusionConfig config;
-    config.weights = "file";
+    config.weights = WeightsFrom::File;
     config.weightsFile = VERGENCE_SOURCE_DIR "/resources/live_diffusion/pico.safetensors";
     QCOMPARE(PartsBench(config).context.warnings, std::vector<std::string>());
-    config.curve = "linear";
-    config.sampler = "lcm";
+    config.loop.curve = BetaCurve::Linear;
+    config.loop.sampler = SamplerKind::Consistency;
     QCOMPARE(PartsBench(config).context.warnings,
              (std::vector<std::string>{
                  "The weights were trained under the cosine schedule; set curve to that.",
@@ -305,7 +305,7 @@ void TestLiveParts::abStopsWithinARow()
 void TestLiveParts::abMeasuresReplicas()
 {
     LiveDiffusionConfig config = tiny();
-    config.network = "replica_a";
+    config.network = NetworkKind::ReplicaA;
     config.abSeconds = 1e-3;
     PartsBench bench(config);
     AbRunPart part(bench.networks);
@@ -357,7 +357,7 @@ void TestLiveParts::profileStopsWithinAStep()
 void TestLiveParts::oracleHasNothingToMeasure()
 {
     LiveDiffusionConfig config = tiny();
-    config.network = "oracle";
+    config.network = NetworkKind::Oracle;
     PartsBench bench(config);
     ProfilePart part(bench.networks);
     QCOMPARE(bench.run(part), std::int64_t{0});
@@ -455,7 +455,7 @@ void TestLiveParts::onnxHolds()
 {
     LiveDiffusionConfig config = tiny();
     config.onnxFrame = true;
-    config.steps = 3;
+    config.loop.steps = 3;
     PartsBench bench(config);
     OnnxPart part(bench.networks);
     QCOMPARE(bench.run(part), std::int64_t{1});
@@ -469,7 +469,7 @@ void TestLiveParts::onnxHolds()
 void TestLiveParts::onnxWantsWeights()
 {
     LiveDiffusionConfig config = tiny();
-    config.weights = "trained"; // by a part before, which there is not
+    config.weights = WeightsFrom::Training; // by a part before, which there is not
     PartsBench bench(config);
     OnnxPart part(bench.networks);
     part.begin(bench.context);
@@ -487,11 +487,11 @@ void TestLiveParts::onnxStopsBetweenParts()
 void TestLiveParts::fewUpdatesDistilToo()
 {
     LiveDiffusionConfig config = tiny();
-    config.batch = config.trainClips = 1;
+    config.train.samples.batch = config.trainClips = 1;
     for (const int updates : {1, 2}) {
         config.distillUpdates = updates;
         PartsBench bench(config);
-        const auto part = makePart("distill", bench.networks);
+        const auto part = makePart(PartKind::Distill, bench.networks);
         QCOMPARE(bench.run(*part), std::int64_t{updates});
         QVERIFY(bench.has(kDistilledWeights));
     }
@@ -522,10 +522,10 @@ void TestLiveParts::everyPartAsksWhileItWorks()
     config.trainUpdates = 4;
     config.distillUpdates = 400;
     config.warmup = 0;
-    config.batch = config.trainClips = 1;
+    config.train.samples.batch = config.trainClips = 1;
     config.abSeconds = 1000; // short streams
     const auto begun = [&](PartsBench& bench) {
-        auto made = makePart(part.toStdString(), bench.networks);
+        auto made = makePart(*enumOf<PartKind>(part.toStdString()), bench.networks);
         made->begin(bench.context);
         for (int i = 0; i < before; ++i)
             made->step(bench.context);
@@ -559,9 +559,9 @@ void TestLiveParts::everyPartAsksWhileItWorks()
 void TestLiveParts::boundsAreBelowWhatIsMeasured()
 {
     LiveDiffusionConfig config = tiny();
-    config.modelSize = "pico";
+    config.modelSize = Size::Pico;
     config.frameSize = 64;
-    config.tuned = true; // with Winograd's algorithm where the processor has it
+    config.switches.tuned = true; // with Winograd's algorithm where the processor has it
     PartsBench bench(config);
     ProfilePart part(bench.networks);
     bench.run(part);
