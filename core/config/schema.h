@@ -41,6 +41,7 @@ struct Field {
     bool isLogarithmic = false; ///< steps of the editor multiply
     std::string visibleIf;      ///< "solver=adam|adamw": shown while that holds; empty for always
     PathKind pathKind = PathKind::Any; ///< what a path that is not empty must lead to
+    bool isDistinct = false;           ///< lists: no element twice
     bool isDecisive = false; ///< a run that is resumed must have the value that it began with
 };
 
@@ -153,6 +154,11 @@ public:
     FieldBuilder& folder()
     {
         m_field.pathKind = PathKind::Folder;
+        return *this;
+    }
+    FieldBuilder& distinct()
+    {
+        m_field.isDistinct = true;
         return *this;
     }
     FieldBuilder& decisive()

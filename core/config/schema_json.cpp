@@ -37,6 +37,7 @@ nlohmann::json jsonOf(const Field& field)
                         {"logarithmic", field.isLogarithmic},
                         {"visible_if", field.visibleIf},
                         {"path_kind", nameOf(field.pathKind)},
+                        {"distinct", field.isDistinct},
                         {"decisive", field.isDecisive}};
     put(json, "minimum", field.minimum);
     put(json, "maximum", field.maximum);
@@ -65,6 +66,7 @@ Field fieldFrom(const nlohmann::json& json)
     const auto kind = enumOf<PathKind>(json.value("path_kind", "any"));
     expects(kind.has_value(), "config: unknown kind of path of field " + field.key);
     field.pathKind = *kind;
+    field.isDistinct = json.value("distinct", false);
     field.isDecisive = json.value("decisive", false);
     take(json, "minimum", field.minimum);
     take(json, "maximum", field.maximum);

@@ -144,6 +144,17 @@ void checkCount(const Field& field, std::size_t count, std::vector<Complaint>& c
                           {}});
 }
 
+template <class T>
+void checkDistinct(const Field& field, const std::vector<T>& list,
+                   std::vector<Complaint>& complaints)
+{
+    for (std::size_t i = 0; field.isDistinct && i < list.size(); ++i)
+        if (std::find(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(i), list[i]) !=
+            list.begin() + static_cast<std::ptrdiff_t>(i))
+            complaints.push_back(
+                {"doubled", fmt::format("{} has {} twice.", field.key, toToml(list[i])), {}, i});
+}
+
 /// Elements one by one; what does not convert is a complaint.
 template <class To, class From>
 std::optional<ConfigValue> convertedList(const std::vector<From>& list, const Field& field,
@@ -242,6 +253,7 @@ struct ContentCheck {
         for (std::size_t i = 0; i < list.size(); ++i)
             checkText(field, list[i], i, complaints);
         checkCount(field, list.size(), complaints);
+        checkDistinct(field, list, complaints);
     }
     template <class T>
     void operator()(const std::vector<T>& list) const
@@ -249,6 +261,7 @@ struct ContentCheck {
         for (std::size_t i = 0; i < list.size(); ++i)
             checkNumber(field, list[i], i, complaints);
         checkCount(field, list.size(), complaints);
+        checkDistinct(field, list, complaints);
     }
 };
 

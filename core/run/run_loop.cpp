@@ -87,6 +87,8 @@ void RunLoop::train()
     if (m_p.settings.resumes)
         checkpoint = loadNewestCheckpoint(m_p.settings.folder);
     begin(checkpoint);
+    if (checkpoint)
+        expectSameDecisions(*checkpoint);
     m_run->prepare(m_p.context);
     if (checkpoint && !m_p.control.stopRequested())
         m_run->load(m_p.context, *checkpoint);
@@ -129,6 +131,25 @@ void RunLoop::begin(const std::optional<Checkpoint>& checkpoint)
                      {"command", settings.command}});
     m_p.manifest.write(outcome(RunState::Starting), m_p.artifacts.list());
     m_savedAt = steadySeconds();
+}
+
+/// Throws InputError where a decisive field has another value than in the run that is resumed.
+void RunLoop::expectSameDecisions(const Checkpoint& checkpoint) const
+{
+    const auto own = checkpoint.state.find(kOwnState);
+    if (own == checkpoint.state.end())
+        return;
+    const auto then = own->value("decisive", std::map<std::string, std::string>());
+    std::vector<std::string> differences;
+    for (const auto& [key, value] : decisiveValues(m_given)) {
+        const auto found = then.find(key);
+        if (found != then.end() && found->second != value)
+            differences.push_back(fmt::format("{} was {} and is {}", key, found->second, value));
+    }
+    if (!differences.empty())
+        throw InputError(fmt::format("The run cannot go on, its numbers would not belong together: "
+                                     "{}. Set these back, or start a new run.",
+                                     fmt::join(differences, "; ")));
 }
 
 void RunLoop::recall(const Checkpoint& checkpoint)
@@ -243,6 +264,7 @@ nlohmann::json RunLoop::ownState() const
             {"wall_s", m_p.metrics.wallSeconds()},
             {"metric_lines", m_p.metrics.lines()},
             {"done", m_isDone},
+            {"decisive", decisiveValues(m_given)},
             {"live", m_changes},
             {"live_before", before}};
 }

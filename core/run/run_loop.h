@@ -47,6 +47,7 @@ private:
     void train();
     void explore();
     void begin(const std::optional<Checkpoint>& checkpoint);
+    void expectSameDecisions(const Checkpoint& checkpoint) const;
     void recall(const Checkpoint& checkpoint);
     void stepUntilEnd();
     bool serveWishes();

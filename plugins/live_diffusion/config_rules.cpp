@@ -1,7 +1,5 @@
 #include "plugins/live_diffusion/config_rules.h"
 
-#include <set>
-
 #include <fmt/format.h>
 
 #include "core/config/rule_issues.h"
@@ -22,10 +20,6 @@ constexpr PartKind kNeedWeights[] = {PartKind::Train, PartKind::Distill, PartKin
 Issues checkParts(const C& c)
 {
     Issues issues;
-    std::set<PartKind> seen;
-    for (const PartKind part : c.parts)
-        if (!seen.insert(part).second)
-            issues.push_back(ruleError("parts", fmt::format("{} is listed twice.", nameOf(part))));
     const bool isUnet = c.network == NetworkKind::Unet;
     if (isUnet && c.weights == WeightsFrom::Training && c.has(PartKind::Train) &&
         c.parts.front() != PartKind::Train)

@@ -17,11 +17,13 @@ void addGeneral(Builder& b)
     b.group("general");
     b.add("parts", &C::parts)
         .count(1, 16)
+        .distinct()
+        .decisive()
         .help("What the run does, one after the other: train (learn a denoiser), distill (make it "
               "answer in few steps), stream (one picture after the other), ab (each optimisation "
               "alone, added up, left out), profile (time and memory of every operation), drift "
               "(does a closed loop stay stable), onnx (export the network).");
-    b.add("seed", &C::seed).help("Seed of noise, scenes, start values and samples.");
+    b.add("seed", &C::seed).decisive().help("Seed of noise, scenes, start values and samples.");
 }
 
 void addNetwork(Builder& b)

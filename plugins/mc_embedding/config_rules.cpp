@@ -1,7 +1,6 @@
 #include "plugins/mc_embedding/config_rules.h"
 
 #include <algorithm>
-#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,7 +9,6 @@
 #include "plugins/mc_embedding/compute/model_zoo.h"
 #include "plugins/mc_embedding/compute/site_plan.h"
 #include "plugins/mc_embedding/io/preprocess.h"
-#include "plugins/mc_embedding/study/score_kinds.h"
 #include "plugins/mc_embedding/study/variants.h"
 
 namespace vergence::mc_embedding {
@@ -25,36 +23,9 @@ bool contains(const std::vector<std::string>& list, const std::string& name)
     return std::find(list.begin(), list.end(), name) != list.end();
 }
 
-/// Each entry of a list that is not among the known ones, and each that stands there twice.
-Issues checkNames(const std::string& key, const std::vector<std::string>& given,
-                  const std::vector<std::string>& known)
-{
-    Issues issues;
-    std::set<std::string> seen;
-    for (const std::string& name : given) {
-        if (!contains(known, name))
-            issues.push_back(ruleError(key, fmt::format("{} does not know `{}`; there are {}.", key,
-                                                        name, fmt::join(known, ", "))));
-        else if (!seen.insert(name).second)
-            issues.push_back(ruleError(key, fmt::format("{} names `{}` twice.", key, name)));
-    }
-    return issues;
-}
-
 Issues checkLists(const C& c)
 {
-    std::vector<std::string> models, scores;
-    for (const TowerShape& tower : modelZoo())
-        models.push_back(tower.key);
-    for (const ScoreKind& kind : scoreKinds())
-        scores.push_back(kind.name);
-    Issues issues = checkNames("models", c.models, models);
-    const auto append = [&](Issues more) { issues.insert(issues.end(), more.begin(), more.end()); };
-    append(checkNames("experiment", c.experiment, experimentNames()));
-    append(checkNames("metrics", c.metrics, scores));
-    append(checkNames("extra_sites", c.extraSites, extraSiteNames()));
-    append(checkNames("compare_activations", c.compareActivations,
-                      {"canonical", "quick", "erf", "tanh"}));
+    Issues issues;
     for (const std::string& name : c.degradations) {
         if (!isDegradation(name) || name == "none")
             issues.push_back(ruleError(
@@ -168,31 +139,17 @@ Issues checkPerturbation(const C& c)
 Issues checkFolders(const C& c)
 {
     Issues issues;
-    std::error_code code;
-    const auto needsFolder = [&](const char* key, const std::filesystem::path& path) {
-        if (!path.empty() && !std::filesystem::is_directory(path, code))
-            issues.push_back(
-                ruleError(key, fmt::format("{} is not a folder: {}.", key, path.string())));
-    };
-    const auto needsFile = [&](const char* key, const std::filesystem::path& path) {
-        if (!path.empty() && !std::filesystem::is_regular_file(path, code))
-            issues.push_back(
-                ruleError(key, fmt::format("{} is not a file: {}.", key, path.string())));
-    };
-    needsFolder("folder", c.folder);
-    needsFile("manifest", c.manifest);
-    needsFile("class_map", c.classMap);
-    needsFolder("text_features", c.textFeatures);
-    needsFolder("reuse_from", c.reuseFrom);
     if (c.folder.empty() && c.manifest.empty() && !paintsImages(c))
         issues.push_back(ruleError("folder", "folder must name a folder of pictures, or manifest a "
                                              "list; only the demo models paint their own."));
     if (c.sampling == "manifest" && c.manifest.empty())
         issues.push_back(ruleError("manifest", "sampling = \"manifest\" needs a manifest."));
     for (const std::string& model : c.models) {
-        const std::filesystem::path folder = c.folderOf(model);
         const std::string key = "folder_" + model;
-        needsFolder(key.c_str(), folder);
+        const std::filesystem::path folder = c.folderOf(model);
+        std::error_code code;
+        if (!folder.empty() && !std::filesystem::is_directory(folder, code))
+            issues.push_back(ruleError(key, fmt::format("{} is not a folder.", folder.string())));
         if (folder.empty() && !isDemoModel(model) && !c.allowRandom && towerShape(model))
             issues.push_back(ruleWarning(
                 key, fmt::format("{} has no folder of weights and will be left out.", model)));
@@ -273,9 +230,6 @@ Issues checkLater(const C& c)
     if (c.runs("exp9") && c.exp9Frames.empty() && !paintsImages(c))
         issues.push_back(
             ruleWarning("exp9_frames", "exp9 needs the frames of a tracker; it will be left out."));
-    std::error_code code;
-    if (!c.exp9Frames.empty() && !std::filesystem::is_regular_file(c.exp9Frames, code))
-        refuse("exp9_frames", fmt::format("{} is not a file: exp9_frames.", c.exp9Frames.string()));
     return issues;
 }
 

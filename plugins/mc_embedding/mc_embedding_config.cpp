@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include "plugins/mc_embedding/compute/model_zoo.h"
 #include "plugins/mc_embedding/compute/sites.h"
 #include "plugins/mc_embedding/config_rules.h"
+#include "plugins/mc_embedding/study/score_kinds.h"
 
 namespace vergence::mc_embedding {
 
@@ -26,10 +28,30 @@ constexpr std::array kWeightFolders{
     WeightFolder{"siglip2_g16", &C::folderSiglip2G16},
 };
 
+const std::vector<std::string> kActivations{"canonical", "quick", "erf", "tanh"};
+
+std::vector<std::string> modelKeys()
+{
+    std::vector<std::string> keys;
+    for (const TowerShape& tower : modelZoo())
+        keys.push_back(tower.key);
+    return keys;
+}
+
+std::vector<std::string> scoreNames()
+{
+    std::vector<std::string> names;
+    for (const ScoreKind& kind : scoreKinds())
+        names.push_back(kind.name);
+    return names;
+}
+
 void addGeneral(Builder& b)
 {
     b.group("general");
     b.add("experiment", &C::experiment)
+        .choices(experimentNames())
+        .distinct()
         .title("Experiments")
         .count(1, 32)
         .help("What is worked out from the measurements: exp0 (repeatability), exp0b (shape of the "
@@ -39,8 +61,11 @@ void addGeneral(Builder& b)
               "texts), exp9 (tracking), exp10 (text tower), exp11 (rates by depth), "
               "mean_convergence, degradation, conformal, mnist_grid. Passes that several need are "
               "run once.");
-    b.add("seed", &C::seed).help("Seed of masks, sampling, demo weights and demo images.");
+    b.add("seed", &C::seed)
+        .decisive()
+        .help("Seed of masks, sampling, demo weights and demo images.");
     b.add("mask_identity", &C::maskIdentity)
+        .decisive()
         .choices({"content", "index"})
         .advanced()
         .help("What a mask belongs to: the content of the image file, so that masks do not depend "
@@ -51,6 +76,8 @@ void addModels(Builder& b)
 {
     b.group("models");
     b.add("models", &C::models)
+        .choices(modelKeys())
+        .distinct()
         .count(1, 16)
         .help("Image encoders: clip_b32, clip_l14, siglip2_b16, siglip2_so400m, "
               "siglip2_so400m_p16, siglip2_g16; and with made-up weights tiny_clip, tiny_siglip, "
@@ -65,13 +92,14 @@ void addModels(Builder& b)
         .help("Give models without a folder random weights, to measure time; their scores mean "
               "nothing.");
     b.add("precision", &C::precision)
-        .choices({"auto", "fp32", "tf32", "fp16", "bf16"})
+        .decisive()
         .help("Of matrix products; sums, norms, softmax and statistics are wider. auto: fp16 on "
               "CUDA, fp32 on the CPU. tf32: fp32 whose operands tensor cores round to 10 bits, "
               "much faster on CUDA; fp32 elsewhere. Where fp16 overflows, the model starts anew "
               "in bf16.");
     b.add("activation", &C::activation)
-        .choices({"canonical", "quick", "erf", "tanh"})
+        .decisive()
+        .choices(kActivations)
         .advanced()
         .help("Activation of the MLPs in place of the model's own (canonical: as the configuration "
               "file of its folder says, else as published); erf gives the published CLIP numbers, "
@@ -82,10 +110,12 @@ void addImages(Builder& b)
 {
     b.group("images");
     b.add("folder", &C::folder)
+        .folder()
         .title("Image folder")
         .help("Folder of JPEG or PNG pictures; subfolders are classes. Demo models "
               "paint their own pictures where neither folder nor manifest is given.");
     b.add("manifest", &C::manifest)
+        .file()
         .title("Image list")
         .help("JSON with \"paths\", one path per line, or path<TAB>label; relative to the folder.");
     b.add("count", &C::count)
@@ -98,14 +128,17 @@ void addImages(Builder& b)
               "order.");
     b.group("preprocess");
     b.add("filter", &C::filter)
+        .decisive()
         .choices({"per_model", "bicubic", "bilinear"})
         .advanced()
         .help("Resampling; per_model: bicubic for CLIP, bilinear for SigLIP 2.");
     b.add("crop", &C::crop)
+        .decisive()
         .choices({"torch", "floor"})
         .advanced()
         .help("Rounding of odd margins of CLIP's centre crop; floor is that of Transformers.");
     b.add("size", &C::size)
+        .decisive()
         .title("Side of the pictures")
         .range(0, 4096)
         .unit("px")
@@ -113,6 +146,7 @@ void addImages(Builder& b)
         .help("Side of the preprocessed pictures; 0: that of the model. Others must give the model "
               "as many patches: 378 is what open_clip shows siglip2_so400m instead of 384.");
     b.add("exif", &C::exif)
+        .decisive()
         .advanced()
         .help("Turn pictures as their EXIF orientation says; the original did not.");
 }
@@ -121,32 +155,41 @@ void addPerturbation(Builder& b)
 {
     b.group("dropout");
     b.add("p", &C::p)
+        .decisive()
         .title("Drop probability p")
         .range(0, 0.9)
         .help("Share of the values that a mask sets to 0; what is left is scaled by 1/(1 − p).");
     b.add("placement", &C::placement)
+        .decisive()
         .choices(placementPresets())
         .help("Which values are masked. all_linear: outputs of all linear layers of blocks and "
               "head. mlp_only and siglip_transformers are what the published numbers really used.");
     b.add("blocks", &C::blocks)
+        .decisive()
         .range(0, 100)
         .advanced()
         .help("Only these blocks, counted from 0; the head of SigLIP counts as one more. Empty: "
               "all.");
     b.add("sites", &C::sites)
+        .decisive()
         .range(0, 65535)
         .visibleIf("placement=sites")
         .help("Exactly these sites, 16 · block + code; codes: 0 q, 1 k, 2 v, 3 out, 4 fc1, 5 fc2.");
     b.add("extra_sites", &C::extraSites)
+        .choices(extraSiteNames())
+        .distinct()
+        .decisive()
         .advanced()
         .help("Sites beside those of the placement: patch_embedding, final_projection, "
               "position_add, attention_probabilities, after_activation, block_output.");
     b.group("perturbation");
     b.add("kind", &C::kind)
+        .decisive()
         .choices({"dropout", "gaussian", "scale", "stochastic_depth"})
         .help("What happens at a site: a dropout mask, noise in units of the value's own spread, "
               "random scaling, or whole branches skipped (with the placement stochastic_depth).");
     b.add("magnitude", &C::magnitude)
+        .decisive()
         .range(0, 10)
         .visibleIf("kind=gaussian|scale")
         .help("Strength of noise or scaling.");
@@ -166,12 +209,15 @@ void addStudy(Builder& b)
         .help("Passes of a trial, ascending; smaller ones are the beginnings of the largest and "
               "cost nothing.");
     b.add("metrics", &C::metrics)
+        .choices(scoreNames())
+        .distinct()
         .count(1, 32)
         .help("Scores per image and trial: trace_pre, trace_post, weighted_trace, topk_trace, "
               "trace_sum, angular_var, angular_msq, circular_variance, tangent_trace, anisotropy, "
               "effective_rank, logdet_pseudo, logdet_eps, offdiag_l1_sum, offdiag_l1_ratio, "
               "offdiag_fro_ratio, norm_var, max_dim_var, top_eigenvalue.");
     b.add("variance", &C::variance)
+        .decisive()
         .choices({"unbiased", "biased"})
         .advanced()
         .help(
@@ -193,6 +239,7 @@ void addStudy(Builder& b)
         .advanced()
         .help("Which of the models exp5 judges; empty: all.");
     b.add("reuse_from", &C::reuseFrom)
+        .folder()
         .advanced()
         .help("Folder of an earlier run: what it measured under the same settings is taken over, "
               "with fewer images, trials or passes too.");
@@ -202,6 +249,8 @@ void addStudy(Builder& b)
         .help("Measure each model once per placement of this list; \"+\" adds extra sites: "
               "\"block_output+final_projection\". Empty: only `placement`.");
     b.add("compare_activations", &C::compareActivations)
+        .choices(kActivations)
+        .distinct()
         .advanced()
         .help("Measure each model once per activation of this list.");
     b.add("compare_p", &C::compareP)
@@ -243,6 +292,7 @@ void addLater(Builder& b)
         .advanced()
         .help("Texts that span the space of exp8, at least 2; empty: twenty everyday scenes.");
     b.add("exp9_frames", &C::exp9Frames)
+        .file()
         .title("Frames of exp9")
         .help("JSON with the frames of a tracker: tracks, truth, motion and appearance costs, "
               "uncertainty of the detections. Demo models make their own where it is empty.");
@@ -263,6 +313,7 @@ void addJudgement(Builder& b)
 {
     b.group("labels");
     b.add("class_map", &C::classMap)
+        .file()
         .help("JSON object or TSV from folder name to class name; needed where folder names are "
               "WordNet ids.");
     b.add("templates", &C::templates)
@@ -275,6 +326,7 @@ void addJudgement(Builder& b)
         .help("How SigLIP prompts are cleaned: punctuation dropped and lower case, or lower case "
               "only.");
     b.add("text_features", &C::textFeatures)
+        .folder()
         .advanced()
         .help("Folder with prompt features made elsewhere, <model>.npy beside <model>.txt or "
               "<model>.safetensors, in place of the model's own text tower.");
@@ -307,13 +359,13 @@ void addEngine(Builder& b)
         .help("Passes computed at once, of several trials where one has fewer; 0 chooses. Results "
               "do not depend on it.");
     b.add("deterministic", &C::deterministic)
+        .decisive()
         .advanced()
         .help("Products always take the same number of rows, so that scores do not depend, bit for "
               "bit, on batches, interruptions and resumption. Without it the rows of short batches "
               "are left out and CUDA takes the fastest product it finds: a little faster, the last "
               "digits may differ from run to run.");
     b.add("residency", &C::residency)
-        .choices({"auto", "resident", "pinned", "mapped"})
         .advanced()
         .help("Where the pixels are while passes run: all on the device (resident), all in host "
               "memory and copied a chunk ahead (pinned), or in the cache file and read a chunk "
@@ -322,7 +374,6 @@ void addEngine(Builder& b)
               "free host memory, else mapped; mapped on the CPU. Results do not depend on it.");
     b.group("cache");
     b.add("pixel_cache", &C::pixelCache)
-        .choices({"u8", "f16", "f32"})
         .advanced()
         .help("What is kept of preprocessed pictures: 8 bits, which lose nothing; or normalised "
               "values as 16-bit floats, which are rounded, or as 32-bit floats, which give the "

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "core/compute/precision.h"
 #include "core/config/config.h"
+#include "plugins/mc_embedding/io/residency.h"
 
 namespace vergence::mc_embedding {
 
@@ -19,7 +21,8 @@ struct McEmbeddingConfig {
     std::filesystem::path folderClipB32, folderClipL14, folderSiglip2B16, folderSiglip2So400m,
         folderSiglip2So400mP16, folderSiglip2G16;
     bool allowRandom = false;
-    std::string precision = "auto", activation = "canonical";
+    std::optional<Precision> precision;
+    std::string activation = "canonical";
 
     std::filesystem::path folder, manifest;
     int count = 500;
@@ -66,7 +69,9 @@ struct McEmbeddingConfig {
 
     int batchImages = 0, batchPasses = 0;
     bool deterministic = true;
-    std::string residency = "auto", pixelCache = "u8", storeFeatures = "none";
+    std::optional<Residency> residency;
+    PixelType pixelCache = PixelType::U8;
+    std::string storeFeatures = "none";
     std::filesystem::path cacheFolder;
     double previewSeconds = 1;
 

@@ -26,12 +26,6 @@ namespace vergence::mc_embedding {
 
 namespace {
 
-/// Keys that every score depends on; a run that goes on must have them as it had.
-constexpr const char* kDecisiveKeys[] = {
-    "seed",     "mask_identity", "precision",    "activation", "filter",      "crop", "exif",
-    "p",        "placement",     "blocks",       "sites",      "extra_sites", "kind", "magnitude",
-    "variance", "size",          "deterministic"};
-
 std::filesystem::path cacheFolderOf(const McEmbeddingConfig& config)
 {
     return config.cacheFolder.empty() ? cacheHome() / "mc_embedding" : config.cacheFolder;
@@ -39,11 +33,11 @@ std::filesystem::path cacheFolderOf(const McEmbeddingConfig& config)
 
 DType computeType(const McEmbeddingConfig& config, bool isCpu)
 {
-    if (config.precision == "fp16")
-        return DType::F16;
-    if (config.precision == "bf16")
+    if (config.precision == Precision::Bf16)
         return DType::BF16;
-    return config.precision == "auto" && !isCpu ? DType::F16 : DType::F32;
+    const bool isHalf =
+        config.precision.value_or(isCpu ? Precision::Fp32 : Precision::Fp16) == Precision::Fp16;
+    return isHalf ? DType::F16 : DType::F32;
 }
 
 } // namespace
@@ -121,10 +115,10 @@ void McEmbeddingRun::removeLeftovers(const RunFolder& folder) const
 void McEmbeddingRun::chooseProducts(RunContext& context)
 {
     auto* choice = dynamic_cast<ProductChoice*>(&context.device()->dense());
-    m_usesTf32 = choice != nullptr && m_config.precision == "tf32";
+    m_usesTf32 = choice != nullptr && m_config.precision == Precision::Tf32;
     if (choice != nullptr)
         choice->setPolicy({.usesTf32 = m_usesTf32, .isTimed = !m_config.deterministic});
-    else if (m_config.precision == "tf32")
+    else if (m_config.precision == Precision::Tf32)
         context.warn("W-TF32", "This device has no tf32; products are computed in fp32.");
 }
 
@@ -295,11 +289,9 @@ std::int64_t McEmbeddingRun::totalSteps() const
     return m_steps + std::max<std::int64_t>(left, 1);
 }
 
-std::map<std::string, std::string> McEmbeddingRun::facts(RunContext& context) const
+std::map<std::string, std::string> McEmbeddingRun::facts() const
 {
     std::map<std::string, std::string> facts = m_modelFacts;
-    for (const char* key : kDecisiveKeys)
-        facts[key] = toToml(context.config().value(key));
     facts["device kind"] = m_isCpu ? "CPU" : m_state.device;
     return facts;
 }
@@ -309,7 +301,7 @@ void McEmbeddingRun::save(RunContext& context, Checkpoint& checkpoint)
     nlohmann::json& state = checkpoint.state;
     state["steps"] = m_steps;
     state["model"] = m_model;
-    state["facts"] = facts(context);
+    state["facts"] = facts();
     state["images"] = m_source->keys();
     state["wide"] = m_wide;
     nlohmann::json& finished = state["finished"] = nlohmann::json::object();
@@ -321,10 +313,10 @@ void McEmbeddingRun::save(RunContext& context, Checkpoint& checkpoint)
     }
 }
 
-void McEmbeddingRun::checkSame(RunContext& context, const nlohmann::json& state) const
+void McEmbeddingRun::checkSame(const nlohmann::json& state) const
 {
     const auto then = state.at("facts").get<std::map<std::string, std::string>>();
-    const auto now = facts(context);
+    const auto now = facts();
     std::vector<std::string> differences;
     for (const auto& [name, value] : then) {
         const auto found = now.find(name);
@@ -384,7 +376,7 @@ void McEmbeddingRun::load(RunContext& context, const Checkpoint& checkpoint)
             else
                 m_session->skipTo(context, 0, 0);
             if (!isChecked)
-                checkSame(context, state);
+                checkSame(state);
             isChecked = true;
             if (saved != nullptr)
                 m_session->load(context, checkpoint.tensors, *saved);

@@ -43,8 +43,8 @@ private:
     void restartInBf16(RunContext& context, const std::string& reason);
     void closeSession();
     double totalFlop() const;
-    std::map<std::string, std::string> facts(RunContext& context) const;
-    void checkSame(RunContext& context, const nlohmann::json& state) const;
+    std::map<std::string, std::string> facts() const;
+    void checkSame(const nlohmann::json& state) const;
     void checkModel(const ModelSession& session) const;
     void publish(RunContext& context, bool isForced);
 

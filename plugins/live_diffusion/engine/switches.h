@@ -7,6 +7,7 @@
 
 #include "core/base/enum_names.h"
 #include "core/compute/dense/product_policy.h"
+#include "core/compute/precision.h"
 
 namespace vergence {
 class Device;
@@ -16,15 +17,9 @@ namespace vergence::live {
 
 using vergence::nameOf;
 
-/// Type of weights and activations. Sums, statistics, softmax, sampler, x_t, bias tables, blend and
-/// embeddings are F32 in all of them. Tf32: F32 in memory, rounded to 10 bits behind the point on
-/// the way into tensor cores.
-enum class Precision { Fp32, Tf32, Fp16, Bf16 };
-constexpr auto namesOf(Precision)
-{
-    return std::array{EnumName{Precision::Fp32, "fp32"}, EnumName{Precision::Tf32, "tf32"},
-                      EnumName{Precision::Fp16, "fp16"}, EnumName{Precision::Bf16, "bf16"}};
-}
+/// Of weights and activations. Sums, statistics, softmax, sampler, x_t, bias tables, blend and
+/// embeddings are F32 in all of them.
+using vergence::Precision;
 
 /// How images lie in memory. Nchw really stores planes and pays what the products need besides;
 /// Blocked (CPU): the convolutions' weights and images in the library's own order.

@@ -2,7 +2,11 @@
 
 #include <cstddef>
 
+#include "core/base/enum_names.h"
+
 namespace vergence::mc_embedding {
+
+using vergence::nameOf;
 
 /// How preprocessed pictures are kept: the 8-bit result, which is lossless, or normalised values
 /// (section 9.6).
@@ -11,6 +15,12 @@ enum class PixelType {
     F16, ///< [3, side, side], normalised and rounded
     F32  ///< [3, side, side], normalised: the very numbers that the patches of U8 become
 };
+
+constexpr auto namesOf(PixelType)
+{
+    return std::array{EnumName{PixelType::U8, "u8"}, EnumName{PixelType::F16, "f16"},
+                      EnumName{PixelType::F32, "f32"}};
+}
 
 constexpr std::size_t bytesOf(PixelType type)
 {

@@ -65,8 +65,8 @@ std::string Preprocess::fingerprint() const
                                  : "torch",
                     rotatesByExif, filter == Filter::Bicubic ? "bicubic" : "bilinear");
     if (stored != PixelType::U8)
-        text += fmt::format(", {} by {:.9g} and {:.9g}", stored == PixelType::F16 ? "f16" : "f32",
-                            fmt::join(mean, " "), fmt::join(deviation, " "));
+        text += fmt::format(", {} by {:.9g} and {:.9g}", nameOf(stored), fmt::join(mean, " "),
+                            fmt::join(deviation, " "));
     return sha256Hex(text);
 }
 

@@ -11,27 +11,6 @@ std::size_t pixelBytes(std::size_t images, int side, PixelType type)
            bytesOf(type);
 }
 
-const char* nameOf(Residency level)
-{
-    switch (level) {
-    case Residency::Resident:
-        return "resident";
-    case Residency::Pinned:
-        return "pinned";
-    default:
-        return "mapped";
-    }
-}
-
-std::optional<Residency> residencyNamed(const std::string& name)
-{
-    for (const Residency level : {Residency::Resident, Residency::Pinned, Residency::Mapped}) {
-        if (name == nameOf(level))
-            return level;
-    }
-    return std::nullopt;
-}
-
 bool fitsDevice(std::size_t bytes, std::size_t freeDevice)
 {
     constexpr double kDeviceShare = 0.85;

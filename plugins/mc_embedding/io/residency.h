@@ -2,8 +2,8 @@
 
 #include <cstddef>
 #include <optional>
-#include <string>
 
+#include "core/base/enum_names.h"
 #include "plugins/mc_embedding/io/pixel_type.h"
 
 namespace vergence::mc_embedding {
@@ -15,9 +15,11 @@ enum class Residency {
     Mapped    ///< in the file, read a chunk ahead
 };
 
-const char* nameOf(Residency level); ///< "resident", "pinned", "mapped"
-/// Nothing for "auto".
-std::optional<Residency> residencyNamed(const std::string& name);
+constexpr auto namesOf(Residency)
+{
+    return std::array{EnumName{Residency::Resident, "resident"},
+                      EnumName{Residency::Pinned, "pinned"}, EnumName{Residency::Mapped, "mapped"}};
+}
 
 /// Bytes of `images` RGB squares.
 std::size_t pixelBytes(std::size_t images, int side, PixelType type = PixelType::U8);

@@ -93,7 +93,7 @@ std::string memoryForecast(const StudyPlan& plan, const McEmbeddingConfig& confi
     for (const ModelPlan& model : plan.models) {
         ModelMemory memory;
         memory.tower = *towerShape(model.model);
-        memory.pixels = pixelTypeOf(config);
+        memory.pixels = config.pixelCache;
         if (config.size > 0)
             memory.tower.imageSize = config.size;
         for (const MeasurementPlan& measurement : model.measurements) {
@@ -116,11 +116,10 @@ std::string memoryForecast(const StudyPlan& plan, const McEmbeddingConfig& confi
         std::vector<std::string> levels;
         for (const DeviceProfile& device : deviceProfiles()) {
             if (device.memory > 0)
-                levels.push_back(
-                    fmt::format("{} on {}",
-                                nameOf(residencyNamed(config.residency)
-                                           .value_or(chooseResidency(need, device.memory, kHost))),
-                                device.name));
+                levels.push_back(fmt::format(
+                    "{} on {}",
+                    nameOf(config.residency.value_or(chooseResidency(need, device.memory, kHost))),
+                    device.name));
         }
         text += fmt::format(", {};", fmt::join(levels, ", "));
     }

@@ -91,7 +91,7 @@ void ModelSession::loadModel(RunContext& context)
         return;
     }
     context.phase(3, 3, "measuring");
-    m_vision->preprocess.stored = pixelTypeOf(c);
+    m_vision->preprocess.stored = c.pixelCache;
     if (c.filter != "per_model")
         m_vision->preprocess.filter = c.filter == "bicubic" ? Filter::Bicubic : Filter::Bilinear;
     m_vision->preprocess.floorsCrop = c.crop == "floor";
@@ -246,14 +246,13 @@ Residency ModelSession::chosenLevel(RunContext& context) const
     // Weights and the buffers of a tile are there already.
     const std::size_t held = encoder.weightBytes() + encoder.workspaceBytes(0, 0);
     const std::size_t free = freeBytesOf(*device) + held;
-    const bool isAuto = m_p.config.residency == "auto";
     Residency level =
         device->isCpu() ? Residency::Mapped : chooseResidency(need, free, freeHostBytes());
-    level = residencyNamed(m_p.config.residency).value_or(level);
+    level = m_p.config.residency.value_or(level);
     log("mc_embedding")
         .info("{}: {}; {:.3g} GB are free on {}: {}{}.", m_p.plan.label, needText(need),
               static_cast<double>(free) * 1e-9, device->info().name, nameOf(level),
-              isAuto ? "" : " as configured");
+              m_p.config.residency ? " as configured" : "");
     context.note("residency/" + m_p.plan.label, nameOf(level));
     return level;
 }

@@ -166,13 +166,6 @@ int mostPasses(const ModelPlan& plan)
     return std::max(1, first.trials) * first.passes.back();
 }
 
-PixelType pixelTypeOf(const McEmbeddingConfig& config)
-{
-    return config.pixelCache == "f16"   ? PixelType::F16
-           : config.pixelCache == "f32" ? PixelType::F32
-                                        : PixelType::U8;
-}
-
 BatchSize chosenBatch(const McEmbeddingConfig& config, const TowerShape& tower, bool isCpu,
                       int mostPasses)
 {

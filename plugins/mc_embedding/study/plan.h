@@ -72,7 +72,6 @@ struct BatchSize {
 };
 /// Passes of all trials of the first measurement.
 int mostPasses(const ModelPlan& plan);
-PixelType pixelTypeOf(const McEmbeddingConfig& config);
 BatchSize chosenBatch(const McEmbeddingConfig& config, const TowerShape& tower, bool isCpu,
                       int mostPasses);
 /// Blocks that so many images of a measurement take.

@@ -10,7 +10,7 @@ Config fakeConfig(std::int64_t steps)
 {
     SchemaBuilder<FakeConfig> schema("fake");
     schema.add("steps", &FakeConfig::steps).range(1, 1e9);
-    schema.add("seed", &FakeConfig::seed).type(FieldType::Seed);
+    schema.add("seed", &FakeConfig::seed).type(FieldType::Seed).decisive();
     schema.add("limit", &FakeConfig::limit).range(0, 10).live();
     schema.add("rate", &FakeConfig::rate).range(0, 10).live();
     schema.rule("limit", [](const FakeConfig& config) {

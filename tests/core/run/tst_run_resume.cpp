@@ -21,6 +21,7 @@ class TestRunResume : public QObject {
 private Q_SLOTS:
     void resumedRunRepeatsTheNumbersExactly();
     void resumeAfterAFailureRepeatsTheNumbersExactly();
+    void decisiveSettingsMustStay();
     void resumeWithoutCheckpointStartsAnew();
     void tornLastLineIsRepairedByResume();
     void extendContinuesACompletedRun();
@@ -77,6 +78,25 @@ void TestRunResume::resumeAfterAFailureRepeatsTheNumbersExactly()
     // The 13 points that were repeated are not thrown away.
     const std::string superseded = readFile(bench.folder().root / "metrics.superseded.csv");
     QCOMPARE(std::ranges::count(superseded, '\n'), 13);
+}
+
+void TestRunResume::decisiveSettingsMustStay()
+{
+    ControllerBench bench;
+    bench.start(10);
+    QVERIFY(bench.ends());
+    bench.settings.resumes = true;
+    bench.start(fakeConfig(20).with("seed", std::int64_t{8}, {}));
+    QVERIFY(bench.ends());
+    QCOMPARE(nameOf(bench.controller().state()), std::string("Failed"));
+    QCOMPARE(bench.script.loaded.load(), 0);
+    QVERIFY(std::ranges::any_of(bench.messages, [](const json& message) {
+        return message.dump().find("seed was 7 and is 8") != std::string::npos;
+    }));
+    QCOMPARE(bench.curve().size(), std::size_t{10});
+    bench.start(20);
+    QVERIFY(bench.ends());
+    QCOMPARE(bench.curve(), wholeCurve(20));
 }
 
 void TestRunResume::resumeWithoutCheckpointStartsAnew()

@@ -60,7 +60,7 @@ private Q_SLOTS:
         vergence::test::forEachDevice([](const std::string& name, int device) {
             for (const auto level : {Residency::Resident, Residency::Pinned, Residency::Mapped}) {
                 for (const auto type : {PixelType::U8, PixelType::F16, PixelType::F32})
-                    QTest::addRow("%s, %s, type %d", name.c_str(), nameOf(level),
+                    QTest::addRow("%s, %s, type %d", name.c_str(), nameOf(level).data(),
                                   static_cast<int>(type))
                         << device << static_cast<int>(level) << static_cast<int>(type);
             }
@@ -187,14 +187,14 @@ private Q_SLOTS:
     {
         McEmbeddingConfig config;
         config.count = 10000;
-        config.pixelCache = "f32";
+        config.pixelCache = PixelType::F32;
         const std::string text = memoryForecast(makePlan(config), config);
         for (const char* part :
              {"clip_b32", "siglip2_so400m", "17.7 GB of pixels", "pinned on RTX 5000 Ada, 16 GB",
               "resident on H200", "all models at once", "fit H200"})
             QVERIFY2(text.find(part) != std::string::npos,
                      (std::string(part) + ": " + text).c_str());
-        config.residency = "mapped";
+        config.residency = Residency::Mapped;
         const std::string forced = memoryForecast(makePlan(config), config);
         QVERIFY2(forced.find("mapped on H200") != std::string::npos, forced.c_str());
     }
