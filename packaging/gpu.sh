@@ -89,7 +89,7 @@ labs() {
     local lab preset status=0
     for lab in $labs; do
         preset=demo
-        [ "$lab" = foveated_vlm ] && preset=demo-ask
+        [ "$lab" = foveated_vlm ] && preset=demo-gaze
         rm -rf "$results/runs/$lab"
         mkdir -p "$results/runs/$lab"
         local start=$SECONDS code=0

@@ -5,6 +5,7 @@
 #include <QComboBox>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QLineEdit>
 #include <QToolButton>
 #include <QVBoxLayout>
 
@@ -17,6 +18,7 @@ namespace {
 
 constexpr int kLegendLines = 2;                   ///< more would be higher than the pad
 constexpr int kChoiceWidth = 180;                 ///< at most, pixels
+constexpr int kTextWidth = 240;                   ///< pixels
 constexpr char kToggleGroup[] = "togglesOfStrip"; ///< property that finds a group of toggles
 
 QString nameOf(const ViewControl& control)
@@ -125,6 +127,8 @@ void ControlStrip::setControls(const std::vector<ViewControl>& controls)
             sliders->addWidget(group = labelled(makeSlider(control), control, m_body));
         else if (control.kind == ViewControl::Kind::Toggles)
             others->addWidget(group = labelled(makeToggles(control), control, m_body));
+        else if (control.kind == ViewControl::Kind::Text)
+            others->addWidget(group = labelled(makeText(control), control, m_body));
         else
             others->addWidget(group = labelled(makeChoice(control), control, m_body));
     }
@@ -269,6 +273,16 @@ QWidget* ControlStrip::makeChoice(const ViewControl& control)
         Q_EMIT valueChanged(id, {static_cast<double>(index)});
     });
     return combo;
+}
+
+QWidget* ControlStrip::makeText(const ViewControl& control)
+{
+    auto* line = new QLineEdit(QString::fromStdString(control.text), m_body);
+    describe(*line, control);
+    line->setFixedWidth(kTextWidth);
+    connect(line, &QLineEdit::returnPressed, this,
+            [this, line, id = control.id] { Q_EMIT textChanged(id, line->text().toStdString()); });
+    return line;
 }
 
 void ControlStrip::setToggles(const std::vector<bool>& wanted)

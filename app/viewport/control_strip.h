@@ -33,12 +33,14 @@ public:
 Q_SIGNALS:
     void controlsChanged();
     void valueChanged(const std::string& id, const std::vector<double>& value);
+    void textChanged(const std::string& id, const std::string& text);
 
 private:
     QWidget* makeSlider(const ViewControl& control);
     QWidget* makePad(const ViewControl& control);
     QWidget* makeToggles(const ViewControl& control);
     QWidget* makeChoice(const ViewControl& control);
+    QWidget* makeText(const ViewControl& control);
     void setToggles(const std::vector<bool>& states);
     void showGroups();
 

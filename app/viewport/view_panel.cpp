@@ -88,7 +88,7 @@ struct ViewPanel::Impl {
     QString text; ///< of setMessage
     bool isHeldBack = false;
     std::uint64_t shownDiagram = 0;
-    int picks = 0, fits = 0, focuses = 0; ///< so that the same once more is news
+    int picks = 0, fits = 0, focuses = 0, lines = 0; ///< so that the same once more is news
     std::map<std::string, std::deque<qint64>> arrivals;
     QElapsedTimer clock, sinceInput;
     QTimer inputTimer, statusTimer;
@@ -258,6 +258,11 @@ void ViewPanel::Impl::connectScene()
     QObject::connect(
         controls, &ControlStrip::valueChanged, &owner,
         [this](const std::string& id, const std::vector<double>& value) { send(id, value); });
+    QObject::connect(controls, &ControlStrip::textChanged, &owner,
+                     [this](const std::string& id, const std::string& text) {
+                         input.texts[id] = text;
+                         send(id, {static_cast<double>(++lines)});
+                     });
     QObject::connect(diagram, &DiagramView::parameterDragged, &owner, &ViewPanel::parameterDragged);
     QObject::connect(diagram, &DiagramView::clicked, &owner,
                      [this](double x, double y) { pick(scene.settings().stream, 0, x, y); });
@@ -479,8 +484,10 @@ void ViewPanel::setControls(const std::vector<ViewControl>& controls)
     for (const ViewControl& control : controls)
         ids.insert(control.id);
     for (const std::string& former : std::exchange(m_impl->controlIds, ids))
-        if (!ids.contains(former))
+        if (!ids.contains(former)) {
             m_impl->input.values.erase(former);
+            m_impl->input.texts.erase(former);
+        }
     m_impl->controls->setControls(controls);
 }
 

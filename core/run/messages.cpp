@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array kControlKinds{"slider", "pad", "toggles", "choice"};
+constexpr std::array kControlKinds{"slider", "pad", "toggles", "choice", "text"};
 
 json valueToJson(double value)
 {
@@ -69,6 +69,7 @@ ViewControl controlFromJson(const json& entry)
     control.minimum = numbersOf(entry, "minimum");
     control.maximum = numbersOf(entry, "maximum");
     control.value = numbersOf(entry, "value");
+    control.text = textOf(entry, "text");
     if (const auto labels = entry.find("labels"); labels != entry.end() && labels->is_array()) {
         for (const json& label : *labels)
             control.labels.push_back(label.is_string() ? label.get<std::string>() : std::string());
@@ -121,6 +122,7 @@ json controlsToJson(const std::vector<ViewControl>& controls)
                         {"maximum", control.maximum},
                         {"value", control.value},
                         {"labels", control.labels},
+                        {"text", control.text},
                         {"marks", std::move(marks)}});
     }
     return list;

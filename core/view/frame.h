@@ -41,7 +41,7 @@ struct StreamDecl {
 /// Something the viewer may move while looking: its value travels to the run as ViewInput under
 /// `id`.
 struct ViewControl {
-    enum class Kind { Slider, Pad, Toggles, Choice };
+    enum class Kind { Slider, Pad, Toggles, Choice, Text };
     std::string id; ///< "accommodation", "eye"
     std::string title{}, unit{}, help{};
     Kind kind = Kind::Slider;
@@ -53,6 +53,7 @@ struct ViewControl {
         std::string label; ///< "training", "held out"
     };
     std::vector<Mark> marks{};
+    std::string text{}; ///< Text: what the line says
 };
 
 /// Description of a frame; pixels follow it. Linear or sRGB is said in meta ("encoding": "srgb" is

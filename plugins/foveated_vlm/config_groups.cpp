@@ -90,9 +90,18 @@ void addTraining(Builder& b)
         .title("Freeze the language model")
         .help("The language model keeps its weights.");
     b.add("control", &C::control)
-        .choices({"none", "coarse_only"})
+        .choices({"none", "coarse_only", "beside"})
         .help("coarse_only: the matched control. The same model learns with one glance, so that "
-              "a run with gaze has a fair rival.");
+              "a run with gaze has a fair rival. beside: this run trains that control too, on the "
+              "same samples, and the verdict compares with it.");
+    b.add("control_tokens", &C::controlTokens)
+        .title("Tokens of the controls")
+        .range(1, 64)
+        .count(1, 6)
+        .visibleIf("control=beside")
+        .advanced()
+        .help("Visual tokens a frame of each control that is trained beside, each with a learned "
+              "query of its own; 1 is the matched control and must be there.");
     b.add("precision", &C::precision)
         .choices({"auto", "fp64", "fp32", "bf16"})
         .advanced()

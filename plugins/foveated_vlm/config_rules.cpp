@@ -1,12 +1,14 @@
 #include "plugins/foveated_vlm/config_rules.h"
 
 #include <algorithm>
+#include <set>
 #include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "core/config/rule_issues.h"
+#include "plugins/foveated_vlm/clips/grid_names.h"
 #include "plugins/foveated_vlm/model/known_names.h"
 
 namespace vergence::fvlm {
@@ -56,11 +58,27 @@ Issues checkModel(const C& c)
         issues.push_back(ruleWarning("visual_norm",
                                      "batch_std couples the samples of a batch and lets later "
                                      "frames leak into earlier ones; it is for old checkpoints."));
-    const int patch = c.vit == "tiny" ? 8 : 14;
+    const int patch = isMadeForDrawnClips(c.vit) ? 8 : 14;
     if (!isFolder(c.vit) && c.size < patch)
         issues.push_back(ruleError(
             "size", fmt::format("A frame of {} px holds no patch of {} px.", c.size, patch)));
     return issues;
+}
+
+void checkGrid(Issues& issues, const C& c)
+{
+    if (!c.isGrid())
+        return;
+    const int least = gridTask(c.task)->leastCell;
+    if (c.cells * least > c.size)
+        issues.push_back(ruleError(
+            "cells", fmt::format("A frame of {} px has no room for {} cells along an edge: a cell "
+                                 "of this task needs {} px, so at most {} fit. Lower cells, or "
+                                 "raise size.",
+                                 c.size, c.cells, least, c.size / least)));
+    if (!c.hasText())
+        issues.push_back(ruleError("task", "Cells are asked for in words, and variant A writes "
+                                           "none; choose variant B, or task = next."));
 }
 
 Issues checkData(const C& c)
@@ -77,8 +95,9 @@ Issues checkData(const C& c)
             ruleError("captions", fmt::format("{} is not a file.", c.captions.string())));
     if (c.isDrawn() && c.hasText() && c.task == "next")
         issues.push_back(ruleError("task",
-                                   "Clips drawn for next have no text; choose ask or tell, or "
+                                   "Clips drawn for next have no text; choose another task, or "
                                    "variant A."));
+    checkGrid(issues, c);
     if (c.hasLatents() && c.latents != "patch_basis" &&
         !std::filesystem::exists(c.latentsPath, failure))
         issues.push_back(ruleError("latents_path",
@@ -137,15 +156,40 @@ Issues checkBudget(const C& c)
                                     c.totalMicroSteps() * fewest))};
 }
 
+void checkControls(Issues& issues, const C& c)
+{
+    if (c.control != "beside")
+        return;
+    const std::set<int> tokens(c.controlTokens.begin(), c.controlTokens.end());
+    if (tokens.size() < c.controlTokens.size() || !tokens.contains(1))
+        issues.push_back(ruleError("control_tokens", "Name each number of tokens once, and 1 among "
+                                                     "them, which is the matched control."));
+    const bool isPicture = c.isGrid() && c.task != "sign" && c.frames == 1;
+    if (tokens.size() > 1 && !isPicture)
+        issues.push_back(ruleError("control_tokens", "More tokens than one are for grids of a "
+                                                     "single frame: task = cell or letter, frames "
+                                                     "= 1."));
+}
+
 Issues checkTraining(const C& c)
 {
     Issues issues;
     if (c.control == "coarse_only" && c.refinements > 1)
         issues.push_back(
             ruleWarning("refinements", "The matched control has no fine passes to refine."));
-    if (c.control == "coarse_only" && c.variant == "dpo")
+    if (c.control != "none" && c.variant == "dpo")
         issues.push_back(ruleError("control", "Preferences are not learnt with one look alone; "
                                               "choose another variant, or control = none."));
+    checkControls(issues, c);
+    if (c.control == "beside" && !c.compareWith.empty())
+        issues.push_back(ruleError("compare_with", "The run trains its own control, control = "
+                                                   "beside; leave this empty."));
+    const bool promptStandsFirst =
+        c.order == "prompt_frames_answer" && c.hasText() && c.variant != "joint";
+    if (c.firstQuery == "prompt" && !promptStandsFirst)
+        issues.push_back(ruleError("first_query", "The first query comes from the question, which "
+                                                  "must stand before the frames: set order = "
+                                                  "prompt_frames_answer, and variant B or dpo."));
     if (c.variant == "A" && c.lambdaCoarse == 0)
         issues.push_back(ruleWarning("lambda_coarse",
                                      "The coarse loss is not learnt from, and measured in tests "

@@ -1,5 +1,6 @@
 #include "plugins/foveated_vlm/foveated_vlm_config.h"
 
+#include "plugins/foveated_vlm/clips/grid_names.h"
 #include "plugins/foveated_vlm/config_groups.h"
 #include "plugins/foveated_vlm/config_rules.h"
 
@@ -21,12 +22,14 @@ constexpr const char* kDecisiveKeys[] = {"seed",
                                          "tokens_per_batch",
                                          "hold_out",
                                          "order",
+                                         "first_query",
                                          "text_mask",
                                          "text_limit",
                                          "system_message",
                                          "prompt",
                                          "tokenizer",
                                          "control",
+                                         "control_tokens",
                                          "refinements",
                                          "weight_refinements",
                                          "dpo_beta",
@@ -48,12 +51,13 @@ void addModel(Builder& b)
               "prefer chosen answers over rejected ones.");
     b.add("vit", &C::vit)
         .title("Vision encoder")
-        .help("tiny, dinov2-small, dinov2-base, dinov2-with-registers-small, "
+        .help("mini, tiny, dinov2-small, dinov2-base, dinov2-with-registers-small, "
               "dinov2-with-registers-base, or a folder with config.json and weights.");
     b.add("llm", &C::llm)
         .title("Language model")
-        .help("tiny, smollm2-135m, smollm2-360m, smollm2-1.7b, each also with -instruct, or a "
-              "folder with config.json, weights and tokenizer.");
+        .help(
+            "mini, tiny, smollm2-135m, smollm2-360m, smollm2-1.7b, each also with -instruct, or a "
+            "folder with config.json, weights and tokenizer.");
     b.add("weights", &C::weights)
         .choices({"random", "hf_dir", "checkpoint"})
         .help("random: made up, needs no file. hf_dir: from the folders named in vit and llm; "
@@ -101,6 +105,11 @@ void addQuery(Builder& b)
         .range(0, 4'096)
         .advanced()
         .help("Only so many of the largest scores of a head count; 0: all.");
+    b.add("first_query", &C::firstQuery)
+        .title("First frame")
+        .choices({"learned", "prompt"})
+        .help("Where the query of the first frame comes from. learned: the same for all clips. "
+              "prompt: from the question, which then stands before the frames.");
     b.add("refinements", &C::refinements).range(1, 8).help("Fine passes after the coarse one.");
     b.add("weight_refinements", &C::weightRefinements)
         .advanced()
@@ -188,14 +197,21 @@ void addData(Builder& b)
         .advanced()
         .help("Folder where decoded clips are kept for later runs; empty: in the run's folder.");
     b.add("task", &C::task)
-        .choices({"ask", "tell", "next"})
+        .choices({"ask", "tell", "next", "cell", "letter", "sign"})
         .visibleIf("clips=")
         .help("What drawn clips are for. ask: a prompt names a shape, the answer its colour and "
-              "motion. tell: the only mover is described. next: no text.");
+              "motion. tell: the only mover is described. next: no text. cell: the colour of one "
+              "cell of a grid, named by row and column. letter: the letter in it. sign: a colour "
+              "that is seen there in one frame.");
     b.add("objects", &C::objects)
         .range(1, 5)
         .visibleIf("clips=")
         .help("Most objects in a drawn clip; at least two, or one where this is one.");
+    b.add("cells", &C::cells)
+        .title("Cells along an edge")
+        .range(1, 26)
+        .visibleIf("task=cell|letter|sign")
+        .help("Rows and columns of the grid.");
     b.add("clip_count", &C::clipCount)
         .title("Drawn clips")
         .range(0, 10'000'000)
@@ -282,6 +298,11 @@ const Builder& builder()
 }
 
 } // namespace
+
+bool FoveatedVlmConfig::isGrid() const
+{
+    return isDrawn() && gridTask(task) != nullptr;
+}
 
 std::int64_t FoveatedVlmConfig::totalMicroSteps() const
 {

@@ -31,6 +31,7 @@ struct FoveatedVlmConfig {
     double temperature = 1;
     int topk = 0;
     int refinements = 1;
+    std::string firstQuery = "learned"; ///< or prompt
     std::string visualNorm = "scale";
     double visualScale = 0.14;
     bool asRun = false; ///< quirks of the first published run
@@ -49,7 +50,8 @@ struct FoveatedVlmConfig {
     std::filesystem::path captions; ///< JSONL; empty: beside the clips
     std::filesystem::path shards;   ///< where decoded clips go; empty: into the run's folder
     std::string task = "ask";
-    int objects = 3, clipCount = 0; ///< 0: as many as the run looks at
+    int objects = 3, cells = 4;
+    int clipCount = 0; ///< 0: as many as the run looks at
     int frames = 8, size = 224;
     std::string fit = "crop", sampling = "uniform_n";
     std::string latents = "patch_basis"; ///< patch_basis, vae, file
@@ -70,7 +72,9 @@ struct FoveatedVlmConfig {
     double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weightDecay = 0.01, clip = 1;
     bool decayAll = false;
     bool freezeVit = false, freezeLlm = false;
-    std::string control = "none"; ///< or coarse_only
+    int staticQueries = 1; ///< of the coarse look; more than one in controls beside, no key
+    std::vector<int> controlTokens = {1}; ///< visual tokens a frame of each control beside
+    std::string control = "none";         ///< or coarse_only, beside
     std::string precision = "auto", recompute = "none";
     double ema = 0;
     double maxEpochs = 20;
@@ -85,6 +89,7 @@ struct FoveatedVlmConfig {
     bool duplicateHead = false;
 
     bool isDrawn() const { return clips.empty(); }
+    bool isGrid() const; ///< drawn clips are grids whose cells are asked for
     bool hasText() const { return variant != "A"; }
     bool hasLatents() const { return variant == "A" || variant == "joint"; }
     /// Micro-steps of the run, whichever of the two keys says so.

@@ -9,6 +9,7 @@
 #include "core/artifact/host_tensors.h"
 #include "core/base/clock.h"
 #include "core/run/publish.h"
+#include "plugins/foveated_vlm/session/control_beside.h"
 #include "plugins/foveated_vlm/session/results.h"
 #include "plugins/foveated_vlm/session/session.h"
 #include "plugins/foveated_vlm/session/step_metrics.h"
@@ -59,7 +60,7 @@ public:
           m_session(context.stream(), context.device(), config, context.artifacts().folder().root,
                     hooksOf(context))
     {
-        if (!m_session.isReady())
+        if (!m_session.isReady() || !makeControls(context))
             return;
         context.phase(2, kPhases, "looking at held-out clips");
         m_viewer = std::make_unique<Viewer>(m_session);
@@ -68,7 +69,7 @@ public:
         context.note("parameters", m_session.model().counts().all());
     }
 
-    bool isReady() const { return m_session.isReady(); }
+    bool isReady() const { return m_viewer != nullptr; }
 
     StepOutcome step(RunContext& context)
     {
@@ -80,6 +81,8 @@ public:
             return StepOutcome::Interrupted;
         if (trainer.isDone())
             return StepOutcome::Done;
+        if (!controlsFollow(context))
+            return StepOutcome::Interrupted;
         const MicroStepReport report =
             trainer.microStep(context.stream(), [&] { return context.stopRequested(); });
         if (report.wasStopped)
@@ -110,6 +113,8 @@ public:
         record(context, true);
         for (const auto& [name, tensor] : m_session.trainer().tensors())
             checkpoint.tensors.push_back(toHostTensor(context.stream(), name, tensor));
+        for (const auto& control : m_controls)
+            control->save(context.stream(), checkpoint);
         checkpoint.state["trainer"] = m_session.trainer().state();
         checkpoint.state["tested_at"] = m_testedAt;
         checkpoint.state["facts"] = decisiveValues(context.config());
@@ -132,6 +137,8 @@ public:
                                                 const_cast<std::byte*>(tensor.bytes.data()),
                                                 tensor.shape, tensor.dtype));
             m_session.trainer().restore(context.stream(), checkpoint.state.at("trainer"), saved);
+            for (const auto& control : m_controls)
+                control->load(context.stream(), checkpoint.state, saved);
             context.stream().synchronize();
             m_testedAt = checkpoint.state.at("tested_at").get<Index>();
             m_results.restore(checkpoint.state.at("results"));
@@ -156,7 +163,7 @@ public:
     void view(RunContext& context, const ViewInput& input)
     {
         const bool isFirst = m_shownAt == 0;
-        if (m_viewer->apply(input) || isFirst)
+        if (m_viewer->apply(input, context) || isFirst)
             publish(context);
         if (isFirst)
             m_results.publish(context, m_session);
@@ -171,6 +178,35 @@ private:
             now.evalEvery == m_session.config().evalEvery)
             return;
         m_session.change(context.stream(), now);
+        for (const auto& control : m_controls)
+            control->change(context.stream(), now);
+    }
+
+    /// False where it was stopped.
+    bool makeControls(RunContext& context)
+    {
+        const FoveatedVlmConfig& config = m_session.config();
+        if (config.control != "beside")
+            return true;
+        Session::Hooks hooks = hooksOf(context);
+        hooks.warn = [](const std::string&, const std::string&) {}; // told of the run itself
+        for (const int tokens : config.controlTokens) {
+            m_controls.push_back(
+                std::make_unique<ControlBeside>(context.stream(), context.device(), config, tokens,
+                                                context.artifacts().folder().root, hooks));
+            if (!m_controls.back()->isReady())
+                return false;
+        }
+        return true;
+    }
+
+    /// Controls go first, so that a stop among them leaves the run as it was.
+    bool controlsFollow(RunContext& context)
+    {
+        const Index done = m_session.trainer().counts().microSteps;
+        return std::ranges::all_of(m_controls, [&](const auto& control) {
+            return control->follow(context.stream(), done, [&] { return context.stopRequested(); });
+        });
     }
 
     void publish(RunContext& context)
@@ -182,8 +218,15 @@ private:
 
     void record(RunContext& context, bool now)
     {
-        m_metrics.record(context, m_session,
-                         m_session.trainer().takeRecords(context.stream(), now));
+        double flop = 0;
+        for (const auto& control : m_controls) {
+            Session& session = control->session();
+            m_metrics.recordControl(context, control->tokens(),
+                                    session.trainer().takeRecords(context.stream(), now));
+            flop += session.flop();
+        }
+        m_metrics.record(context, m_session, m_session.trainer().takeRecords(context.stream(), now),
+                         flop);
     }
 
     bool isTestDue() const
@@ -217,11 +260,22 @@ private:
             context.stream(), isStopped, [&](Index done) { teller.tell("testing", done, all); });
         if (report.wasStopped)
             return false;
+        std::map<int, EvaluationRecord> controls;
+        for (const auto& control : m_controls) {
+            auto record = control->test(context.stream(), isStopped);
+            if (!record)
+                return false;
+            controls[control->tokens()] = std::move(*record);
+        }
         auto answers = Results::answers(context, m_session, m_viewer->looker(), teller);
         if (!answers)
             return false;
         teller.end();
         m_metrics.record(context, report);
+        for (const auto& [tokens, record] : controls)
+            m_metrics.recordControl(context, tokens, record);
+        if (!controls.empty())
+            m_results.compareWith(std::move(controls));
         const bool isBest = trainer.judge(report.judged());
         m_results.add(context, m_session, report, isBest, std::move(*answers));
         m_testedAt = trainer.counts().updates;
@@ -230,6 +284,7 @@ private:
 
     Results m_results; ///< first: a control that is none ends the run before it is prepared
     Session m_session;
+    std::vector<std::unique_ptr<ControlBeside>> m_controls; ///< trained beside
     StepMetrics m_metrics;
     std::unique_ptr<Viewer> m_viewer;
     Index m_testedAt = -1; ///< updates done at the last test

@@ -27,9 +27,9 @@ DinoTower::DinoTower(const Declaration& where, const DinoConfig& config) : m_con
     m_classToken = embeddings.table("cls_token", {1, 1, config.width}, config.deviation);
     if (config.registers > 0)
         m_registerTokens = embeddings.table("register_tokens", {1, config.registers, config.width});
-    m_positions = embeddings.table("position_embeddings",
-                                   {1, firstPositions() + config.grid * config.grid, config.width},
-                                   config.deviation);
+    m_positions = embeddings.table(
+        "position_embeddings", {1, firstPositions() + config.grid * config.grid, config.width},
+        config.positionDeviation > 0 ? config.positionDeviation : config.deviation);
     m_patches = declarePatches(embeddings.below("patch_embeddings.projection"), config.patch,
                                config.width, true);
     m_blocks =

@@ -18,7 +18,8 @@ struct DinoConfig {
     int registers = 0;
     bool registersHavePositions = false; ///< rows of the positions between class and patches
     double epsilon = 1e-6;
-    double deviation = 0.02; ///< of start values
+    double deviation = 0.02;      ///< of start values
+    double positionDeviation = 0; ///< of those of positions; 0: the same
     /// Resampling of positions to other grids: 0 scales by size (recent Transformers), 0.1 as the
     /// original code did. With registers it is antialiased.
     double positionOffset = 0;

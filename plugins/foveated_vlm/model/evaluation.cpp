@@ -125,7 +125,8 @@ private:
         if (!m_wish.readsAttention)
             return;
         Value weights = m_graph.constant(m_coarseReadout.weights);
-        if (!m_forward.tables().slotsAreFrames())
+        const bool isByFrame = m_model.settings().staticQueries == 1;
+        if (isByFrame && !m_forward.tables().slotsAreFrames())
             weights = gatherRows(m_graph, weights, m_forward.tables().frameOf);
         m_result.coarseAttention.weights = kept(m_graph.tensor(weights));
     }

@@ -29,11 +29,19 @@ GazeForward::GazeForward(const ForwardPass& pass, const FoveatedModel& model,
     const Index frames = m_tables.shape().frames;
     expects(batch.patches.rank() == 3 && batch.patches.extent(0) == frames,
             "GazeForward: the patches are not those of the frames that the tables say");
-    const Value query = looksCoarsely ? pass[model.staticQuery()] : Value{};
+    const bool isOneQuery = model.settings().staticQueries == 1;
+    const bool rides = looksCoarsely && isOneQuery;
+    const Value query = rides ? pass[model.staticQuery()] : Value{};
     m_encoded = model.encoder().encode(recomputing(pass, model.settings().recomputesVit),
-                                       pass.graph.constant(batch.patches), query, readout);
+                                       pass.graph.constant(batch.patches), query,
+                                       rides ? readout : nullptr);
     if (!looksCoarsely)
         return;
+    if (!isOneQuery) {
+        m_coarse =
+            look(gatherRows(pass.graph, pass[model.staticQuery()], m_tables.staticOf), readout);
+        return;
+    }
     m_coarse = glanceOf({}, bySlot(m_encoded.coarse), readout);
     if (m_coarse.entropy && !m_tables.slotsAreFrames()) {
         const Value column = reshape(pass.graph, m_coarse.entropy, {frames, 1});
@@ -106,18 +114,21 @@ Value GazeForward::run(const Glance& glance, const Tensor& rows, Index sequences
 LanguageStates GazeForward::wholeStates(const Glance& glance, bool isCoarse)
 {
     const Tensor& rows = isCoarse ? m_tables.coarse : m_tables.fine;
-    return {run(glance, rows, m_tables.shape().sequences), m_tables.visual, true};
+    return {run(glance, rows, m_tables.shape().sequences), m_tables.visual, m_tables.before, true};
 }
 
 LanguageStates GazeForward::shortStates(const Glance& glance, bool isCoarse)
 {
     const Tensor& rows = isCoarse ? m_tables.shortCoarse : m_tables.shortFine;
-    return {run(glance, rows, m_tables.shape().clips), m_tables.shortVisual, false};
+    return {run(glance, rows, m_tables.shape().clips), m_tables.shortVisual, m_tables.shortBefore,
+            false};
 }
 
 Value GazeForward::nextQueries(const LanguageStates& states) const
 {
     Graph& graph = m_pass.graph;
+    if (m_model.settings().firstQuery == FirstQuery::Prompt)
+        return m_model.llmToQuery()(m_pass, gatherRows(graph, states.states, states.before));
     const Value own = m_model.llmToQuery()(m_pass, gatherRows(graph, states.states, states.visual));
     const Value all = concat(graph, {m_pass[m_model.firstQuery()], own}, 0);
     return gatherRows(graph, all, m_tables.queryOf);

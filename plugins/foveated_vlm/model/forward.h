@@ -34,9 +34,9 @@ struct Glance {
 
 /// States of one pass of the language model.
 struct LanguageStates {
-    Value states;         ///< [rows, H], padding included
-    Tensor visual;        ///< [M] I32: rows of the visual tokens
-    bool isWhole = false; ///< text included
+    Value states;          ///< [rows, H], padding included
+    Tensor visual, before; ///< [M] I32: rows of the visual tokens, and those before them
+    bool isWhole = false;  ///< text included
 };
 
 /// The parts of a forward pass on one micro-batch, in the order of their use. What it is given must
@@ -59,7 +59,7 @@ public:
     /// On what stands up to the last visual token, one row per clip: all that queries depend on.
     LanguageStates shortStates(const Glance& glance, bool isCoarse);
     /// Queries of the next look: of slot t from the state of slot t − 1, of first frames the
-    /// learned one. [M, Q]
+    /// learned one or, as the settings say, from the state before them. [M, Q]
     Value nextQueries(const LanguageStates& states) const;
 
     /// States that predict the counted tokens [counted, H]; of whole sequences.

@@ -12,7 +12,8 @@ FoveatedModel::FoveatedModel(std::shared_ptr<Device> device, const ModelSettings
       m_parameters(std::move(device), master, compute),
       m_learnedTokens(LearnedTokenCount, -1)
 {
-    expects(settings.query.width > 0, "FoveatedModel: a query needs a width");
+    expects(settings.query.width > 0 && settings.staticQueries > 0,
+            "FoveatedModel: a query needs a width, and a look one query or more");
     declareGroups();
     const LayerGroups connector{Connector, ConnectorOthers};
     const Declaration vit(m_parameters, {Vit, VitOthers, -1}, "encoder.dino.");
@@ -53,7 +54,8 @@ void FoveatedModel::declareConnector()
     m_dinoToLlm = uniform.linear("dino_to_llm", visual, language);
     m_llmToQuery = uniform.linear("llm_to_query", language, query);
     const InitialValue normal{0, m_settings.query.deviation};
-    m_staticQuery = m_parameters.add("q_static", {1, query}, ConnectorOthers, normal);
+    m_staticQuery =
+        m_parameters.add("q_static", {m_settings.staticQueries, query}, ConnectorOthers, normal);
     m_firstQuery = m_parameters.add("q_init", {1, query}, ConnectorOthers, normal);
 }
 

@@ -49,7 +49,7 @@ public:
 
     const LinearLayer& dinoToLlm() const { return m_dinoToLlm; }   ///< [H, D]
     const LinearLayer& llmToQuery() const { return m_llmToQuery; } ///< [Q, H]
-    int staticQuery() const { return m_staticQuery; }              ///< [1, Q]
+    int staticQuery() const { return m_staticQuery; }              ///< [staticQueries, Q]
     int firstQuery() const { return m_firstQuery; }                ///< [1, Q]
     int firstLatent() const { return m_firstLatent; } ///< [1, 4, h, w]; −1 for captions
     /// Rows of H in front of all tables of LearnedToken, by its number; −1 where the model has not.

@@ -28,6 +28,16 @@ DinoConfig tinyDino(Index frameSize)
     return config;
 }
 
+/// Small enough to learn a drawn task within a minute. Positions stand out from the start, as large
+/// as the patches that they are added to: who is asked for a place has to find it.
+DinoConfig miniDino(Index frameSize)
+{
+    DinoConfig config = tinyDino(frameSize);
+    config.layers = 2;
+    config.positionDeviation = 1;
+    return config;
+}
+
 LlamaConfig llama(Index width, int layers, int heads, int keyHeads, Index hidden)
 {
     LlamaConfig config;
@@ -45,6 +55,15 @@ LlamaConfig tinyLlama()
     config.vocabulary = 512;
     config.theta = 10000;
     config.deviation = 1 / std::sqrt(96.0);
+    return config;
+}
+
+LlamaConfig miniLlama()
+{
+    LlamaConfig config = llama(64, 2, 2, 1, 176);
+    config.vocabulary = 512;
+    config.theta = 10000;
+    config.deviation = 1 / std::sqrt(64.0);
     return config;
 }
 
@@ -68,6 +87,8 @@ std::optional<DinoConfig> knownVit(const std::string& name, Index frameSize)
 {
     if (name == "tiny")
         return tinyDino(frameSize);
+    if (name == "mini")
+        return miniDino(frameSize);
     if (name == "dinov2-small" || name == "dinov2-with-registers-small")
         return dino(384, 6, name == "dinov2-small" ? 0 : 4);
     if (name == "dinov2-base" || name == "dinov2-with-registers-base")
@@ -82,6 +103,8 @@ std::optional<LlamaConfig> knownLlm(const std::string& name)
         name.ends_with(kInstruct) ? name.substr(0, name.size() - kInstruct.size()) : name;
     if (name == "tiny")
         return tinyLlama();
+    if (name == "mini")
+        return miniLlama();
     if (base == "smollm2-135m")
         return llama(576, 30, 9, 3, 1536);
     if (base == "smollm2-360m")

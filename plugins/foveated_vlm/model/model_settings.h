@@ -25,6 +25,10 @@ enum class VisualNorm { Scale, TokenRms, BatchStd, None };
 /// prompt stands first and steers it.
 enum class SequenceOrder { FramesText, PromptFramesAnswer };
 
+/// The query of a clip's first frame: learned, the same for all; or made like all others from the
+/// state before its token, which a prompt that stands first has.
+enum class FirstQuery { Learned, Prompt };
+
 enum class HeadKind { Film, Mlp, CrossAttention };
 
 /// Predicts the next latent [4, height, width] from a state and the latent before it.
@@ -40,10 +44,12 @@ struct ModelSettings {
     Variant variant = Variant::Captions;
     DinoConfig vit;
     QuerySettings query;
+    int staticQueries = 1; ///< of the coarse look; the slots of a clip take them in turn
     LlamaConfig llm;
     VisualNorm norm = VisualNorm::Scale;
     double visualScale = 0.14;
     SequenceOrder order = SequenceOrder::FramesText;
+    FirstQuery firstQuery = FirstQuery::Learned;
     HeadSettings head; ///< not for Captions
     bool freezesVit = false, freezesLlm = false;
     bool decaysAll = false; ///< biases, norms, scales, tokens and tables too, as the original did
@@ -59,10 +65,12 @@ struct ModelSettings {
     bool hasLatents() const { return variant != Variant::Captions; }
 };
 
-/// "tiny" (patch 8, positions of its own grid, frameSize / 8), "dinov2-small", "dinov2-base",
-/// "dinov2-with-registers-small", "dinov2-with-registers-base". Nothing for another name.
+/// "mini" and "tiny" (patch 8, positions of their own grid, frameSize / 8), "dinov2-small",
+/// "dinov2-base", "dinov2-with-registers-small", "dinov2-with-registers-base". Nothing for another
+/// name.
 std::optional<DinoConfig> knownVit(const std::string& name, Index frameSize);
-/// "tiny" (vocabulary 512), "smollm2-135m", "smollm2-360m", "smollm2-1.7b", each with or without
+/// "mini", "tiny" (vocabulary 512), "smollm2-135m", "smollm2-360m", "smollm2-1.7b", each with or
+/// without
 /// "-instruct". Nothing for another name.
 std::optional<LlamaConfig> knownLlm(const std::string& name);
 

@@ -39,7 +39,9 @@ void forEachTable(SequenceTables& device, const Sequences* host, const Visit& vi
     on(device.shortVisual, &Sequences::shortVisual, &S::slots, nullptr);
     on(device.queryOf, &Sequences::queryOf, &S::slots, nullptr);
     on(device.frameOf, &Sequences::frameOf, &S::slots, nullptr);
+    on(device.staticOf, &Sequences::staticOf, &S::slots, nullptr);
     on(device.before, &Sequences::before, &S::slots, nullptr);
+    on(device.shortBefore, &Sequences::shortBefore, &S::slots, nullptr);
     on(device.latentBefore, &Sequences::latentBefore, &S::slots, nullptr);
     on(device.predicting, &Sequences::predicting, &S::counted, nullptr);
     on(device.labels, &Sequences::labels, &S::counted, nullptr);

@@ -178,8 +178,8 @@ public:
         out.textIds = padded(s.text, kPadding);
         out.fine = out.coarse = padded(s.sequences * s.length, kPadding);
         out.shortFine = out.shortCoarse = padded(s.clips * s.shortLength, kPadding);
-        out.visual = out.shortVisual = out.before = padded(s.slots, kPadding);
-        out.queryOf = out.frameOf = out.latentBefore = padded(s.slots, 0);
+        out.visual = out.shortVisual = out.before = out.shortBefore = padded(s.slots, kPadding);
+        out.queryOf = out.frameOf = out.staticOf = out.latentBefore = padded(s.slots, 0);
         if (s.slots == s.frames) {
             for (std::size_t i = 0; i < out.frameOf.size(); ++i)
                 out.frameOf[i] = static_cast<std::int32_t>(i);
@@ -229,6 +229,7 @@ private:
         for (int t = 0; t < sample.frames; ++t) {
             const auto slot = at(clip.firstSlot + t);
             m_out.frameOf[slot] = clip.firstFrame + (sample.isImage ? 0 : t);
+            m_out.staticOf[slot] = t % m_settings.staticQueries;
             m_out.queryOf[slot] = t == 0 ? 0 : clip.firstSlot + t;
             m_out.latentBefore[slot] = t == 0 ? 0 : 1 + m_out.frameOf[slot - 1];
         }
@@ -326,8 +327,11 @@ private:
             const std::size_t place = at(first) + p;
             m_out.shortFine[place] = rows[p];
             m_out.shortCoarse[place] = coarseRow(rows[p]);
-            if (m_out.isVisual(rows[p]))
-                m_out.shortVisual[at(clip.firstSlot + seen++)] = static_cast<std::int32_t>(place);
+            if (!m_out.isVisual(rows[p]))
+                continue;
+            const auto slot = at(clip.firstSlot + seen++);
+            m_out.shortVisual[slot] = static_cast<std::int32_t>(place);
+            m_out.shortBefore[slot] = p > 0 ? static_cast<std::int32_t>(place) - 1 : kPadding;
         }
     }
 

@@ -78,7 +78,10 @@ public:
     std::vector<std::int32_t> shortVisual;  ///< [slots] row of [clips · shortLength]
     std::vector<std::int32_t> queryOf;      ///< [slots] 0: the first query; else 1 + slot before
     std::vector<std::int32_t> frameOf;      ///< [slots] encoded frame
-    std::vector<std::int32_t> before;       ///< [slots] row whose state predicts the slot's latent
+    std::vector<std::int32_t> staticOf;     ///< [slots] query of the coarse look
+    std::vector<std::int32_t> before;       ///< [slots] row before the slot's, whose state predicts
+                                            ///< its latent; −1 where nothing stands before it
+    std::vector<std::int32_t> shortBefore;  ///< [slots] the same of [clips · shortLength]
     std::vector<std::int32_t> latentBefore; ///< [slots] 0: the first latent; else 1 + encoded frame
     std::vector<std::int32_t> predicting;   ///< [counted] row whose state predicts the label
     std::vector<std::int32_t> labels;       ///< [counted] −100: padding
@@ -123,7 +126,7 @@ public:
 
     // I32, extents as in Sequences.
     Tensor textIds, fine, coarse, shortFine, shortCoarse, visual, shortVisual, queryOf, frameOf,
-        before, latentBefore, predicting, labels;
+        staticOf, before, shortBefore, latentBefore, predicting, labels;
     // Real numbers.
     Tensor countedTokens; ///< [1] tokens to be predicted in this micro-batch
     Tensor isReal;        ///< [slots] 1, padding 0

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/compute/ops/pointwise.h"
 #include "core/compute/ops/structure.h"
 
 namespace vergence::fvlm {
@@ -120,13 +121,12 @@ void SequentialReading::lookAndRead(Index frame)
                                                        static_cast<Index>(i));
     }
     Value queries;
-    if (frame == 0) {
+    if (frame == 0 && model.settings().firstQuery == FirstQuery::Learned) {
         const Value first =
             reshape(graph, pass[model.firstQuery()], {model.settings().query.width});
         queries = broadcastLeading(graph, first, static_cast<Index>(clips.size()));
     } else {
-        queries = model.llmToQuery()(
-            pass, gatherRows(graph, gathered(m_states), integersOn(graph, before)));
+        queries = model.llmToQuery()(pass, statesBefore(before));
     }
     AttentionReadout readout;
     const Tensor frameOf = integersOn(graph, frames);
@@ -137,6 +137,19 @@ void SequentialReading::lookAndRead(Index frame)
     if (m_readsAttention)
         m_weights.push_back(readout.weights);
     read(m_forward.enter(tokens), 1, counts);
+}
+
+/// Rows of what was read so far; −1, and all where nothing was read, are zeros.
+Value SequentialReading::statesBefore(const std::vector<std::int32_t>& rows) const
+{
+    Graph& graph = m_forward.pass().graph;
+    if (!m_states.empty())
+        return gatherRows(graph, gathered(m_states), integersOn(graph, rows));
+    const Tensor zeros =
+        graph.take({static_cast<Index>(rows.size()), m_forward.model().settings().llm.width},
+                   graph.options().computeType);
+    fill(graph.stream(), zeros, 0);
+    return graph.constant(zeros);
 }
 
 Value SequentialReading::gathered(const std::vector<Value>& steps) const

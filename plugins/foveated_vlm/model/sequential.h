@@ -32,6 +32,7 @@ private:
     void read(Value rows, Index added, const std::vector<Index>& counts);
     void readText(bool isBefore);
     void lookAndRead(Index frame);
+    Value statesBefore(const std::vector<std::int32_t>& rows) const;
     Value gathered(const std::vector<Value>& steps) const;
 
     GazeForward& m_forward;

@@ -57,11 +57,11 @@ ClipLooker::ClipLooker(Session& session)
 
 ClipLooker::~ClipLooker() = default;
 
-LoadedBatch& ClipLooker::load(Stream& stream, Index clip, bool isQuestion)
+LoadedBatch& ClipLooker::load(Stream& stream, const ClipLook& look, bool isQuestion)
 {
-    const ClipInfo info = m_session.sets().heldOut().info(clip);
+    const ClipInfo& info = look.info;
     PlannedSample sample;
-    sample.clip = clip;
+    sample.clip = look.clip;
     sample.frames = info.frames;
     sample.isImage = info.isImage;
     if (m_session.text() != nullptr)
@@ -72,7 +72,7 @@ LoadedBatch& ClipLooker::load(Stream& stream, Index clip, bool isQuestion)
     return m_loader.load(stream, plan, std::span(&tokens, 1));
 }
 
-WrittenAnswer ClipLooker::write(Stream& stream, Index clip, Mode mode, int refinements,
+WrittenAnswer ClipLooker::write(Stream& stream, const ClipLook& look, Mode mode, int refinements,
                                 const std::function<bool()>& isStopped)
 {
     GenerationSettings settings;
@@ -80,7 +80,7 @@ WrittenAnswer ClipLooker::write(Stream& stream, Index clip, Mode mode, int refin
     settings.refinements = refinements;
     settings.newTokens = m_session.config().captionTokens;
     settings.stopToken = m_session.text()->endOfTurn();
-    const LoadedBatch& loaded = load(stream, clip, true);
+    const LoadedBatch& loaded = load(stream, look, true);
     m_graph.reset();
     const ForwardPass pass{m_graph, m_session.model().parameters(), nullptr, false, {}};
     const auto written = generate(pass, m_session.model(), loaded.batch, settings, isStopped);
@@ -91,9 +91,9 @@ WrittenAnswer ClipLooker::write(Stream& stream, Index clip, Mode mode, int refin
 }
 
 /// Σ negative log-likelihood of the true answer.
-double ClipLooker::cost(Stream& stream, Index clip, Mode mode)
+double ClipLooker::cost(Stream& stream, const ClipLook& look, Mode mode)
 {
-    const LoadedBatch& loaded = load(stream, clip, false);
+    const LoadedBatch& loaded = load(stream, look, false);
     m_graph.reset();
     const ForwardPass pass{m_graph, m_session.model().parameters(), nullptr, false, {}};
     return sumOf(evaluate(pass, m_session.model(), loaded.batch, mode).nll);
@@ -102,7 +102,7 @@ double ClipLooker::cost(Stream& stream, Index clip, Mode mode)
 void ClipLooker::see(Stream& stream, const Wish& wish, ClipLook& look)
 {
     const bool isControl = m_session.config().control == "coarse_only";
-    const LoadedBatch& loaded = load(stream, look.clip, false);
+    const LoadedBatch& loaded = load(stream, look, false);
     m_graph.reset();
     const FoveatedModel& model = m_session.model();
     const ForwardPass pass{m_graph, model.parameters(), nullptr, false, {}};
@@ -131,7 +131,8 @@ void ClipLooker::see(Stream& stream, const Wish& wish, ClipLook& look)
 void ClipLooker::readQueries(Stream& stream, ClipLook& look) const
 {
     const FoveatedModel& model = m_session.model();
-    look.staticQuery = toFloats(stream, model.parameters()[model.staticQuery()].value);
+    look.staticQuery =
+        toFloats(stream, model.parameters()[model.staticQuery()].value.narrow(0, 0, 1));
     look.firstQuery = toFloats(stream, model.parameters()[model.firstQuery()].value);
 }
 
@@ -142,6 +143,8 @@ ClipLook ClipLooker::look(Stream& stream, Index heldOutClip, const Wish& wish,
     look.clip = heldOutClip;
     const ClipSource& clips = m_session.sets().heldOut();
     look.info = clips.info(heldOutClip);
+    if (wish.asked)
+        look.info.text = *wish.asked;
     look.frames = framesOf(clips, heldOutClip);
     see(stream, wish, look);
     readQueries(stream, look);
@@ -150,18 +153,18 @@ ClipLook ClipLooker::look(Stream& stream, Index heldOutClip, const Wish& wish,
     const auto hasTime = [&] { return !isStopped || !isStopped(); };
     const auto answer = [&](WrittenAnswer& to, Mode mode, int refinements) {
         if (hasTime())
-            to.text = write(stream, heldOutClip, mode, refinements, isStopped).text;
+            to.text = write(stream, look, mode, refinements, isStopped).text;
     };
     const bool isControl = m_session.config().control == "coarse_only";
     answer(look.coarseAnswer, Mode::CoarseOnly, 1);
     if (hasTime())
-        look.coarseAnswer.nats = cost(stream, heldOutClip, Mode::CoarseOnly);
+        look.coarseAnswer.nats = cost(stream, look, Mode::CoarseOnly);
     if (isControl)
         return look;
     answer(look.fineAnswer, Mode::CoarseFine, wish.refinements);
     answer(look.sequentialAnswer, Mode::Sequential, 1);
     if (hasTime())
-        look.sequentialAnswer.nats = cost(stream, heldOutClip, Mode::Sequential);
+        look.sequentialAnswer.nats = cost(stream, look, Mode::Sequential);
     return look;
 }
 

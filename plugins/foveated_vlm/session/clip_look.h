@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,17 +39,18 @@ public:
 
     struct Wish {
         int refinements = 1;
-        bool writes = false; ///< answers too
+        bool writes = false;             ///< answers too
+        std::optional<ClipText> asked{}; ///< in place of the clip's own text
     };
     /// `isStopped` is asked between its parts and ends it early; what it says is then cut short.
     ClipLook look(Stream& stream, Index heldOutClip, const Wish& wish,
                   const std::function<bool()>& isStopped = {});
 
 private:
-    LoadedBatch& load(Stream& stream, Index clip, bool isQuestion);
-    WrittenAnswer write(Stream& stream, Index clip, Mode mode, int refinements,
+    LoadedBatch& load(Stream& stream, const ClipLook& look, bool isQuestion);
+    WrittenAnswer write(Stream& stream, const ClipLook& look, Mode mode, int refinements,
                         const std::function<bool()>& isStopped);
-    double cost(Stream& stream, Index clip, Mode mode);
+    double cost(Stream& stream, const ClipLook& look, Mode mode);
     void see(Stream& stream, const Wish& wish, ClipLook& look);
     void readQueries(Stream& stream, ClipLook& look) const;
 

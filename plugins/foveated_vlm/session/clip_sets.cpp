@@ -11,6 +11,7 @@
 #include "core/artifact/artifact_store.h"
 #include "core/base/error.h"
 #include "plugins/foveated_vlm/clips/patch_basis.h"
+#include "plugins/foveated_vlm/session/drawn_clips.h"
 #include "plugins/foveated_vlm/session/settings.h"
 #include "plugins/foveated_vlm/shards/open_clips.h"
 #include "plugins/foveated_vlm/shards/shard_clips.h"
@@ -29,8 +30,8 @@ std::vector<Index> allOf(const ClipSource& clips)
 
 void draw(ClipSets& sets, const FoveatedVlmConfig& config)
 {
-    sets.training = std::make_unique<SyntheticClips>(trainingClips(config));
-    sets.drawnHeldOut = std::make_unique<SyntheticClips>(heldOutClips(config));
+    sets.training = drawnClips(config, DrawnSet::Training);
+    sets.drawnHeldOut = drawnClips(config, DrawnSet::HeldOut);
     sets.members = allOf(*sets.training);
     sets.heldOutMembers = allOf(*sets.drawnHeldOut);
 }

@@ -11,6 +11,7 @@
 #include "plugins/foveated_vlm/model/model_weights.h"
 #include "plugins/foveated_vlm/session/viewer.h"
 #include "plugins/foveated_vlm/view/exports.h"
+#include "plugins/foveated_vlm/view/picture_sheet.h"
 
 namespace vergence::fvlm {
 
@@ -80,6 +81,12 @@ EvaluationRecord recordOf(const Session& session, const EvaluationReport& report
         record.randomRatio = report.randomQueries.value_or(NAN) / report.fine->loss;
         record.shuffledRatio = report.shuffledQueries.value_or(NAN) / report.fine->loss;
     }
+    const auto& inUse = report.sequential ? report.sequential : report.coarse;
+    if (config.isGrid() && inUse) {
+        record.blindNats = report.blindNats;
+        record.right = inUse->exact;
+        record.answers = inUse->generated;
+    }
     const auto& members = session.sets().heldOutMembers;
     const auto lossOf = [](const std::optional<WayResult>& way, std::size_t i) {
         return way && i < way->clipLosses.size() ? way->clipLosses[i] : std::nan("");
@@ -124,7 +131,7 @@ std::optional<CaptionPage> Results::answers(RunContext& context, Session& sessio
     page.update = session.trainer().counts().updates;
     if (session.text() == nullptr)
         return page;
-    const ClipLooker::Wish wish{session.config().refinements, true};
+    const ClipLooker::Wish wish{.refinements = session.config().refinements, .writes = true};
     const std::vector<Index> clips = shownClips(session, session.config().captionClips);
     for (std::size_t i = 0; i < clips.size(); ++i) {
         teller.tell("writing answers", static_cast<Index>(i), static_cast<Index>(clips.size()));
@@ -162,6 +169,26 @@ void Results::publish(RunContext& context, const Session& session) const
             captionDiagram(m_captions.isEmpty() ? CaptionPage{} : m_captions.pages().back()));
     if (m_record)
         publishDrawing(context, "verdict", verdictCard(verdict()));
+    publishCurve(context);
+}
+
+void Results::compareWith(std::map<int, EvaluationRecord> controls)
+{
+    m_beside = std::move(controls);
+    if (const auto matched = m_beside.find(1); matched != m_beside.end())
+        m_control = matched->second;
+}
+
+void Results::publishCurve(RunContext& context) const
+{
+    const TokenCurve curve = tokenCurve();
+    if (curve.isEmpty())
+        return;
+    context.declareStreams(
+        {{"tokens", "Tokens", StreamKind::Diagram,
+          "Right answers over the visual tokens of models without gaze, and with gaze.", ""}});
+    context.table(tokenTable(curve));
+    publishDrawing(context, "tokens", tokenChart(curve));
 }
 
 Verdict Results::verdict() const
@@ -191,8 +218,32 @@ void Results::write(RunContext& context, Session& session, ClipLooker& looker,
         exportCaptions(artifacts, m_captions);
     if (m_record)
         exportVerdict(artifacts, verdict(), *m_record);
+    if (const TokenCurve curve = tokenCurve(); !curve.isEmpty())
+        exportTokens(artifacts, curve);
     if (session.hasHeldOut())
         writeGazes(context, session, looker);
+    writeAsked(context, session, looker);
+}
+
+/// Pictures of grids with what was asked and answered.
+void Results::writeAsked(RunContext& context, Session& session, ClipLooker& looker) const
+{
+    const auto* grids = dynamic_cast<const GridClips*>(&session.sets().heldOut());
+    if (grids == nullptr)
+        return;
+    GridAsking asking(*grids);
+    for (const Index clip : shownClips(session, session.config().gazeClips)) {
+        if (context.stopRequested())
+            return;
+        asking.show(clip);
+        const ClipLook look = looker.look(
+            context.stream(), clip, {.refinements = session.config().refinements, .writes = true});
+        const AskScene scene =
+            asking.scene(look, gazeScene(session, look, {}, "last four blocks, all heads"), {});
+        context.artifacts().writePng(fmt::format("asked_{}.png", look.info.id),
+                                     withoutAlpha(askPicture(scene)), "gaze",
+                                     "Asked: " + scene.question);
+    }
 }
 
 void Results::writeWeights(RunContext& context, const Session& session) const
@@ -223,7 +274,7 @@ void Results::writeGazes(RunContext& context, Session& session, ClipLooker& look
         if (context.stopRequested())
             return;
         const ClipLook look =
-            looker.look(context.stream(), clip, {session.config().refinements, false});
+            looker.look(context.stream(), clip, {.refinements = session.config().refinements});
         clips.push_back({gazeScene(session, look, {}, "last four blocks, all heads"), look.info.id,
                          look.coarse, look.fine});
     }
@@ -243,6 +294,8 @@ nlohmann::json Results::state() const
                            number(m_health.queryDeviation),
                            number(m_health.ratio)};
     }
+    for (const auto& [tokens, record] : m_beside)
+        state["beside"][std::to_string(tokens)] = evaluationJson(record);
     return state;
 }
 
@@ -251,6 +304,10 @@ void Results::restore(const nlohmann::json& state)
     m_captions = CaptionHistory::fromJson(state.at("captions"), "the checkpoint");
     if (state.contains("record"))
         m_record = evaluationFromJson(state.at("record"), "the checkpoint");
+    std::map<int, EvaluationRecord> beside;
+    for (const auto& [tokens, record] : state.value("beside", nlohmann::json::object()).items())
+        beside[std::stoi(tokens)] = evaluationFromJson(record, "the checkpoint");
+    compareWith(std::move(beside));
     if (!state.contains("health"))
         return;
     const nlohmann::json& health = state.at("health");

@@ -10,6 +10,7 @@
 #include "plugins/foveated_vlm/session/clip_look.h"
 #include "plugins/foveated_vlm/session/phase_teller.h"
 #include "plugins/foveated_vlm/view/captions_view.h"
+#include "plugins/foveated_vlm/view/token_curve.h"
 #include "plugins/foveated_vlm/view/verdict.h"
 
 namespace vergence::fvlm {
@@ -37,16 +38,25 @@ public:
     /// Shows the latest answers and the verdict again.
     void publish(RunContext& context, const Session& session) const;
 
+    /// What the controls that are trained beside the run said, by their visual tokens; before
+    /// add().
+    void compareWith(std::map<int, EvaluationRecord> controls);
+
     nlohmann::json state() const;
     void restore(const nlohmann::json& state); ///< throws InputError
 
 private:
     Verdict verdict() const;
     void writeWeights(RunContext& context, const Session& session) const;
+    void writeAsked(RunContext& context, Session& session, ClipLooker& looker) const;
     void writeGazes(RunContext& context, Session& session, ClipLooker& looker) const;
 
     CaptionHistory m_captions;
+    TokenCurve tokenCurve() const { return {m_beside, m_record}; }
+    void publishCurve(RunContext& context) const;
+
     std::optional<EvaluationRecord> m_control, m_record;
+    std::map<int, EvaluationRecord> m_beside; ///< saved with the run
     HealthFigures m_health;
 };
 

@@ -6,7 +6,9 @@
 
 #include "core/base/file.h"
 #include "core/base/log.h"
+#include "plugins/foveated_vlm/model/known_names.h"
 #include "plugins/foveated_vlm/model/model_weights.h"
+#include "plugins/foveated_vlm/session/drawn_clips.h"
 #include "plugins/foveated_vlm/session/flop.h"
 #include "plugins/foveated_vlm/text/bpe_trainer.h"
 
@@ -14,7 +16,7 @@ namespace vergence::fvlm {
 
 namespace {
 
-constexpr Index kMostTexts = 100'000, kTokenizerClips = 2'048;
+constexpr Index kMostTexts = 100'000;
 constexpr const char* kTokenizerFile = "tokenizer.json";
 
 std::string namesOf(const std::vector<std::string>& names)
@@ -127,12 +129,9 @@ void Session::makeText(const std::filesystem::path& folder, const Hooks& hooks)
         m_tokenizer = readTokenizerFolder(source);
     } else {
         hooks.opening.doing("making a tokenizer");
-        // The same for all drawn clips of a task, so that weights serve other runs.
-        SyntheticSettings drawn = heldOutClips(m_config);
-        drawn.seed = 0;
-        drawn.count = kTokenizerClips;
-        const auto texts = m_config.isDrawn() ? captionsOf(SyntheticClips(drawn), settings)
-                                              : captionsOf(*m_sets.training, settings);
+        const auto texts = m_config.isDrawn()
+                               ? captionsOf(*drawnClips(m_config, DrawnSet::Tokenizer), settings)
+                               : captionsOf(*m_sets.training, settings);
         const std::string json = trainedTokenizerJson(texts, {}, hooks.opening.isStopped);
         if (json.empty())
             return; // stopped
@@ -190,7 +189,7 @@ void Session::loadWeightFiles(Stream& stream, const Hooks& hooks)
                                                  {"pred_head.", "z_vae_init", "coarse_token",
                                                   "fine_token", "no_text_token", "video_end_token"},
                                                  isStopped));
-    } else if (m_config.vit != "tiny" || m_config.llm != "tiny") {
+    } else if (!isMadeForDrawnClips(m_config.vit) || !isMadeForDrawnClips(m_config.llm)) {
         hooks.warn("W-RANDOM", "The model starts with random weights; speed and memory are those "
                                "of the real one, what it says is not. Name folders in vit and llm "
                                "and set weights to hf_dir to start from trained ones.");

@@ -6,6 +6,8 @@
 
 #include "core/base/error.h"
 #include "core/compute/capability.h"
+#include "plugins/foveated_vlm/model/known_names.h"
+#include "plugins/foveated_vlm/session/drawn_clips.h"
 
 namespace vergence::fvlm {
 
@@ -55,6 +57,7 @@ ModelSettings modelSettings(const FoveatedVlmConfig& config, Index vocabulary, I
                                                    : Variant::Captions;
     settings.vit = visionOf(config);
     settings.query = queryOf(config);
+    settings.staticQueries = config.staticQueries;
     const auto known = knownLlm(config.llm);
     settings.llm = known ? *known : llmOfFolder(config.llm);
     if (vocabulary > settings.llm.vocabulary)
@@ -65,6 +68,7 @@ ModelSettings modelSettings(const FoveatedVlmConfig& config, Index vocabulary, I
     settings.visualScale = config.visualScale;
     settings.order = config.order == "frames_text" ? SequenceOrder::FramesText
                                                    : SequenceOrder::PromptFramesAnswer;
+    settings.firstQuery = config.firstQuery == "prompt" ? FirstQuery::Prompt : FirstQuery::Learned;
     settings.head.kind = config.headKind == "film"  ? HeadKind::Film
                          : config.headKind == "mlp" ? HeadKind::Mlp
                                                     : HeadKind::CrossAttention;
@@ -143,36 +147,13 @@ BatchSettings batchSettings(const FoveatedVlmConfig& config)
 TextSettings textSettings(const FoveatedVlmConfig& config)
 {
     TextSettings settings;
-    settings.kind = config.isDrawn() && config.llm == "tiny" && config.tokenizer.empty()
+    settings.kind = config.isDrawn() && isMadeForDrawnClips(config.llm) && config.tokenizer.empty()
                         ? TemplateKind::Short
                         : TemplateKind::ChatMl;
     settings.mask = config.textMask == "all" ? TextMask::All : TextMask::Answer;
     settings.system = config.systemMessage;
     settings.prompt = config.prompt;
     settings.limit = config.textLimit;
-    return settings;
-}
-
-SyntheticSettings trainingClips(const FoveatedVlmConfig& config)
-{
-    SyntheticSettings settings;
-    settings.task = syntheticTaskFromName(config.task);
-    settings.size = config.size;
-    settings.frames = config.frames;
-    settings.fewestObjects = std::min(settings.fewestObjects, config.objects);
-    settings.mostObjects = config.objects;
-    settings.seed = config.seed;
-    settings.count = config.clipCount > 0
-                         ? Index{config.clipCount}
-                         : std::max<Index>(1, config.totalMicroSteps() * config.batch);
-    return settings;
-}
-
-SyntheticSettings heldOutClips(const FoveatedVlmConfig& config)
-{
-    SyntheticSettings settings = trainingClips(config);
-    settings.count = std::max(config.evalSamples, config.captionClips);
-    settings.firstId = SyntheticClips::kValidationIds;
     return settings;
 }
 
@@ -184,8 +165,10 @@ EvaluationSettings evaluationSettings(const FoveatedVlmConfig& config)
     settings.fine = settings.sequential = config.control != "coarse_only";
     settings.controls = settings.fine;
     settings.seed = config.seed;
+    if (config.isGrid())
+        settings.exactClips = config.evalSamples; // the verdict counts right answers
     if (config.isDrawn() && config.hasText() && config.textMask == "answer")
-        settings.blindNats = blindNats(syntheticTaskFromName(config.task));
+        settings.blindNats = blindNats(config);
     return settings;
 }
 

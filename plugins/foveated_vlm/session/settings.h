@@ -2,7 +2,6 @@
 
 #include "core/compute/device.h"
 #include "core/compute/dtype.h"
-#include "plugins/foveated_vlm/clips/synthetic_clips.h"
 #include "plugins/foveated_vlm/foveated_vlm_config.h"
 #include "plugins/foveated_vlm/model/model_settings.h"
 #include "plugins/foveated_vlm/text/batch_maker.h"
@@ -25,8 +24,6 @@ LiveSettings liveSettings(const FoveatedVlmConfig& config);
 TrainSettings trainSettings(const FoveatedVlmConfig& config);
 BatchSettings batchSettings(const FoveatedVlmConfig& config);
 TextSettings textSettings(const FoveatedVlmConfig& config);
-SyntheticSettings trainingClips(const FoveatedVlmConfig& config);
-SyntheticSettings heldOutClips(const FoveatedVlmConfig& config);
 EvaluationSettings evaluationSettings(const FoveatedVlmConfig& config);
 
 /// Type of masters and of products on a device.

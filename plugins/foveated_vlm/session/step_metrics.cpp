@@ -15,6 +15,12 @@ double ratioOf(double coarse, double fine)
     return fine > 0 ? coarse / fine : std::nan("");
 }
 
+/// The matched control, of one token, has the plain name.
+std::string ofControl(const std::string& name, int tokens)
+{
+    return tokens == 1 ? name : name + "_" + std::to_string(tokens);
+}
+
 } // namespace
 
 void StepMetrics::put(RunContext& context, const std::string& name, double value, std::int64_t at)
@@ -41,7 +47,7 @@ void StepMetrics::recall(RunContext& context, std::int64_t last)
 }
 
 void StepMetrics::record(RunContext& context, const Session& session,
-                         const std::vector<UpdateRecord>& records)
+                         const std::vector<UpdateRecord>& records, double besideFlop)
 {
     const auto put = [&](const std::string& name, double value, Index at) {
         this->put(context, name, value, at);
@@ -78,7 +84,8 @@ void StepMetrics::record(RunContext& context, const Session& session,
     put("samples_seen", static_cast<double>(counts.samples), at);
     put("epoch", trainer.epochs(), at);
     put("skipped_updates", static_cast<double>(counts.skipped), at);
-    const double now = steadySeconds(), waited = session.waitedSeconds(), flop = session.flop();
+    const double now = steadySeconds(), waited = session.waitedSeconds();
+    const double flop = session.flop() + besideFlop;
     const double passed = now - m_since;
     const auto steps = static_cast<double>(counts.microSteps - m_microSteps);
     if (m_since > 0 && passed > 0 && steps > 0) {
@@ -92,6 +99,28 @@ void StepMetrics::record(RunContext& context, const Session& session,
     m_samples = counts.samples;
     m_waited = waited;
     m_flop = flop;
+}
+
+void StepMetrics::recordControl(RunContext& context, int tokens,
+                                const std::vector<UpdateRecord>& records)
+{
+    for (const UpdateRecord& r : records)
+        put(context, ofControl("loss_control", tokens), r.loss, r.microStep);
+}
+
+void StepMetrics::recordControl(RunContext& context, int tokens, const EvaluationRecord& record)
+{
+    double loss = 0, counted = 0;
+    for (const ClipScore& score : record.scores) {
+        loss += score.coarse;
+        counted += score.counted;
+    }
+    if (counted > 0)
+        put(context, ofControl("val_control", tokens), loss / counted, context.step());
+    if (record.answers > 0)
+        put(context, ofControl("exact_control", tokens),
+            100 * static_cast<double>(record.right) / static_cast<double>(record.answers),
+            context.step());
 }
 
 void StepMetrics::record(RunContext& context, const EvaluationReport& report)

@@ -3,6 +3,7 @@
 #include "core/metrics/metric_store.h"
 #include "core/run/run_context.h"
 #include "plugins/foveated_vlm/session/session.h"
+#include "plugins/foveated_vlm/view/evaluation_record.h"
 
 namespace vergence::fvlm {
 
@@ -10,10 +11,14 @@ namespace vergence::fvlm {
 class StepMetrics {
 public:
     /// Numbers of updates, at the micro-steps that ended them, and the speed since the last call.
+    /// `besideFlop`: operations of what is trained beside, whose work counts.
     void record(RunContext& context, const Session& session,
-                const std::vector<UpdateRecord>& records);
+                const std::vector<UpdateRecord>& records, double besideFlop = 0);
     /// What held-out clips say, at the present step.
     void record(RunContext& context, const EvaluationReport& report);
+    /// The same of a control of so many visual tokens that is trained beside.
+    void recordControl(RunContext& context, int tokens, const std::vector<UpdateRecord>& records);
+    void recordControl(RunContext& context, int tokens, const EvaluationRecord& record);
     /// Of a run that goes on: what was recorded up to step `last`.
     void recall(RunContext& context, std::int64_t last);
     const MetricStore& store() const { return m_store; }

@@ -26,6 +26,19 @@ ViewControl chooser(const std::string& id, const std::string& title,
     return control;
 }
 
+ViewControl questionLine(const std::string& typed)
+{
+    ViewControl control;
+    control.id = GridAsking::kControl;
+    control.title = "Question";
+    control.help =
+        "Ask for a cell, as \"b3\" (row b, column 3), and press Enter; or click the cell "
+        "in the picture.";
+    control.kind = ViewControl::Kind::Text;
+    control.text = typed;
+    return control;
+}
+
 std::vector<std::string> numbered(const std::string& first, const char* name, Index count)
 {
     std::vector<std::string> labels{first};
@@ -111,6 +124,11 @@ Viewer::Viewer(Session& session) : m_session(session), m_looker(session)
                    shown.begin() + std::min<std::ptrdiff_t>(
                                        kShownClips, static_cast<std::ptrdiff_t>(shown.size())));
     m_refinement = session.config().refinements;
+    const auto* grids = dynamic_cast<const GridClips*>(&session.sets().heldOut());
+    if (grids == nullptr || m_clips.empty())
+        return;
+    m_asking.emplace(*grids);
+    m_asking->show(shownClip());
 }
 
 void Viewer::declare(RunContext& context) const
@@ -123,21 +141,25 @@ void Viewer::declare(RunContext& context) const
     std::vector<std::string> refinements;
     for (int k = 1; k <= 8; ++k)
         refinements.push_back(k == 1 ? "1 pass" : fmt::format("{} passes", k));
-    context.declareControls(
-        {chooser("clip", "Clip", clips, m_clip, "Held-out clip that is looked at."),
-         chooser("block", "Block", numbered(m_blocks <= 4 ? "all" : "last four", "block", m_blocks),
-                 m_block, "Blocks of the encoder whose attention is averaged."),
-         chooser("head", "Head", numbered("all", "head", m_heads), m_head,
-                 "Heads whose attention is averaged."),
-         chooser("refinement", "Fine passes", refinements, m_refinement - 1,
-                 "Fine passes after the coarse one."),
-         chooser("scale", "Scale", {"per row", "per frame"}, m_scalesPerFrame ? 1 : 0,
-                 "What the brightest colour stands for.")});
+    std::vector<ViewControl> controls{
+        chooser("clip", "Clip", clips, m_clip, "Held-out clip that is looked at."),
+        chooser("block", "Block", numbered(m_blocks <= 4 ? "all" : "last four", "block", m_blocks),
+                m_block, "Blocks of the encoder whose attention is averaged."),
+        chooser("head", "Head", numbered("all", "head", m_heads), m_head,
+                "Heads whose attention is averaged."),
+        chooser("refinement", "Fine passes", refinements, m_refinement - 1,
+                "Fine passes after the coarse one."),
+        chooser("scale", "Scale", {"per row", "per frame"}, m_scalesPerFrame ? 1 : 0,
+                "What the brightest colour stands for.")};
+    if (m_asking)
+        controls.insert(controls.begin(), questionLine(m_asking->typed()));
+    context.declareControls(controls);
 }
 
-bool Viewer::apply(const ViewInput& input)
+bool Viewer::apply(const ViewInput& input, RunContext& context)
 {
     bool isChanged = false;
+    const int before = m_clip;
     const auto take = [&](const char* id, int& target, int first, int last) {
         const auto value = input.scalar(id);
         if (!value)
@@ -153,6 +175,14 @@ bool Viewer::apply(const ViewInput& input)
     int scale = m_scalesPerFrame ? 1 : 0;
     take("scale", scale, 0, 1);
     m_scalesPerFrame = scale == 1;
+    if (!m_asking)
+        return isChanged;
+    if (m_clip != before)
+        m_asking->show(shownClip());
+    else
+        isChanged |= m_asking->apply(input);
+    if (m_clip != before || m_asking->takeClicked())
+        declare(context); // the line of the question says another one
     return isChanged;
 }
 
@@ -180,16 +210,27 @@ void Viewer::publish(RunContext& context)
     if (!m_session.hasHeldOut())
         return;
     const Trainer::AverageScope average(m_session.trainer(), context.stream());
-    const ClipLook look = m_looker.look(context.stream(), m_clips[static_cast<std::size_t>(m_clip)],
-                                        {.refinements = m_refinement, .writes = false});
-    GazeLook style;
-    style.scalesPerFrame = m_scalesPerFrame;
-    style.cell = m_session.config().gazeSize;
-    publishImage(context, "gaze",
-                 gazePicture(gazeScene(m_session, look, choice(), choiceText()), style));
+    ClipLooker::Wish wish{.refinements = m_refinement};
+    if (m_asking) {
+        wish.writes = true;
+        wish.asked = m_asking->text();
+    }
+    const ClipLook look = m_looker.look(context.stream(), shownClip(), wish);
+    publishGaze(context, look);
     publishImage(context, "strip", frameStrip(stripScene(m_session, look)));
     if (!look.queries.empty())
         publishDrawing(context, "queries", queryPanel(queryScene(m_session, look)));
+}
+
+void Viewer::publishGaze(RunContext& context, const ClipLook& look)
+{
+    GazeLook style;
+    style.scalesPerFrame = m_scalesPerFrame;
+    style.cell = m_session.config().gazeSize;
+    GazeScene scene = gazeScene(m_session, look, choice(), choiceText());
+    publishImage(context, "gaze",
+                 m_asking ? askPicture(m_asking->scene(look, std::move(scene), style), style)
+                          : gazePicture(scene, style));
 }
 
 } // namespace vergence::fvlm

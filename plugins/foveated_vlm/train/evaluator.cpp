@@ -78,6 +78,8 @@ WayResult Evaluator::WaySums::result(bool hasText) const
     way.loss = hasText ? ratioOf(nll, counted) : way.latents;
     way.answerNats = ratioOf(nll, answers);
     way.exactMatch = ratioOf(static_cast<double>(exact), generated);
+    way.exact = exact;
+    way.generated = generated;
     way.clipLosses = clipLosses;
     for (std::size_t t = 0; t < byFrame.size(); ++t)
         way.byFrame.push_back(ratioOf(byFrame[t], framesByNumber[t]));

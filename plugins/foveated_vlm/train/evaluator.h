@@ -18,6 +18,7 @@ struct WayResult {
     double loss = 0;                ///< per counted token, or per latent number
     double answerNats = 0;          ///< Σ over an answer, mean over clips; text
     double exactMatch = 0;          ///< share of clips whose greedy answer is exact; text
+    Index exact = 0, generated = 0; ///< as many are, of so many answers that were generated
     double latents = 0;             ///< mean squared error
     double later = 0;               ///< the same over frames 2, 3, …
     std::vector<double> clipLosses; ///< by clip, in order: Σ over its answer, mean over its frames

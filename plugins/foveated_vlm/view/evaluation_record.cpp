@@ -26,13 +26,14 @@ constexpr std::array<Mode, 5> kModes{{{"coarse", &ClipScore::coarse},
                                       {"random", &ClipScore::random},
                                       {"shuffled", &ClipScore::shuffled}}};
 
-/// Ratios of totals.
+/// Numbers of the whole.
 struct Total {
     const char* name;
-    double EvaluationRecord::*ratio;
+    double EvaluationRecord::*value;
 };
-constexpr std::array<Total, 2> kTotals{{{"random_ratio", &EvaluationRecord::randomRatio},
-                                        {"shuffled_ratio", &EvaluationRecord::shuffledRatio}}};
+constexpr std::array<Total, 3> kTotals{{{"random_ratio", &EvaluationRecord::randomRatio},
+                                        {"shuffled_ratio", &EvaluationRecord::shuffledRatio},
+                                        {"blind_nats", &EvaluationRecord::blindNats}}};
 
 } // namespace
 
@@ -55,8 +56,10 @@ nlohmann::json evaluationJson(const EvaluationRecord& record)
                         {"clips", record.clips},
                         {"scores", std::move(scores)}};
     for (const Total& total : kTotals)
-        if (std::isfinite(record.*total.ratio))
-            json[total.name] = record.*total.ratio;
+        if (std::isfinite(record.*total.value))
+            json[total.name] = record.*total.value;
+    if (record.answers > 0)
+        json.update({{"right", record.right}, {"answers", record.answers}});
     return json;
 }
 
@@ -74,7 +77,9 @@ EvaluationRecord evaluationFromJson(const nlohmann::json& json, const std::strin
         record.clips = json.at("clips").get<std::string>();
         for (const Total& total : kTotals)
             if (json.contains(total.name))
-                record.*total.ratio = json.at(total.name).get<double>();
+                record.*total.value = json.at(total.name).get<double>();
+        record.right = json.value("right", std::int64_t{0});
+        record.answers = json.value("answers", std::int64_t{0});
         for (const nlohmann::json& row : json.at("scores")) {
             ClipScore score;
             score.id = row.at("id").get<std::uint64_t>();
@@ -109,6 +114,18 @@ EvaluationRecord readControl(const std::filesystem::path& runFolder)
                                      "looks: {}.",
                                      runFolder.string(), kAdvice));
     return record;
+}
+
+Interval shareInterval(std::int64_t part, std::int64_t whole)
+{
+    expects(whole > 0 && part >= 0 && part <= whole, "share: a part of something");
+    constexpr double z = 1.96;
+    const auto n = static_cast<double>(whole);
+    const double share = static_cast<double>(part) / n, spread = z * z / n;
+    const double middle = (share + spread / 2) / (1 + spread);
+    const double reach =
+        std::sqrt(share * (1 - share) * spread + spread * spread / 4) / (1 + spread);
+    return {share, std::max(0.0, middle - reach), std::min(1.0, middle + reach)};
 }
 
 Interval ratioInterval(std::span<const double> numerators, std::span<const double> denominators,

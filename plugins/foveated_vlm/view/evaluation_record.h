@@ -33,6 +33,9 @@ struct EvaluationRecord {
     std::string clips; ///< digest of the held-out clips
     /// Loss with such queries / fine loss over all clips, where single clips have none.
     double randomRatio = NAN, shuffledRatio = NAN;
+    /// Answers that are right, of so many; 0 where not all clips were answered.
+    std::int64_t right = 0, answers = 0;
+    double blindNats = NAN; ///< per answer of a model that does not see, where a gaze can know all
     std::vector<ClipScore> scores;
 };
 
@@ -46,6 +49,10 @@ EvaluationRecord evaluationFromJson(const nlohmann::json& json, const std::strin
 EvaluationRecord readEvaluation(const std::filesystem::path& runFolder);
 /// The same of a matched control. Throws InputError that says what to do where the run is none.
 EvaluationRecord readControl(const std::filesystem::path& runFolder);
+
+/// A share with its interval. Source: Probable Inference, the Law of Succession, and Statistical
+/// Inference (1927), z = 1.96.
+Interval shareInterval(std::int64_t part, std::int64_t whole);
 
 /// Ratio of two sums over the same clips, with percentiles of 2,000 resamples of the clips
 /// (bootstrap). Pairs that are not finite are left out; NaN without any. Source: An Introduction to

@@ -132,6 +132,14 @@ void exportVerdict(ArtifactStore& artifacts, const Verdict& verdict, const Evalu
                         "Losses of the held-out clips");
 }
 
+void exportTokens(ArtifactStore& artifacts, const TokenCurve& curve)
+{
+    const nlohmann::json table = tokenTable(curve);
+    const auto title = table["title"].get<std::string>();
+    plot::writeDrawing(artifacts, "tokens", tokenChart(curve), "tokens", title);
+    artifacts.writeText("tokens.json", prettyJson(table), "tokens", title);
+}
+
 void exportCaptions(ArtifactStore& artifacts, const CaptionHistory& history)
 {
     artifacts.writeText("captions.json", prettyJson(history.toJson()), "captions", "Texts");

@@ -10,6 +10,7 @@
 #include "core/metrics/metric_store.h"
 #include "plugins/foveated_vlm/view/captions_view.h"
 #include "plugins/foveated_vlm/view/gaze_picture.h"
+#include "plugins/foveated_vlm/view/token_curve.h"
 #include "plugins/foveated_vlm/view/training_charts.h"
 #include "plugins/foveated_vlm/view/verdict.h"
 
@@ -36,6 +37,9 @@ void exportCharts(ArtifactStore& artifacts, const MetricStore& store, const Char
 /// kEvaluationFile.
 void exportVerdict(ArtifactStore& artifacts, const Verdict& verdict,
                    const EvaluationRecord& record);
+
+/// "tokens.png", "tokens.svg", and the table as "tokens.json".
+void exportTokens(ArtifactStore& artifacts, const TokenCurve& curve);
 
 /// "captions.json" and a picture of the last page, "captions.png".
 void exportCaptions(ArtifactStore& artifacts, const CaptionHistory& history);

@@ -51,6 +51,18 @@ private:
     int m_rows, m_columns, m_patch;
 };
 
+/// Mixes the colour of the map into a pixel.
+template <class Colour>
+void tint(std::array<float, 3>& rgb, const MapView& view, double x, double y, double opacity,
+          const Colour& colour)
+{
+    if (!view.covers(x, y))
+        return;
+    const auto tinted = colour(view(x, y));
+    for (std::size_t c = 0; c < 3; ++c)
+        rgb[c] += static_cast<float>(opacity) * (static_cast<float>(tinted[c]) - rgb[c]);
+}
+
 /// One row of the picture below the originals.
 struct MapRow {
     std::string name;
@@ -84,11 +96,7 @@ struct MapRow {
                            maps, patch);
         const double scale = scales[frame] > 0 ? scales[frame] : 1;
         return [this, view, scale, opacity](double x, double y, std::array<float, 3>& rgb) {
-            if (!view.covers(x, y))
-                return;
-            const auto tint = colour(view(x, y) / scale);
-            for (std::size_t c = 0; c < 3; ++c)
-                rgb[c] += static_cast<float>(opacity) * (static_cast<float>(tint[c]) - rgb[c]);
+            tint(rgb, view, x, y, opacity, [&](double value) { return colour(value / scale); });
         };
     }
 };
@@ -167,6 +175,20 @@ std::array<std::uint8_t, 3> differenceColour(double share)
     for (std::size_t c = 0; c < 3; ++c)
         rgb[c] = static_cast<std::uint8_t>(std::lround(kNone[c] + t * (end[c] - kNone[c])));
     return rgb;
+}
+
+PictureSheet::Overlay mapOverlay(const GazeMaps& maps, std::size_t frame, int patch,
+                                 const GazeLook& look)
+{
+    const auto area = static_cast<std::ptrdiff_t>(maps.rows * maps.columns);
+    const auto first = maps.values.begin() + static_cast<std::ptrdiff_t>(frame) * area;
+    const float greatest = look.scalesPerFrame ? *std::max_element(first, first + area)
+                                               : std::ranges::max(maps.values);
+    const MapView view(&*first, maps, patch);
+    return [view, scale = greatest > 0 ? greatest : 1.0F,
+            opacity = look.opacity](double x, double y, std::array<float, 3>& rgb) {
+        tint(rgb, view, x, y, opacity, [&](double value) { return gazeColour(value / scale); });
+    };
 }
 
 Image gazePicture(const GazeScene& scene, const GazeLook& look)

@@ -6,6 +6,7 @@
 
 #include "core/artifact/image.h"
 #include "plugins/foveated_vlm/view/attention.h"
+#include "plugins/foveated_vlm/view/picture_sheet.h"
 
 namespace vergence::fvlm {
 
@@ -37,6 +38,11 @@ Image gazePicture(const GazeScene& scene, const GazeLook& look = {});
 /// The same four rows frame by frame, one column per clip, RGB: the pictures of an animation. Clips
 /// that are shorter hold their last frame; the scale of a row of a clip is that of the whole clip.
 std::vector<Image> gazeFrames(const std::vector<GazeScene>& scenes, const GazeLook& look = {});
+
+/// The colours of one frame's map over it, the greatest weight of the frame (of all frames, as the
+/// look says) lightest. `maps` must outlive it.
+PictureSheet::Overlay mapOverlay(const GazeMaps& maps, std::size_t frame, int patch,
+                                 const GazeLook& look);
 
 /// Colour of a share of the greatest weight, 0 to 1: dark violet to light yellow.
 std::array<std::uint8_t, 3> gazeColour(double share);

@@ -83,6 +83,19 @@ void PictureSheet::bar(int left, int top, int width, int height,
     }
 }
 
+void PictureSheet::outline(int left, int top, int right, int bottom)
+{
+    constexpr int kWidth = 2;
+    for (int y = std::max(0, top); y < std::min(bottom, m_image.height); ++y)
+        for (int x = std::max(0, left); x < std::min(right, m_image.width); ++x) {
+            const int depth = std::min({x - left, right - 1 - x, y - top, bottom - 1 - y});
+            if (depth >= 2 * kWidth)
+                continue;
+            std::uint8_t* pixel = m_image.row(y) + 4 * static_cast<std::size_t>(x);
+            std::fill_n(pixel, 3, std::uint8_t(depth < kWidth ? 0 : 255));
+        }
+}
+
 void PictureSheet::text(double x, double y, const std::string& text, double size,
                         const std::string& colour, const std::string& anchor, bool isBold)
 {

@@ -26,6 +26,8 @@ public:
     /// Upright bar of `colour(share)`, share 0 below to 1 above.
     void bar(int left, int top, int width, int height,
              const std::function<std::array<std::uint8_t, 3>(double)>& colour);
+    /// Two px wide, light within dark, just inside [left, right) × [top, bottom).
+    void outline(int left, int top, int right, int bottom);
     /// `x`, `y`: where the text is anchored and its middle; it is painted by take().
     void text(double x, double y, const std::string& text, double size,
               const std::string& colour = "text", const std::string& anchor = "left",

@@ -66,9 +66,52 @@ std::string lowered(const Interval& ratio)
                        percent(1 - 1 / ratio.low), percent(1 - 1 / ratio.high));
 }
 
-void decide(Verdict& verdict, bool hasMatched)
+/// Mean nats of a fine answer.
+double answerNats(const EvaluationRecord& record)
+{
+    double sum = 0, count = 0;
+    for (const ClipScore& score : record.scores)
+        if (std::isfinite(score.fine)) {
+            sum += score.fine;
+            count += 1;
+        }
+    return count > 0 ? sum / count : NAN;
+}
+
+/// Half of what guessing costs: a gaze that has found what it is asked for is far below, one look
+/// over everything far above.
+bool isLearnt(const EvaluationRecord& record)
+{
+    return !(answerNats(record) > record.blindNats / 2);
+}
+
+/// For people who have never heard of a loss.
+std::string helps(const EvaluationRecord& record, const EvaluationRecord& control,
+                  const Interval& ratio)
+{
+    const Interval with = shareInterval(record.right, record.answers);
+    const Interval without = shareInterval(control.right, control.answers);
+    return fmt::format(
+        "Looking helps: with its gaze the model answers {:.0f} % of {} held-out questions right "
+        "(95 % interval {:.0f} to {:.0f} %), the same model trained alike without one, the matched "
+        "control, {:.0f} % ({:.0f} to {:.0f} %); an answer costs the control {:.3g} times as many "
+        "nats ({:.3g} to {:.3g}).",
+        100 * with.value, record.answers, 100 * with.low, 100 * with.high, 100 * without.value,
+        100 * without.low, 100 * without.high, ratio.value, ratio.low, ratio.high);
+}
+
+void decide(Verdict& verdict, const EvaluationRecord& record, const EvaluationRecord* matched)
 {
     using Outcome = Verdict::Outcome;
+    if (!isLearnt(record)) {
+        verdict.outcome = Outcome::NotYetLearnt;
+        verdict.sentence = fmt::format(
+            "Not yet learnt: after {} updates an answer costs {:.2f} nats, where guessing costs "
+            "{:.2f}. Whether looking helps shows when the task is learnt; train on.",
+            record.update, answerNats(record), record.blindNats);
+        return;
+    }
+    const bool hasMatched = matched != nullptr;
     const Interval& ratio = hasMatched ? verdict.matched : verdict.ratio;
     const std::string against =
         hasMatched ? "of a model trained without looking" : "of the coarse pass";
@@ -107,8 +150,10 @@ void decide(Verdict& verdict, bool hasMatched)
         return;
     }
     verdict.outcome = Outcome::Helps;
-    verdict.sentence =
-        fmt::format("Looking helps: the loss is below that {} by {}.", against, lowered(ratio));
+    verdict.sentence = hasMatched && record.answers > 0 && matched->answers > 0
+                           ? helps(record, *matched, ratio)
+                           : fmt::format("Looking helps: the loss is below that {} by {}.", against,
+                                         lowered(ratio));
 }
 
 nlohmann::json intervalJson(const Interval& interval)
@@ -147,7 +192,7 @@ Verdict judge(const EvaluationRecord& record, const HealthFigures& health,
     if (record.isCoarseOnly)
         verdict.sentence = "This run is a control: it was trained without looking.";
     else
-        decide(verdict, hasMatched);
+        decide(verdict, record, hasMatched ? matched : nullptr);
 
     if (matched && !hasMatched)
         verdict.remarks.push_back("The matched control was measured on other clips.");
@@ -169,7 +214,7 @@ Verdict judge(const EvaluationRecord& record, const HealthFigures& health,
 
 nlohmann::json verdictJson(const Verdict& verdict)
 {
-    static const char* const kOutcomes[] = {"helps", "does_not", "cannot_tell"};
+    static const char* const kOutcomes[] = {"helps", "does_not", "cannot_tell", "not_yet_learnt"};
     nlohmann::json lights = nlohmann::json::object();
     for (const HealthLight& light : verdict.lights)
         lights[light.id] = {{"state", light.state == HealthLight::State::Bad    ? "bad"

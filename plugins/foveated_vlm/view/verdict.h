@@ -15,7 +15,7 @@ namespace vergence::fvlm {
 /// Whether looking helps, and how well that is known. Ratios are loss without / loss with fine
 /// looks: above 1 means that looking helps.
 struct Verdict {
-    enum class Outcome { Helps, DoesNot, CannotTell };
+    enum class Outcome { Helps, DoesNot, CannotTell, NotYetLearnt };
     Outcome outcome = Outcome::CannotTell;
     Interval ratio;                   ///< coarse / fine of this run
     Interval matched;                 ///< coarse of the matched control / fine of this run
@@ -32,7 +32,8 @@ struct Verdict {
 /// by their ids. Where it is given it decides, because a coarse pass that was not trained flatters
 /// the fine one. Looking helps where the 95 % interval lies above 1.005 and random and shuffled
 /// queries, where measured, do worse by as much; it does not where the interval lies below 1 or
-/// within 1 ± 0.005; with fewer than 8 clips nothing is said.
+/// within 1 ± 0.005; with fewer than 8 clips nothing is said. Where guessing has a known price and
+/// the fine answers cost more than half of it, the task is not yet learnt, which is no verdict.
 Verdict judge(const EvaluationRecord& record, const HealthFigures& health,
               const EvaluationRecord* matched = nullptr);
 

@@ -1,4 +1,5 @@
 #include <QComboBox>
+#include <QLineEdit>
 #include <QSignalSpy>
 #include <QToolButton>
 #include <QtTest>
@@ -23,9 +24,11 @@ private Q_SLOTS:
         m_panel->setControls(test::labControls());
         m_panel->setFrame(test::makeEyeView("eye_view", 32, 1));
         m_last.clear();
+        m_texts.clear();
         m_sent = 0;
         connect(m_panel.get(), &ViewPanel::viewInputChanged, this, [this](const ViewInput& input) {
             m_last = input.values;
+            m_texts = input.texts;
             ++m_sent;
         });
         m_panel->show();
@@ -126,6 +129,25 @@ private Q_SLOTS:
         QTRY_COMPARE(value("quantity"), (std::vector<double>{1}));
     }
 
+    /// With a running number, so that the same line once more is news.
+    void lineIsSentWhenItIsEntered()
+    {
+        m_panel->setControls({{.id = "question",
+                               .title = "Question",
+                               .kind = ViewControl::Kind::Text,
+                               .text = "row one"}});
+        auto* line = find<QLineEdit>("controls/question");
+        QCOMPARE(line->text(), QStringLiteral("row one"));
+        line->selectAll();
+        QTest::keyClicks(line, "row two");
+        QVERIFY(m_texts.count("question") == 0);
+        QTest::keyClick(line, Qt::Key_Return);
+        QTRY_COMPARE(m_texts["question"], std::string("row two"));
+        QCOMPARE(value("question"), (std::vector<double>{1}));
+        QTest::keyClick(line, Qt::Key_Return);
+        QTRY_COMPARE(value("question"), (std::vector<double>{2}));
+    }
+
     void manyChangesAreSentTogether()
     {
         auto* slider = find<ControlSlider>("controls/accommodation");
@@ -210,6 +232,7 @@ private:
 
     std::unique_ptr<ViewPanel> m_panel;
     std::map<std::string, std::vector<double>> m_last;
+    std::map<std::string, std::string> m_texts;
     int m_sent = 0;
 };
 

@@ -297,6 +297,9 @@ void TestProtocol::viewAndDeclarationsReadBack()
     QCOMPARE(controls.size(), std::size_t{1});
     QVERIFY(controls[0].kind == ViewControl::Kind::Pad && controls[0].maximum == control.maximum);
     QCOMPARE(controls[0].marks.at(0).label, std::string("training"));
+    const auto lines = controlsFromJson(controlsToJson(
+        {{.id = "question", .kind = ViewControl::Kind::Text, .text = "row \"two\""}}));
+    QVERIFY(lines.at(0).kind == ViewControl::Kind::Text && lines[0].text == "row \"two\"");
     const std::vector<ClosedChoice> closed{{"precision", "fp16", "This processor has none."}};
     QVERIFY(choicesFromJson(choicesToJson(closed)) == closed);
     QVERIFY(choicesFromJson(json::parse(R"([{"value":"x"}, 3])")).empty());

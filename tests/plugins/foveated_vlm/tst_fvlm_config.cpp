@@ -120,6 +120,29 @@ private Q_SLOTS:
             << QStringList{"variant=dpo", "text_only=0.2"} << "text_only";
         QTest::newRow("preferences of one look")
             << QStringList{"variant=dpo", "control=coarse_only"} << "control";
+        QTest::newRow("control of preferences beside")
+            << QStringList{"variant=dpo", "control=beside"} << "control";
+        QTest::newRow("no matched control among the controls")
+            << QStringList{"control=beside", "control_tokens=[4]"} << "control_tokens";
+        QTest::newRow("the same control twice")
+            << QStringList{"control=beside", "control_tokens=[1, 1]"} << "control_tokens";
+        QTest::newRow("many tokens of a clip")
+            << QStringList{"control=beside", "control_tokens=[1, 4]", "task=sign"}
+            << "control_tokens";
+        QTest::newRow("two controls")
+            << QStringList{"control=beside", "compare_with=/"} << "compare_with";
+        QTest::newRow("more cells than pixels")
+            << QStringList{"task=cell", "cells=33", "size=64"} << "cells";
+        QTest::newRow("cells too small for letters")
+            << QStringList{"task=letter", "cells=10", "size=64"} << "cells";
+        QTest::newRow("cells too small for signs")
+            << QStringList{"task=sign", "cells=17", "size=64"} << "cells";
+        QTest::newRow("cells without words") << QStringList{"task=cell", "variant=A"} << "task";
+        QTest::newRow("no prompt to ask with")
+            << QStringList{"first_query=prompt"} << "first_query";
+        QTest::newRow("the prompt comes last")
+            << QStringList{"first_query=prompt", "order=prompt_frames_answer", "variant=joint"}
+            << "first_query";
         QTest::newRow("control is not there")
             << QStringList{"compare_with=/no/such/run"} << "compare_with";
     }

@@ -12,29 +12,17 @@ using namespace vergence;
 
 namespace {
 
-/// The demo with small frames and few clips, so that it lasts seconds.
-const QStringList kSmallDemo{"run",
-                             "foveated_vlm",
-                             "--preset",
-                             "demo-ask",
-                             "--device",
-                             "cpu",
-                             "--set",
-                             "frames=3",
-                             "--set",
-                             "size=32",
-                             "--set",
-                             "micro_steps=90",
-                             "--set",
-                             "eval_every=30",
-                             "--set",
-                             "eval_samples=16",
-                             "--set",
-                             "caption_clips=2",
-                             "--set",
-                             "gaze_clips=1",
-                             "--checkpoint-steps",
-                             "20"};
+/// A preset with small frames and few clips, so that it lasts seconds.
+QStringList smallRun(const QString& preset)
+{
+    QStringList arguments{"run", "foveated_vlm", "--preset", preset, "--device", "cpu"};
+    QStringList settings{"micro_steps=90",  "eval_every=30", "eval_samples=16",
+                         "caption_clips=2", "gaze_clips=1",  "size=32"};
+    settings << (preset == "demo-gaze" ? "batch=16" : "frames=3");
+    for (const QString& setting : settings)
+        arguments += {"--set", setting};
+    return arguments + QStringList{"--checkpoint-steps", "20"};
+}
 
 } // namespace
 
@@ -51,20 +39,24 @@ private Q_SLOTS:
     /// and answers.
     void killedWorkerGoesOnToTheSameNumbers_data()
     {
+        QTest::addColumn<QString>("preset");
         QTest::addColumn<int>("checkpoint"); ///< dies once this step was saved
-        QTest::newRow("before the first test") << 20;
-        QTest::newRow("after it") << 60;
+        QTest::newRow("before the first test") << "demo-ask" << 20;
+        QTest::newRow("after it") << "demo-ask" << 60;
+        QTest::newRow("with a control beside") << "demo-gaze" << 60;
     }
     void killedWorkerGoesOnToTheSameNumbers()
     {
+        QFETCH(QString, preset);
         QFETCH(int, checkpoint);
-        if (!std::filesystem::exists(folderOf("whole").root)) {
+        const QString entire = "whole " + preset;
+        if (!std::filesystem::exists(folderOf(entire).root)) {
             const test::Outcome whole =
-                patiently(kSmallDemo + QStringList{"--run-dir", path("whole")});
+                patiently(smallRun(preset) + QStringList{"--run-dir", path(entire)});
             QVERIFY2(whole.code == 0, qPrintable(whole.err));
         }
-        const QString name = QString("killed %1").arg(checkpoint);
-        auto process = start(kSmallDemo + QStringList{"--run-dir", path(name)});
+        const QString name = QString("killed %1 %2").arg(preset).arg(checkpoint);
+        auto process = start(smallRun(preset) + QStringList{"--run-dir", path(name)});
         const auto isSaved = [&] {
             const auto saved = listCheckpoints(folderOf(name));
             return !saved.empty() &&
@@ -78,11 +70,11 @@ private Q_SLOTS:
         QVERIFY(!std::filesystem::exists(folderOf(name).artifacts() / "verdict.json"));
         const test::Outcome rest = patiently({"run", path(name), "--resume"});
         QVERIFY2(rest.code == 0, qPrintable(rest.err));
-        QVERIFY(fvlm::runNumbersOf(folderOf(name)) == fvlm::runNumbersOf(folderOf("whole")));
-        for (const char* file :
-             {"weights/model.safetensors", "captions.json", "attention_fine.npy", "gaze.gif"})
+        QVERIFY(fvlm::runNumbersOf(folderOf(name)) == fvlm::runNumbersOf(folderOf(entire)));
+        for (const char* file : {"weights/model.safetensors", "captions.json", "attention_fine.npy",
+                                 "gaze.gif", "verdict.json"})
             QVERIFY2(readFile(folderOf(name).artifacts() / file) ==
-                         readFile(folderOf("whole").artifacts() / file),
+                         readFile(folderOf(entire).artifacts() / file),
                      file);
     }
 };

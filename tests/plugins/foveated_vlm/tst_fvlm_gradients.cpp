@@ -21,6 +21,8 @@ struct Case {
     int topK = 0;
     HeadKind head = HeadKind::Film;
     bool prefers = false; ///< DPO
+    FirstQuery firstQuery = FirstQuery::Learned;
+    int staticQueries = 1;
 };
 
 SampleTokens sample(int frames, std::vector<int> before, std::vector<int> after, bool answersOnly)
@@ -59,6 +61,8 @@ public:
                    settings.query.topK = c.topK;
                    settings.norm = c.norm;
                    settings.order = c.order;
+                   settings.firstQuery = c.firstQuery;
+                   settings.staticQueries = c.staticQueries;
                    settings.head.kind = c.head;
                    if (c.head == HeadKind::CrossAttention)
                        settings.head.widths = {4, 6, 16};
@@ -192,6 +196,25 @@ void TestFvlmGradients::stepAgreesWithDifferences_data()
         c.padded = true;
         c.coarse = 0;
         c.refinements = 2;
+    });
+    add("first query from the prompt, padded", 32, [](Case& c) {
+        c.order = SequenceOrder::PromptFramesAnswer;
+        c.firstQuery = FirstQuery::Prompt;
+        c.padded = true;
+    });
+    add("first query from the prompt, refined, short passes", 32, [](Case& c) {
+        c.order = SequenceOrder::PromptFramesAnswer;
+        c.firstQuery = FirstQuery::Prompt;
+        c.coarse = 0;
+        c.refinements = 2;
+    });
+    add("two static queries, image", 32, [](Case& c) {
+        c.staticQueries = 2;
+        c.hasImage = true;
+    });
+    add("two static queries, entropy", 16, [](Case& c) {
+        c.staticQueries = 2;
+        c.entropyMargin = 2;
     });
     add("image, contrast, norm by token", 16, [](Case& c) {
         c.hasImage = true;

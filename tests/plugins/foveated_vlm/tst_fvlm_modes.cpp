@@ -40,6 +40,12 @@ void promptFirst(ModelSettings& settings)
     settings.order = SequenceOrder::PromptFramesAnswer;
 }
 
+void promptAsks(ModelSettings& settings)
+{
+    promptFirst(settings);
+    settings.firstQuery = FirstQuery::Prompt;
+}
+
 SampleTokens sample(int frames, std::vector<int> before, std::vector<int> after)
 {
     SampleTokens result;
@@ -82,6 +88,9 @@ private Q_SLOTS:
     void trailingTextDoesNotChangeQueries();
     void firstQueryAloneTrainsOnOneFrame();
     void promptSteersTheGazeOnlyWhereItStandsFirst();
+    void promptAsksAboutTheFirstFrame();
+    void slotsTakeStaticQueriesInTurn_data();
+    void slotsTakeStaticQueriesInTurn();
     void neighboursAndPaddingDoNotMatter_data();
     void neighboursAndPaddingDoNotMatter();
     void imagesAreEncodedOnce();
@@ -94,20 +103,28 @@ void TestFvlmModes::refinementsMeetTheSequentialMode_data()
 {
     QTest::addColumn<int>("mode");
     QTest::addColumn<bool>("isPromptFirst");
-    QTest::newRow("deep, frames first") << static_cast<int>(QueryMode::Deep) << false;
-    QTest::newRow("deep, prompt first") << static_cast<int>(QueryMode::Deep) << true;
-    QTest::newRow("average, prompt first") << static_cast<int>(QueryMode::ShallowAverage) << true;
-    QTest::newRow("last block, prompt first") << static_cast<int>(QueryMode::ShallowLast) << true;
+    QTest::addColumn<bool>("promptAsksFirst");
+    const auto add = [](const char* name, QueryMode mode, bool isFirst, bool asks) {
+        QTest::newRow(name) << static_cast<int>(mode) << isFirst << asks;
+    };
+    add("deep, frames first", QueryMode::Deep, false, false);
+    add("deep, prompt first", QueryMode::Deep, true, false);
+    add("deep, prompt asks", QueryMode::Deep, true, true);
+    add("average, prompt first", QueryMode::ShallowAverage, true, false);
+    add("last block, prompt first", QueryMode::ShallowLast, true, false);
 }
 
 void TestFvlmModes::refinementsMeetTheSequentialMode()
 {
     QFETCH(int, mode);
     QFETCH(bool, isPromptFirst);
+    QFETCH(bool, promptAsksFirst);
     T0 t0(Variant::Captions, DType::F64, [&](ModelSettings& settings) {
         settings.query.mode = static_cast<QueryMode>(mode);
         if (isPromptFirst)
             promptFirst(settings);
+        if (promptAsksFirst)
+            promptAsks(settings);
         if (settings.query.mode == QueryMode::ShallowAverage)
             settings.query.width = 6;
     });
@@ -370,6 +387,72 @@ void TestFvlmModes::promptSteersTheGazeOnlyWhereItStandsFirst()
     }
 }
 
+/// The first query is llm_to_query of the last state of the prompt: another prompt changes it,
+/// other frames, visual tokens and q_init do not.
+void TestFvlmModes::promptAsksAboutTheFirstFrame()
+{
+    T0 t0(Variant::Captions, DType::F64, promptAsks);
+    const auto asked = [&](std::vector<int> prompt, int clip, Mode mode) {
+        return rows(queries(t0, T0Batch(t0, {sample(2, std::move(prompt), {2})}, {clip}), mode), 0,
+                    1, 6);
+    };
+    const auto first = asked({1, 4}, 0, Mode::CoarseFine);
+    QVERIFY(asked({1, 5}, 0, Mode::CoarseFine) != first);
+    VERGENCE_AGREES(difference(asked({1, 4}, 1, Mode::CoarseFine), first, kRounding, kRounding));
+    VERGENCE_AGREES(difference(asked({1, 4}, 1, Mode::Sequential), first, kRounding, kRounding));
+    t0.set("q_init", t0.values("q_static"));
+    QCOMPARE(asked({1, 4}, 0, Mode::CoarseFine), first);
+
+    Graph graph(*t0.stream, t0.device, {false, t0.type()});
+    const ForwardPass pass{graph, t0.parameters(), nullptr, false, {}};
+    const T0Batch text(t0, {sample(0, {1, 4}, {2})});
+    GazeForward forward(pass, t0.model, text.batch);
+    const LanguageStates states = forward.wholeStates({}, false);
+    const Value query = t0.model.llmToQuery()(pass, states.states);
+    VERGENCE_AGREES(difference(rows(numbersOf(*t0.stream, graph.tensor(query)), 1, 1, 6), first,
+                               kRounding, kRounding));
+
+    // One frame: what training does is what is done in use.
+    const T0Batch single(t0, {sample(1, {1, 4, 7}, {2, 5}), sample(1, {3}, {9})});
+    VERGENCE_AGREES(difference(nllOf(t0, single, Mode::CoarseFine),
+                               nllOf(t0, single, Mode::Sequential), kRounding, kRounding));
+}
+
+void TestFvlmModes::slotsTakeStaticQueriesInTurn_data()
+{
+    QTest::addColumn<bool>("isImage");
+    QTest::newRow("frames") << false;
+    QTest::newRow("an image") << true;
+}
+
+/// Each slot has the token, and the weights, that a model with its query alone gives it.
+void TestFvlmModes::slotsTakeStaticQueriesInTurn()
+{
+    QFETCH(bool, isImage);
+    SampleTokens clip = sample(3, {1, 4}, {2});
+    clip.isImage = isImage;
+    EvaluationWish wish;
+    wish.readsAttention = true;
+    T0 many(Variant::Captions, DType::F64, [](ModelSettings& s) { s.staticQueries = 2; });
+    const Evaluation seen = t0Evaluate(many, T0Batch(many, {clip}), Mode::CoarseOnly, wish);
+    const auto tokensOfAll = numbersOf(*many.stream, seen.coarseTokens);
+    const auto weightsOfAll = numbersOf(*many.stream, seen.coarseAttention.weights);
+    const std::size_t weights = weightsOfAll.size() / 3;
+    const auto own = many.values("q_static");
+    QCOMPARE(own.size(), std::size_t{12});
+    for (std::size_t slot = 0; slot < 3; ++slot) {
+        T0 one;
+        one.set("q_static", rows(own, slot % 2, 1, 6));
+        const T0Batch batch(one, {clip});
+        const Evaluation single = t0Evaluate(one, batch, Mode::CoarseOnly, wish);
+        VERGENCE_AGREES(difference(rows(numbersOf(*one.stream, single.coarseTokens), slot, 1, 8),
+                                   rows(tokensOfAll, slot, 1, 8), kRounding, kRounding));
+        VERGENCE_AGREES(difference(
+            rows(numbersOf(*one.stream, single.coarseAttention.weights), slot, 1, weights),
+            rows(weightsOfAll, slot, 1, weights), kRounding, kRounding));
+    }
+}
+
 void TestFvlmModes::neighboursAndPaddingDoNotMatter_data()
 {
     QTest::addColumn<int>("mode");
@@ -381,8 +464,9 @@ void TestFvlmModes::neighboursAndPaddingDoNotMatter_data()
 void TestFvlmModes::neighboursAndPaddingDoNotMatter()
 {
     QFETCH(int, mode);
-    for (const bool isFirst : {false, true}) {
-        T0 t0(Variant::Captions, DType::F64, isFirst ? T0::Change(promptFirst) : T0::Change());
+    for (const T0::Change& change :
+         {T0::Change(), T0::Change(promptFirst), T0::Change(promptAsks)}) {
+        T0 t0(Variant::Captions, DType::F64, change);
         std::vector<SampleTokens> samples = prompted();
         const SampleTokens alone = sample(0, {}, {3, 1, 4, 1, 5, 9, 2, 6, 5});
         samples.insert(samples.begin() + 2, alone);

@@ -154,6 +154,13 @@ private Q_SLOTS:
         QTest::newRow("joint, refined")
             << QStringList{"variant=joint", "refinements=2", "head_widths=[4]"} << 4;
         QTest::newRow("the matched control") << QStringList{"control=coarse_only"} << 10;
+        QTest::newRow("a control beside")
+            << QStringList{"task=cell", "frames=1", "first_query=prompt", "control=beside"} << 7;
+        QTest::newRow("controls of more tokens beside")
+            << QStringList{"task=letter",           "frames=1",
+                           "first_query=prompt",    "control=beside",
+                           "control_tokens=[1, 4]", "ema=0.9"}
+            << 10;
         QTest::newRow("moving average") << QStringList{"ema=0.9"} << 11;
         QTest::newRow("16 bits") << QStringList{"precision=bf16"} << 7;
         QTest::newRow("16 bits, latents") << QStringList{"precision=bf16", "variant=A", "task=next",

@@ -192,6 +192,67 @@ private Q_SLOTS:
         QVERIFY_EXCEPTION_THROWN(judge(run, healthy(), &run), ContractError);
     }
 
+    /// Of a task in which guessing costs 2 nats: before the turn neither yes nor no is said.
+    void whatIsNotLearntHasNoVerdict_data()
+    {
+        QTest::addColumn<double>("nats"); // of a fine answer
+        QTest::addColumn<bool>("isLearnt");
+        QTest::newRow("guessing") << 2.0 << false;
+        QTest::newRow("before the turn") << 1.01 << false;
+        QTest::newRow("after it") << 0.99 << true;
+        QTest::newRow("known by heart") << 0.01 << true;
+    }
+    void whatIsNotLearntHasNoVerdict()
+    {
+        QFETCH(double, nats);
+        QFETCH(bool, isLearnt);
+        EvaluationRecord run = record(64, 1);
+        run.blindNats = 2;
+        for (ClipScore& score : run.scores) {
+            score.fine = score.sequential = nats;
+            score.coarse = score.random = score.shuffled = 2;
+        }
+        EvaluationRecord control = controlOf(run, 1);
+        for (ClipScore& score : control.scores)
+            score.coarse = 1.9;
+        const Verdict verdict = judge(run, healthy(), &control);
+        QVERIFY(verdict.outcome == (isLearnt ? Outcome::Helps : Outcome::NotYetLearnt));
+        QCOMPARE(says(verdict, "Not yet learnt: after 400 updates"), !isLearnt);
+        QCOMPARE(verdictJson(verdict)["outcome"].get<std::string>(),
+                 std::string(isLearnt ? "helps" : "not_yet_learnt"));
+        run.blindNats = NAN; // unknown: it is judged as any other
+        QVERIFY(judge(run, healthy(), &control).outcome != Outcome::NotYetLearnt);
+    }
+
+    void rightAnswersAreSaidInOneSentence()
+    {
+        EvaluationRecord run = record(64, 1.2);
+        EvaluationRecord control = controlOf(run, 30);
+        run.blindNats = 40;
+        run.right = 500;
+        run.answers = control.answers = 500;
+        control.right = 100;
+        const Verdict verdict = judge(run, healthy(), &control);
+        QVERIFY2(says(verdict, "answers 100 % of 500 held-out questions right (95 % interval 99 to "
+                               "100 %), the same model trained alike without one, the matched "
+                               "control, 20 % (17 to 24 %); an answer costs the control 30 times "
+                               "as many nats (30 to 30)."),
+                 verdict.sentence.c_str());
+        const EvaluationRecord again = evaluationFromJson(evaluationJson(run), "here");
+        QCOMPARE(again.right, run.right);
+        QCOMPARE(again.answers, run.answers);
+        QCOMPARE(again.blindNats, run.blindNats);
+    }
+
+    void sharesHaveWilsonsIntervals()
+    {
+        const Interval none = shareInterval(0, 10), half = shareInterval(5, 10);
+        QVERIFY(std::abs(none.low) < 1e-9 && std::abs(none.high - 0.27753) < 1e-4);
+        QVERIFY(std::abs(half.low - 0.23660) < 1e-4 && std::abs(half.high - 0.76340) < 1e-4);
+        QCOMPARE(shareInterval(10, 10).high, 1.0);
+        QVERIFY_EXCEPTION_THROWN(shareInterval(1, 0), ContractError);
+    }
+
     void manyEpochsAndDriftAreRemarked()
     {
         EvaluationRecord run = record(32, 1.2);
