@@ -10,11 +10,6 @@ namespace vergence::fvlm {
 
 namespace {
 
-char letterOf(int row)
-{
-    return static_cast<char>('a' + row);
-}
-
 /// Letters or digits that stand together, in small letters; all else parts them.
 std::vector<std::string> wordsOf(const std::string& text)
 {
@@ -52,9 +47,14 @@ int columnOf(const std::string& word)
 
 } // namespace
 
+std::string rowName(int row)
+{
+    return {static_cast<char>('a' + row)};
+}
+
 std::string gridQuestion(GridPlace place)
 {
-    return fmt::format("{}{}", letterOf(place.row), place.column + 1);
+    return fmt::format("{}{}", rowName(place.row), place.column + 1);
 }
 
 GridRequest readGridQuestion(const std::string& text, int side)
@@ -63,7 +63,7 @@ GridRequest readGridQuestion(const std::string& text, int side)
     std::erase_if(words, [](const std::string& w) { return w == "row" || w == "column"; });
     const std::string form = fmt::format(
         "Ask for a cell as \"{}\", with rows a to {} and columns 1 to {}.",
-        gridQuestion({std::min(1, side - 1), std::min(2, side - 1)}), letterOf(side - 1), side);
+        gridQuestion({std::min(1, side - 1), std::min(2, side - 1)}), rowName(side - 1), side);
     const auto refuse = [&](const std::string& word) {
         return GridRequest{
             std::nullopt, fmt::format("\"{}\" is no word that the task has there. {}", word, form)};

@@ -13,6 +13,9 @@ struct GridPlace {
     bool operator==(const GridPlace&) const = default;
 };
 
+/// "b".
+std::string rowName(int row);
+
 /// "b3": row b, column 3. Rows and columns have words of their own, so that none means two things.
 std::string gridQuestion(GridPlace place);
 

@@ -75,6 +75,8 @@ AskScene GridAsking::scene(const ClipLook& look, GazeScene gaze, const GazeLook&
     AskScene scene;
     scene.gaze = std::move(gaze);
     scene.asked = m_clips.boxOf(m_place);
+    scene.place = m_place;
+    scene.side = m_clips.settings().side;
     scene.question = look.info.text.prompt;
     scene.truth = look.info.text.answer;
     scene.coarse = answerOf(look.coarseAnswer);

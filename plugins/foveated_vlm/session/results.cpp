@@ -110,7 +110,8 @@ HealthFigures healthOf(const Session& session, const EvaluationReport& report)
     if (!report.fine)
         return figures;
     figures.uniformity = report.fineAttention.share();
-    figures.querySimilarity = report.likeness.querySimilarity;
+    if (session.config().frames > 1) // else there are no neighbours
+        figures.querySimilarity = report.likeness.querySimilarity;
     figures.featureSimilarity = report.likeness.featureSimilarity;
     figures.queryDeviation = report.likeness.queryDeviation;
     if (report.ratio)

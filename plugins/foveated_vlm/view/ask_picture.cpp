@@ -12,9 +12,9 @@ namespace vergence::fvlm {
 
 namespace {
 
-constexpr int kEdge = 16, kGap = 12, kHead = 58, kLine = 18, kLines = 3;
+constexpr int kEdge = 24, kGap = 12, kHead = 74, kLine = 18, kLines = 3;
 constexpr int kLargest = 240; ///< px: edge of a single frame
-constexpr double kTitle = 17, kFace = 13;
+constexpr double kTitle = 17, kFace = 13, kSmall = 12;
 enum Kind : std::size_t { Original, Coarse, Fine, Kinds };
 
 /// Where the frames of the three kinds stand.
@@ -73,8 +73,11 @@ std::string looked(const AskScene& scene, const GazeMaps& maps)
     double mass = 0;
     for (std::size_t t = 0; t < maps.removed.size(); ++t)
         mass += massWithin(maps, t, scene.gaze.patch, scene.asked);
-    return fmt::format("{:.0f} % of it on the asked cell",
-                       100 * mass / static_cast<double>(maps.removed.size()));
+    const double share = mass / static_cast<double>(maps.removed.size());
+    const double area = static_cast<double>((scene.asked.right - scene.asked.left) *
+                                            (scene.asked.bottom - scene.asked.top)) /
+                        (scene.gaze.width * scene.gaze.height);
+    return fmt::format("{:.0f} % of it on the cell, {:.1f} × its area", 100 * share, share / area);
 }
 
 Lines linesOf(const AskScene& scene, Kind kind)
@@ -114,17 +117,34 @@ void outline(PictureSheet& sheet, const AskLayout& layout, const AskScene& scene
                   top + static_cast<int>(scene.asked.bottom * down));
 }
 
+/// Letters of the rows and numbers of the columns, beside and above the first frame.
+void nameCells(PictureSheet& sheet, const AskLayout& layout, const AskScene& scene, Kind kind)
+{
+    constexpr int kMostNames = 16; ///< more would touch
+    if (kind != Original || scene.side > kMostNames)
+        return;
+    const int left = layout.left(kind, 0), top = layout.top(kind);
+    for (int cell = 0; cell < scene.side; ++cell) {
+        const double middle = (cell + 0.5) / scene.side;
+        sheet.text(left - 11, top + middle * layout.tall(), rowName(cell), kSmall, "muted",
+                   "centre");
+        sheet.text(left + middle * layout.edge(), top - 10, std::to_string(cell + 1), kSmall,
+                   "muted", "centre");
+    }
+}
+
 } // namespace
 
 Image askPicture(const AskScene& scene, const GazeLook& look)
 {
     const AskLayout layout(scene.gaze, look);
     PictureSheet sheet(layout.width(), layout.height(), look.isDark);
-    sheet.text(kEdge, kEdge + 8,
-               fittedLines("Asked: " + scene.question, kTitle, layout.width() - 2 * kEdge).front(),
-               kTitle, "text", "left", true);
+    const std::string title = fmt::format("Asked: {} (row {}, column {})", scene.question,
+                                          rowName(scene.place.row), scene.place.column + 1);
+    sheet.text(kEdge, kEdge, fittedLines(title, kTitle, layout.width() - 2 * kEdge).front(), kTitle,
+               "text", "left", true);
     const bool isWrong = !scene.complaint.empty();
-    sheet.text(kEdge, kEdge + 30,
+    sheet.text(kEdge, kEdge + 22,
                fittedLines(isWrong ? scene.complaint : scene.gaze.title + "; " + scene.gaze.note,
                            kFace, layout.width() - 2 * kEdge)
                    .front(),
@@ -144,6 +164,7 @@ Image askPicture(const AskScene& scene, const GazeLook& look)
                         scene.gaze.width, overlay);
             outline(sheet, layout, scene, left, top);
         }
+        nameCells(sheet, layout, scene, kind);
         writeLines(sheet, layout, scene, kind);
     }
     return std::move(sheet).take();

@@ -18,6 +18,8 @@ struct AskAnswer {
 struct AskScene {
     GazeScene gaze;
     CellBox asked; ///< px of a frame
+    GridPlace place;
+    int side = 1; ///< cells along an edge
     std::string question, truth;
     AskAnswer coarse, fine; ///< fine: without a text where there is no gaze
     std::string complaint;  ///< of what was typed last; empty: none

@@ -15,6 +15,12 @@ namespace {
 using plot::kEdge, plot::kFace, plot::kSmall;
 constexpr double kWidth = 760, kLine = 19, kRow = 28, kNames = 230, kNumbers = 178;
 
+/// Thousandths about 1, where they tell; four figures of large ratios.
+std::string number(double ratio)
+{
+    return ratio < 10 ? fmt::format("{:.3f}", ratio) : fmt::format("{:.4g}", ratio);
+}
+
 /// One interval of the card.
 struct Row {
     const char* name;
@@ -95,9 +101,9 @@ void Card::intervals(const std::vector<Row>& rows)
             }
             m_sheet.points.push_back({{scale(interval.value)}, {y}, colour, "", "disc", 4.5, 1});
             write(right + 14, y,
-                  hasBounds ? fmt::format("{:.3f}  ({:.3f} to {:.3f})", interval.value,
-                                          interval.low, interval.high)
-                            : fmt::format("{:.3f}", interval.value),
+                  hasBounds ? fmt::format("{}  ({} to {})", number(interval.value),
+                                          number(interval.low), number(interval.high))
+                            : number(interval.value),
                   kSmall, "text");
         } else {
             write(right + 14, y, "not measured", kSmall, "muted");

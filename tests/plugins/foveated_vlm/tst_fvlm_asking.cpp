@@ -120,19 +120,19 @@ private Q_SLOTS:
         QFETCH(int, kind);
         static double number = 0;
         shown(m_asking, m_clips);
-        // Three frames of 240 px from (16, 58), 12 px apart; a cell has 60 px.
-        const double left = 16 + kind * 252.0;
-        QVERIFY(m_asking.apply(click(left + 60 * 2 + 30, 58 + 60 * 3 + 30, ++number)));
+        // Three frames of 240 px from (24, 74), 12 px apart; a cell has 60 px.
+        const double left = 24 + kind * 252.0;
+        QVERIFY(m_asking.apply(click(left + 60 * 2 + 30, 74 + 60 * 3 + 30, ++number)));
         QCOMPARE(m_asking.typed(), std::string("d3"));
         QVERIFY(m_asking.takeClicked());
         QVERIFY(!m_asking.takeClicked());
-        QVERIFY(m_asking.apply(click(left, 58, ++number)));
+        QVERIFY(m_asking.apply(click(left, 74, ++number)));
         QCOMPARE(m_asking.typed(), std::string("a1"));
-        QVERIFY(m_asking.apply(click(left + 239, 58 + 239, ++number)));
+        QVERIFY(m_asking.apply(click(left + 239, 74 + 239, ++number)));
         QCOMPARE(m_asking.typed(), std::string("d4"));
-        for (const auto& [x, y] : {std::pair{left + 245, 100.0}, std::pair{left + 20, 57.0}})
+        for (const auto& [x, y] : {std::pair{left + 245, 100.0}, std::pair{left + 20, 73.0}})
             QVERIFY(!m_asking.apply(click(x, y, ++number))); // beside the frames
-        ViewInput elsewhere = click(left + 20, 70, ++number);
+        ViewInput elsewhere = click(left + 20, 86, ++number);
         elsewhere.texts["pick_stream"] = "strip";
         QVERIFY(!m_asking.apply(elsewhere));
     }
@@ -150,8 +150,8 @@ private Q_SLOTS:
         const AskScene scene = shown(m_asking, m_clips);
         const Image picture = askPicture(scene);
         const auto grey = [&](int x, int y) { return int(picture.row(y)[4 * x]); };
-        for (const int left : {16, 268, 520}) {
-            const int x = left + 120, y = 58 + 60;
+        for (const int left : {24, 276, 528}) {
+            const int x = left + 120, y = 74 + 60;
             QCOMPARE(grey(x, y + 30), 0);       // its rim
             QCOMPARE(grey(x + 2, y + 30), 255); // and a light line within
             QCOMPARE(grey(x + 59, y + 30), 0);
@@ -180,11 +180,11 @@ private Q_SLOTS:
         look.isDark = isDark;
         const Image picture = askPicture(scene, look);
         testing::keepPicture((std::string("ask_") + QTest::currentDataTag()).c_str(), picture);
-        QVERIFY(picture.width >= (frames > 1 ? 16 + 6 * 140 : 16 + 3 * 252));
+        QVERIFY(picture.width >= (frames > 1 ? 24 + 6 * 140 : 24 + 3 * 252));
         scene.complaint = "\"cat\" is no word that the task has there. Ask for a cell as \"b3\", "
                           "with rows a to d and columns 1 to 4.";
         QCOMPARE(askPicture(scene, look).width, picture.width);
-        const auto place = askPlace(scene, look, picture.width - 17, picture.height / 2.0);
+        const auto place = askPlace(scene, look, picture.width - 25, picture.height / 2.0);
         QVERIFY(frames == 1 || (place && place->frame == 5));
     }
 

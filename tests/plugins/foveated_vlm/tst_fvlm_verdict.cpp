@@ -334,6 +334,7 @@ private Q_SLOTS:
         QTest::newRow("cannot_tell") << 2;
         QTest::newRow("matched") << 3;
         QTest::newRow("empty") << 4;
+        QTest::newRow("large") << 5;
     }
     void cardsHoldEverything()
     {
@@ -349,6 +350,8 @@ private Q_SLOTS:
                                            : record(256, 1.21);
         if (kind == 1)
             run.epochs = 615;
+        if (kind == 5)
+            run = record(256, 779.802);
         const EvaluationRecord control = controlOf(run, 1.09);
         const Verdict verdict = judge(run, health, kind == 3 ? &control : nullptr);
         const Diagram card = verdictCard(verdict);
