@@ -134,13 +134,15 @@ bool ViewInteraction::release(const QMouseEvent& event)
         (event.position() - m_pressed).manhattanLength() < QApplication::startDragDistance();
     const bool wasPan = m_drag == Drag::Pan;
     m_drag = Drag::None;
-    if (!isClick || !wasPan || mode() != ViewMode::StackGrid)
+    const bool isGrid = mode() == ViewMode::StackGrid;
+    if (!isClick || !wasPan || (!isGrid && mode() != ViewMode::Image))
         return true;
     const auto pane = m_scene.paneAt(event.position(), canvasSize());
     const auto shown = pane ? m_scene.frame(pane->stream) : nullptr;
     if (!shown)
         return true;
-    m_scene.edit([&](ViewSettings& s) { s.layer = pane->layer; });
+    if (isGrid)
+        m_scene.edit([&](ViewSettings& s) { s.layer = pane->layer; });
     const QPointF at =
         toPicture(event.position(), pane->area, shown->size(), m_scene.settings().transform);
     Q_EMIT picked(QString::fromStdString(pane->stream), pane->layer, at.x(), at.y());

@@ -136,9 +136,9 @@ public:
                                    Tensor::wrap(makeCpuDevice(1),
                                                 const_cast<std::byte*>(tensor.bytes.data()),
                                                 tensor.shape, tensor.dtype));
-            m_session.trainer().restore(context.stream(), checkpoint.state.at("trainer"), saved);
             for (const auto& control : m_controls)
                 control->load(context.stream(), checkpoint.state, saved);
+            m_session.trainer().restore(context.stream(), checkpoint.state.at("trainer"), saved);
             context.stream().synchronize();
             m_testedAt = checkpoint.state.at("tested_at").get<Index>();
             m_results.restore(checkpoint.state.at("results"));

@@ -58,13 +58,14 @@ void ControlBeside::save(Stream& stream, Checkpoint& checkpoint) const
     checkpoint.state[name()] = m_session.trainer().state();
 }
 
-void ControlBeside::load(Stream& stream, const nlohmann::json& state, const NamedTensors& saved)
+void ControlBeside::load(Stream& stream, const nlohmann::json& state, NamedTensors& saved)
 {
     const std::string prefix = name() + ".";
     NamedTensors own;
     for (const auto& [tensorName, tensor] : saved)
         if (tensorName.starts_with(prefix))
             own.emplace_back(tensorName.substr(prefix.size()), tensor);
+    std::erase_if(saved, [&](const auto& entry) { return entry.first.starts_with(prefix); });
     m_session.trainer().restore(stream, state.at(name()), own);
 }
 

@@ -32,7 +32,8 @@ public:
 
     /// Records must have been taken before, as for the trainer.
     void save(Stream& stream, Checkpoint& checkpoint) const;
-    void load(Stream& stream, const nlohmann::json& state, const NamedTensors& saved);
+    /// Takes its tensors out of `saved`.
+    void load(Stream& stream, const nlohmann::json& state, NamedTensors& saved);
 
 private:
     std::string name() const { return "control_" + std::to_string(m_tokens); }

@@ -305,8 +305,9 @@ void Results::restore(const nlohmann::json& state)
     m_captions = CaptionHistory::fromJson(state.at("captions"), "the checkpoint");
     if (state.contains("record"))
         m_record = evaluationFromJson(state.at("record"), "the checkpoint");
+    const nlohmann::json saved = state.value("beside", nlohmann::json::object());
     std::map<int, EvaluationRecord> beside;
-    for (const auto& [tokens, record] : state.value("beside", nlohmann::json::object()).items())
+    for (const auto& [tokens, record] : saved.items())
         beside[std::stoi(tokens)] = evaluationFromJson(record, "the checkpoint");
     compareWith(std::move(beside));
     if (!state.contains("health"))

@@ -77,7 +77,7 @@ std::string looked(const AskScene& scene, const GazeMaps& maps)
     const double area = static_cast<double>((scene.asked.right - scene.asked.left) *
                                             (scene.asked.bottom - scene.asked.top)) /
                         (scene.gaze.width * scene.gaze.height);
-    return fmt::format("{:.0f} % of it on the cell, {:.1f} × its area", 100 * share, share / area);
+    return fmt::format("{:.0f} % on the cell (even: {:.0f} %)", 100 * share, 100 * area);
 }
 
 Lines linesOf(const AskScene& scene, Kind kind)

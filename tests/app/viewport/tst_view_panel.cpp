@@ -38,6 +38,7 @@ private Q_SLOTS:
     void oneToOneShowsPixelForPixel();
     void wheelZoomsAndFitReturns();
     void gridClickSelectsALayer();
+    void clickedPixelOfAPictureIsSent();
     void bracketsStepLayers();
     void nearPlaneHidesTheFar();
     void orbitChangesThePictureAndSendsTheCamera();
@@ -289,6 +290,20 @@ void ViewPanelTest::gridClickSelectsALayer()
     const auto input = spy.last().first().value<ViewInput>();
     QCOMPARE(input.texts.at("pick_stream"), std::string("planes"));
     QCOMPARE(input.values.at("pick")[2], 3.0); // the layer, counted from 0
+    QCOMPARE(input.values.at("pick")[3], 1.0);
+}
+
+void ViewPanelTest::clickedPixelOfAPictureIsSent()
+{
+    m_panel->setFrame(test::makeEyeView("eye_view", 32, 1));
+    choose("viewModeCombo", QStringLiteral("Image"));
+    QSignalSpy spy(m_panel.get(), &ViewPanel::viewInputChanged);
+    QTest::mouseClick(viewport(), Qt::LeftButton, {}, viewport()->rect().center());
+    QTRY_VERIFY(!spy.isEmpty() && spy.last().first().value<ViewInput>().values.contains("pick"));
+    const auto input = spy.last().first().value<ViewInput>();
+    QCOMPARE(input.texts.at("pick_stream"), std::string("eye_view"));
+    QVERIFY(qAbs(input.values.at("pick")[0] - 16) < 1);
+    QVERIFY(qAbs(input.values.at("pick")[1] - 16) < 1);
     QCOMPARE(input.values.at("pick")[3], 1.0);
 }
 
