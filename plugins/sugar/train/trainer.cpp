@@ -137,7 +137,7 @@ bool Trainer::step(Stream& stream, const std::function<bool()>& stopRequested, S
     RasterSettings settings = rasterSettings();
     settings.shDegree = m_schedule.degreeAt(step);
     settings.background = backgroundAt(step);
-    const bool gathers = step < m_settings.schedule.densifyUntil && !isMcmc(m_settings);
+    const bool gathers = m_schedule.gathers(step) && !isMcmc(m_settings);
     DensityStatistics statistics = wantedStatistics();
     const PhotometricPass::Result pass =
         m_pass.run(stream, m_rasteriser, m_state.gaussians, picture, settings,
