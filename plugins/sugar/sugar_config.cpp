@@ -177,8 +177,8 @@ void addTraining(Builder& b)
               "beyond three standard deviations, as the first implementations did.");
     b.add("background", &C::background)
         .choices({"auto", "black", "white", "grey", "random"})
-        .help("Behind the Gaussians. auto: the sky of the built-in scene, black behind "
-              "photographs; random: another colour in every step.");
+        .help("Behind the Gaussians and transparent photographs. auto: the sky of the built-in "
+              "scene, black behind photographs; random: another colour in every step.");
     b.add("near", &C::nearPlane)
         .title("Near plane")
         .range(0, 1e6)

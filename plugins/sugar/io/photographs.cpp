@@ -191,12 +191,16 @@ Photograph smaller(const Photograph& full, std::size_t level)
     const double scale = 1.0 / (1 << level);
     Photograph result;
     result.image = scaled(full.image, scale);
+    Image plane = makeImage(full.image.width, full.image.height, 1);
+    if (!full.transparency.empty()) {
+        plane.pixels = full.transparency;
+        result.transparency = scaled(plane, scale).pixels;
+    }
     if (full.mask.empty())
         return result;
-    Image mask = makeImage(full.image.width, full.image.height, 1);
     for (std::size_t i = 0; i < full.mask.size(); ++i)
-        mask.pixels[i] = full.mask[i] ? 255 : 0;
-    result.mask = scaled(mask, scale).pixels;
+        plane.pixels[i] = full.mask[i] ? 255 : 0;
+    result.mask = scaled(plane, scale).pixels;
     for (std::uint8_t& value : result.mask)
         value = value == 255 ? 1 : 0;
     return result;

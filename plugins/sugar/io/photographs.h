@@ -17,6 +17,7 @@ struct PhotographSettings {
     std::string fit = "inside";  ///< undistortion: "inside", "all" or "keepK"
     std::size_t budgetBytes = 0; ///< of decoded pictures kept; 0: half of the free memory
     std::array<float, 3> background{0, 0, 0}; ///< behind transparent pictures
+    bool keepsTransparency = false;           ///< for another background later
     bool alphaMasks = false;                  ///< pixels of less than half the opacity do not count
     /// Folder of grey pictures, bright where a photograph counts: NAME.png for the photograph NAME,
     /// or of its name with the ending png, or of the very name. Empty: none.
@@ -30,6 +31,8 @@ struct Photograph {
     Image image; ///< [H, W, 3]
     /// [H·W], 0 where nothing was seen or the pixel shall not count; empty where all count.
     std::vector<std::uint8_t> mask;
+    /// [H·W], share of the background in the image, 255 for all; empty where opaque or not kept.
+    std::vector<std::uint8_t> transparency;
 };
 
 /// Photographs of a scene as pinhole pictures: decoded when first asked for, undistorted, scaled by

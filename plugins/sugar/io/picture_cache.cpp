@@ -8,7 +8,7 @@ namespace {
 
 std::size_t bytesOf(const Photograph& photograph)
 {
-    return photograph.image.pixels.size() + photograph.mask.size();
+    return photograph.image.pixels.size() + photograph.mask.size() + photograph.transparency.size();
 }
 
 } // namespace

@@ -75,6 +75,18 @@ Image countingPixels(const Image& decoded, const Image& mask, const PicturePlan&
     return upright(counting, plan.orientation);
 }
 
+/// Empty where the picture is opaque.
+Image transparencyOf(const Image& decoded, const PicturePlan& plan)
+{
+    if (decoded.channels != 4)
+        return {};
+    Image shares = makeImage(decoded.width, decoded.height, 1);
+    for (std::size_t i = 0; i < shares.pixels.size(); ++i)
+        shares.pixels[i] = static_cast<std::uint8_t>(255 - decoded.pixels[4 * i + 3]);
+    const bool isOpaque = std::ranges::all_of(shares.pixels, [](auto share) { return share == 0; });
+    return isOpaque ? Image() : upright(shares, plan.orientation);
+}
+
 /// Where the result has less than half the size, shrinking to twice that first saves time and
 /// keeps the bilinear samples free of aliases.
 ImageHeader workingSize(const PicturePlan& plan)
@@ -127,9 +139,14 @@ Photograph preparedPhotograph(const Image& decoded, const Image& mask, const Pic
                                      decoded.width, decoded.height));
     const Image counting = countingPixels(decoded, mask, plan, settings.alphaMasks);
     const Image image = opaque(upright(decoded, plan.orientation), settings.background);
+    const Image shares = settings.keepsTransparency ? transparencyOf(decoded, plan) : Image();
+    const auto scaledShares = [&](const Image& from) {
+        return from.width == 0 ? std::vector<std::uint8_t>()
+                               : areaScaled(from, plan.width, plan.height).pixels;
+    };
     if (plan.source.isPinhole())
         return {areaScaled(image, plan.width, plan.height),
-                scaledMask(counting, plan.width, plan.height)};
+                scaledMask(counting, plan.width, plan.height), scaledShares(shares)};
     const ImageHeader working = workingSize(plan);
     const auto straight = [&](const Image& bent) {
         return undistorted(areaScaled(bent, working.width, working.height),
@@ -141,7 +158,8 @@ Photograph preparedPhotograph(const Image& decoded, const Image& mask, const Pic
         scaledMask(imageOf(result.mask, working.width, working.height), plan.width, plan.height);
     if (counting.width > 0)
         seen = both(std::move(seen), scaledMask(straight(counting).image, plan.width, plan.height));
-    return {areaScaled(result.image, plan.width, plan.height), std::move(seen)};
+    return {areaScaled(result.image, plan.width, plan.height), std::move(seen),
+            scaledShares(shares.width == 0 ? Image() : straight(shares).image)};
 }
 
 } // namespace vergence::sugar

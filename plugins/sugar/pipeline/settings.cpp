@@ -124,6 +124,7 @@ std::unique_ptr<PictureSource> picturesOf(const SugarConfig& config,
     settings.fit = config.undistortFit;
     settings.budgetBytes = static_cast<std::size_t>(config.cacheMegabytes) * 1'000'000;
     settings.background = backgroundOf(config);
+    settings.keepsTransparency = config.background == "random";
     settings.alphaMasks = config.masks == "alpha";
     settings.masks = maskFolder(config);
     settings.isStopped = isStopped;

@@ -39,7 +39,7 @@ bool Schedule::resetsOpacity(std::int64_t step) const
 
 bool Schedule::hasReset(std::int64_t step) const
 {
-    return m_settings.resetEvery > 0 && step >= m_settings.resetEvery;
+    return m_settings.resetEvery > 0 && step > m_settings.resetEvery;
 }
 
 bool Schedule::updatesFilter(std::int64_t step) const

@@ -24,8 +24,10 @@ public:
     const ScheduleSettings& settings() const { return m_settings; }
     bool densifies(std::int64_t step) const;
     bool resetsOpacity(std::int64_t step) const;
-    /// Whether opacities were reset before or at this step.
+    /// Whether opacities were reset before the events of this step.
     bool hasReset(std::int64_t step) const;
+    /// Whether a densification will read what the step tells of gradients.
+    bool gathers(std::int64_t step) const { return step <= lastDensification(); }
     bool updatesFilter(std::int64_t step) const;
     bool endsDensification(std::int64_t step) const { return step == lastDensification(); }
     bool normalisesRotations(std::int64_t step) const { return step % 1'000 == 0; }

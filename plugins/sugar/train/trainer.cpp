@@ -7,6 +7,7 @@
 
 #include "core/base/clock.h"
 #include "core/compute/rng.h"
+#include "plugins/sugar/compute/learning/over_background.h"
 
 namespace vergence::sugar {
 
@@ -130,14 +131,16 @@ bool Trainer::step(Stream& stream, const std::function<bool()>& stopRequested, S
     const std::int64_t step = m_step + 1;
     report = {};
     report.step = step;
-    const auto [number, picture] =
-        m_pictures->next(stream, m_order, step, m_schedule.levelAt(step));
+    auto [number, picture] = m_pictures->next(stream, m_order, step, m_schedule.levelAt(step));
     report.picture = number;
 
     RasterSettings settings = rasterSettings();
     settings.shDegree = m_schedule.degreeAt(step);
     settings.background = backgroundAt(step);
-    const bool gathers = step < m_settings.schedule.densifyUntil && !isMcmc(m_settings);
+    const bool gathers = m_schedule.gathers(step) && !isMcmc(m_settings);
+    if (!picture.transparency.isEmpty())
+        picture.photo =
+            overBackground(stream, picture.photo, picture.transparency, settings.background);
     DensityStatistics statistics = wantedStatistics();
     const PhotometricPass::Result pass =
         m_pass.run(stream, m_rasteriser, m_state.gaussians, picture, settings,

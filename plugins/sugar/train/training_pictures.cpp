@@ -49,23 +49,22 @@ TrainingPicture TrainingPictures::onDevice(Stream& stream, const Key& key,
                                            const std::shared_ptr<const Photograph>& photograph)
 {
     const Image& image = photograph->image;
-    const Shape shape{image.height, image.width, 3}, maskShape{image.height, image.width};
+    const Shape shape{image.height, image.width, 3}, planeShape{image.height, image.width};
     TrainingPicture picture;
     picture.camera = resized(m_source->cameras().at(key.picture), image.width, image.height);
-    if (m_device->isCpu()) {
-        // The tensors only read; the picture is shared and stays as it is.
+    const auto placed = [&](const std::vector<std::uint8_t>& bytes, const Shape& as) {
+        if (bytes.empty())
+            return Tensor();
+        if (!m_device->isCpu())
+            return Tensor::fromHost<std::uint8_t>(stream, m_device, as, bytes);
+        // The tensor only reads; the picture is shared and stays as it is.
         const auto storage = std::const_pointer_cast<Photograph>(photograph);
-        picture.photo =
-            Tensor::wrap(m_device, storage->image.pixels.data(), shape, DType::U8, storage);
-        if (!photograph->mask.empty())
-            picture.mask =
-                Tensor::wrap(m_device, storage->mask.data(), maskShape, DType::U8, storage);
-        return picture;
-    }
-    picture.photo = Tensor::fromHost<std::uint8_t>(stream, m_device, shape, image.pixels);
-    if (!photograph->mask.empty())
-        picture.mask =
-            Tensor::fromHost<std::uint8_t>(stream, m_device, maskShape, photograph->mask);
+        return Tensor::wrap(m_device, const_cast<std::uint8_t*>(bytes.data()), as, DType::U8,
+                            storage);
+    };
+    picture.photo = placed(image.pixels, shape);
+    picture.mask = placed(photograph->mask, planeShape);
+    picture.transparency = placed(photograph->transparency, planeShape);
     return picture;
 }
 

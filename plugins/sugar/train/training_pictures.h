@@ -15,8 +15,9 @@ namespace vergence::sugar {
 /// A picture on the device that learns from it.
 struct TrainingPicture {
     Camera camera;
-    Tensor photo; ///< [H, W, 3] U8
-    Tensor mask;  ///< [H, W] U8; empty where everything counts
+    Tensor photo;        ///< [H, W, 3] U8
+    Tensor mask;         ///< [H, W] U8; empty where everything counts
+    Tensor transparency; ///< [H, W] U8, see Photograph
 };
 
 /// A picture that could not be decoded, and why.

@@ -30,8 +30,10 @@ private Q_SLOTS:
         QVERIFY(schedule.endsDensification(600));
         QVERIFY(schedule.resetsOpacity(300));
         QVERIFY(!schedule.resetsOpacity(600)); // nothing could recover from it
-        QVERIFY(!schedule.hasReset(299));
-        QVERIFY(schedule.hasReset(300));
+        QVERIFY(!schedule.hasReset(300)); // a step prunes before it resets
+        QVERIFY(schedule.hasReset(301));
+        QVERIFY(schedule.gathers(600)); // for its own event
+        QVERIFY(!schedule.gathers(601));
     }
 
     void lastStepNeverDensifies()
@@ -41,6 +43,8 @@ private Q_SLOTS:
         QVERIFY(schedule.densifies(100));
         QVERIFY(!schedule.densifies(200));
         QVERIFY(schedule.endsDensification(100));
+        QVERIFY(schedule.gathers(100) && !schedule.gathers(101));
+        QVERIFY(!Schedule({.densifyEvery = 0}).gathers(1));
     }
 
     void degreeRisesByOne()
