@@ -83,7 +83,8 @@ std::string looked(const AskScene& scene, const GazeMaps& maps)
 Lines linesOf(const AskScene& scene, Kind kind)
 {
     if (kind == Original)
-        return {"the picture", "right: \"" + scene.truth + "\"", "click a cell to ask for it"};
+        return {scene.gaze.coarse.frames > 1 ? "the clip" : "the picture",
+                "right: \"" + scene.truth + "\"", "click a cell to ask for it"};
     if (kind == Coarse)
         return {"one look at everything", said(scene.coarse, scene.truth),
                 looked(scene, scene.gaze.coarse)};

@@ -77,6 +77,34 @@ private Q_SLOTS:
                          readFile(folderOf(entire).artifacts() / file),
                      file);
     }
+
+    /// What the demo is for: the gaze finds the cell, one look over everything does not.
+    void theGazeWinsInTheDemo()
+    {
+        const test::Outcome outcome = patiently({"run", "foveated_vlm", "--preset", "demo-gaze",
+                                                 "--device", "cpu", "--run-dir", path("demo")});
+        QVERIFY2(outcome.code == 0, qPrintable(outcome.err));
+        const auto read = [&](const char* file) {
+            return nlohmann::json::parse(readFile(folderOf("demo").artifacts() / file));
+        };
+        const nlohmann::json verdict = read("verdict.json"), record = read("evaluation.json");
+        QCOMPARE(verdict["outcome"].get<std::string>(), std::string("helps"));
+        for (const char* ratio : {"ratio", "matched"})
+            QVERIFY2(verdict[ratio]["low"].get<double>() >= 20, verdict.dump().c_str());
+        QVERIFY(record["right"].get<int>() >= 0.95 * record["answers"].get<int>());
+        QVERIFY(std::filesystem::exists(folderOf("demo").artifacts() / "asked_4294967296.png"));
+    }
+
+    void aRunBeforeTheTurnHasNoVerdict()
+    {
+        const test::Outcome outcome =
+            patiently(smallRun("demo-gaze") + QStringList{"--run-dir", path("short")});
+        QVERIFY2(outcome.code == 0, qPrintable(outcome.err));
+        const auto verdict =
+            nlohmann::json::parse(readFile(folderOf("short").artifacts() / "verdict.json"));
+        QCOMPARE(verdict["outcome"].get<std::string>(), std::string("not_yet_learnt"));
+        QVERIFY(verdict["sentence"].get<std::string>().starts_with("Not yet learnt: after 90 "));
+    }
 };
 
 VERGENCE_TEST(TestFvlmDemo)

@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/compute/rng.h"
+#include "plugins/foveated_vlm/view/token_curve.h"
 #include "plugins/foveated_vlm/view/verdict.h"
 #include "tests/plugins/foveated_vlm/gaze_scenes.h"
 #include "tests/support/scratch.h"
@@ -242,6 +243,32 @@ private Q_SLOTS:
         QCOMPARE(again.right, run.right);
         QCOMPARE(again.answers, run.answers);
         QCOMPARE(again.blindNats, run.blindNats);
+    }
+
+    void answersAreChartedOverTokens()
+    {
+        TokenCurve curve;
+        QVERIFY(curve.isEmpty());
+        curve.gaze = record(64, 1.2);
+        curve.gaze->right = curve.gaze->answers = 500;
+        for (const auto& [tokens, right] : {std::pair{16, 250}, std::pair{1, 100}}) {
+            EvaluationRecord& control = curve.controls[tokens] = controlOf(*curve.gaze, 2);
+            control.right = right;
+            control.answers = 500;
+        }
+        QVERIFY(!curve.isEmpty());
+        const nlohmann::json rows = tokenTable(curve)["rows"];
+        QCOMPARE(rows.size(), std::size_t(3));
+        QCOMPARE(rows[0][2].get<double>(), 100.0);
+        QCOMPARE(rows[1][1].get<int>(), 1); // by their tokens
+        QCOMPARE(rows[1][2].get<double>(), 20.0);
+        QCOMPARE(rows[2][2].get<double>(), 50.0);
+        QVERIFY(rows[2][3].get<double>() < 46 && rows[2][4].get<double>() > 54);
+        QVERIFY(std::abs(rows[1][6].get<double>() / rows[0][6].get<double>() - 2 / 1.002) < 1e-3);
+        testing::keepPicture("tokens", plot::toImage(tokenChart(curve), 1.5));
+        QCOMPARE(tokenChart(curve).points.front().x.size(), std::size_t(2));
+        curve.controls.erase(16); // one number of tokens makes no curve
+        QVERIFY(curve.isEmpty());
     }
 
     void sharesHaveWilsonsIntervals()
