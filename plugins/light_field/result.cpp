@@ -176,8 +176,9 @@ std::string sweepCsv(const std::vector<SweepItem>& items, const std::vector<Item
         const ItemResult* result = resultOf(static_cast<int>(i), items, results);
         if (!result)
             continue;
-        const std::string label =
-            item.cellSize > 0 ? fmt::format("{}", 1000 / item.cellSize) : item.label;
+        const std::string label = item.cellSize > 0 && item.config.sweep == "boards"
+                                      ? fmt::format("{}", 1000 / item.cellSize)
+                                      : item.label;
         const std::string sameAs =
             item.sameAs >= 0 ? items[static_cast<std::size_t>(item.sameAs)].folder : "";
         text += fmt::format(
