@@ -122,6 +122,11 @@ Issues checkScenes(const C& c)
         issues.push_back(ruleError(
             "sweep_key",
             fmt::format("sweep_key must name a numeric parameter (found `{}`).", c.sweepKey)));
+    const auto isBroken = [](double value) { return value != std::round(value); };
+    const auto broken = std::find_if(c.sweepValues.begin(), c.sweepValues.end(), isBroken);
+    if (c.sweep == "parameter" && isWhole(c.sweepKey) && broken != c.sweepValues.end())
+        issues.push_back(ruleError("sweep_values", fmt::format("{} takes whole numbers (found {}).",
+                                                               c.sweepKey, *broken)));
     if (c.sweep == "image") {
         for (const auto& [key, path] :
              {std::pair("color_image", c.colorImage), std::pair("depth_image", c.depthImage)}) {

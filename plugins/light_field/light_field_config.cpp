@@ -22,7 +22,6 @@ void addScene(Builder& b)
         .help("physical: correct optics, several eye states, held-out evaluation. seed: the "
               "numbers of the original program, "
               "faults included, for regression and speed; use a preset that starts with seed.");
-    b.add("seed", &C::seed).help("Seed of everything random.").advanced();
 
     b.group("scene");
     b.add("sweep", &C::sweep)
@@ -369,7 +368,8 @@ void addOutput(Builder& b)
     b.add("raw_export", &C::rawExport)
         .title("Unencoded export")
         .advanced()
-        .help("Write value · 255 without sRGB encoding, as the original did.");
+        .help("Write eye view, target and planes as value · 255 without sRGB encoding, as the "
+              "original did.");
 }
 
 Builder builder()
@@ -496,6 +496,13 @@ bool isSweepable(const std::string& key)
     const ConfigSchema schema = lightFieldSchema();
     const Field* field = schema.find(key);
     return field && (field->type == FieldType::Int || field->type == FieldType::Float);
+}
+
+bool isWhole(const std::string& key)
+{
+    const ConfigSchema schema = lightFieldSchema();
+    const Field* field = schema.find(key);
+    return field && field->type == FieldType::Int;
 }
 
 } // namespace vergence::light_field

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -71,7 +70,6 @@ struct LightFieldConfig {
     std::string output = "minimal";
     int gifBoard = 0;
     bool rawExport = false;
-    std::uint64_t seed = 42;
 
     bool isSeedProfile() const { return profile == "seed"; }
     /// What `auto` stands for follows from the profile.
@@ -90,5 +88,6 @@ SolverSettings solverSettingsOf(const LightFieldConfig& config);
 
 /// Keys that a parameter sweep may vary: numeric, one value each.
 bool isSweepable(const std::string& key);
+bool isWhole(const std::string& key); ///< takes whole numbers alone
 
 } // namespace vergence::light_field

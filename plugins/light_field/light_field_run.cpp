@@ -415,14 +415,17 @@ void LightFieldRun::recordIteration(RunContext& context, const HistoryPoint& poi
     const IterationRecord& r = point.record;
     context.record("train/loss", r.mse);
     context.record("train/psnr", r.psnr);
-    context.record("train/gradient_norm", r.gradientNorm);
-    context.record("texels/at_zero", r.shareAtZero);
-    context.record("texels/at_one", r.shareAtOne);
+    const auto recordKnown = [&](const char* name, double value) {
+        if (!std::isnan(value))
+            context.record(name, value);
+    };
+    recordKnown("train/gradient_norm", r.gradientNorm);
+    recordKnown("texels/at_zero", r.shareAtZero);
+    recordKnown("texels/at_one", r.shareAtOne);
     context.record("time/forward_ms", r.forwardSeconds * 1e3);
     context.record("time/adjoint_ms", r.adjointSeconds * 1e3);
     context.record("time/rays_per_s", r.raysPerSecond);
-    if (!std::isnan(point.heldOutPsnr))
-        context.record("heldout/psnr_roi", point.heldOutPsnr);
+    recordKnown("heldout/psnr_roi", point.heldOutPsnr);
 }
 
 Tensor LightFieldRun::storedPlanes(RunContext& context, int index) const

@@ -63,8 +63,8 @@ nlohmann::json historyJson(const HistoryPoint& point)
             number(r.mse),
             number(r.psnr),
             number(r.gradientNorm),
-            r.shareAtZero,
-            r.shareAtOne,
+            number(r.shareAtZero),
+            number(r.shareAtOne),
             r.forwardSeconds,
             r.adjointSeconds,
             r.raysPerSecond,
@@ -81,8 +81,8 @@ HistoryPoint historyFrom(const nlohmann::json& json)
     r.mse = numberFrom(json.at(2));
     r.psnr = numberFrom(json.at(3));
     r.gradientNorm = numberFrom(json.at(4));
-    r.shareAtZero = json.at(5).get<double>();
-    r.shareAtOne = json.at(6).get<double>();
+    r.shareAtZero = numberFrom(json.at(5));
+    r.shareAtOne = numberFrom(json.at(6));
     r.forwardSeconds = json.at(7).get<double>();
     r.adjointSeconds = json.at(8).get<double>();
     r.raysPerSecond = json.at(9).get<double>();
@@ -154,13 +154,14 @@ std::string lossCsv(const ItemResult& result)
                        "adjoint_ms,rays_per_s,seconds\n";
     for (const HistoryPoint& point : result.history) {
         const IterationRecord& r = point.record;
-        const std::string heldOut =
-            std::isnan(point.heldOutPsnr) ? "" : fmt::format("{:.6g}", point.heldOutPsnr);
-        text += fmt::format(
-            "{},{:.9g},{:.9g},{:.6g},{},{:.6g},{:.6g},{:.6g},{:.4g},{:.4g},{:.4g},{:.4f}\n",
-            r.iteration, r.loss, r.mse, r.psnr, heldOut, r.gradientNorm, r.shareAtZero,
-            r.shareAtOne, r.forwardSeconds * 1e3, r.adjointSeconds * 1e3, r.raysPerSecond,
-            point.seconds);
+        const auto known = [](double value) {
+            return std::isnan(value) ? std::string() : fmt::format("{:.6g}", value);
+        };
+        text += fmt::format("{},{:.9g},{:.9g},{:.6g},{},{},{},{},{:.4g},{:.4g},{:.4g},{:.4f}\n",
+                            r.iteration, r.loss, r.mse, r.psnr, known(point.heldOutPsnr),
+                            known(r.gradientNorm), known(r.shareAtZero), known(r.shareAtOne),
+                            r.forwardSeconds * 1e3, r.adjointSeconds * 1e3, r.raysPerSecond,
+                            point.seconds);
     }
     return text;
 }
@@ -175,8 +176,9 @@ std::string sweepCsv(const std::vector<SweepItem>& items, const std::vector<Item
         const ItemResult* result = resultOf(static_cast<int>(i), items, results);
         if (!result)
             continue;
-        const std::string label =
-            item.cellSize > 0 ? fmt::format("{}", 1000 / item.cellSize) : item.label;
+        const std::string label = item.cellSize > 0 && item.config.sweep == "boards"
+                                      ? fmt::format("{}", 1000 / item.cellSize)
+                                      : item.label;
         const std::string sameAs =
             item.sameAs >= 0 ? items[static_cast<std::size_t>(item.sameAs)].folder : "";
         text += fmt::format(

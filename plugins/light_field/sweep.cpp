@@ -85,10 +85,13 @@ void addParameterValues(const LightFieldConfig& config, const Config& source,
             stored = static_cast<std::int64_t>(std::llround(value));
         LightFieldConfig varied =
             readLightFieldConfig(source.with(config.sweepKey, stored, {"sweep_values"}));
+        const bool isDimmer = varied.headroom > varied.planes;
         varied.headroom = std::min(varied.headroom, static_cast<double>(varied.planes));
         SweepItem item = boardItem(varied, config.boards.front());
         item.folder = fmt::format("{}-{}", config.sweepKey, textOf(value));
         item.label = fmt::format("{} = {}", config.sweepKey, textOf(value));
+        if (isDimmer)
+            item.label += fmt::format(" (headroom {})", textOf(varied.headroom));
         item.x = value;
         items.push_back(std::move(item));
     }

@@ -143,7 +143,7 @@ void Viewer::declare(RunContext& context, const ViewSource& source,
                        .help = "Planes that take part in the eye view.",
                        .kind = ViewControl::Kind::Toggles};
     for (int k = 0; k < geometry.optics.planes(); ++k) {
-        planes.labels.push_back(fmt::format("{}", k + 1));
+        planes.labels.push_back(fmt::format("{}", k)); // as planes and files are numbered
         const auto index = static_cast<std::size_t>(k);
         planes.value.push_back(index >= m_planesOn.size() || m_planesOn[index] ? 1 : 0);
     }

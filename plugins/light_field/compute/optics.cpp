@@ -217,12 +217,6 @@ double samplingAdequacy(const Optics& optics, int eyeStates, int raysPerPixel)
     return sum / optics.planes();
 }
 
-DisplayLimits displayLimits(const Optics& optics, int plane)
-{
-    const PlaneGeometry geometry = planeGeometry(optics, plane);
-    return {std::abs(geometry.chiefRayGain) / optics.lensletPitch, 1.0 / geometry.texelSlope};
-}
-
 double lensletDiffractionRadius(const Optics& optics)
 {
     constexpr double kWavelength = 550e-6; // mm

@@ -106,14 +106,6 @@ double samplingAdequacy(const Optics& optics, int plane, int eyeStates, int rays
 /// The mean of the above over the planes.
 double samplingAdequacy(const Optics& optics, int eyeStates, int raysPerPixel);
 
-/// Lenslets and texels per radian that the display can show at best, as cells per unit slope (for
-/// the lines of the sweep chart).
-struct DisplayLimits {
-    double lensletsPerSlope = 0;
-    double texelsPerSlope = 0;
-};
-DisplayLimits displayLimits(const Optics& optics, int plane);
-
 /// Radius in mm of the Airy disc of one lenslet at the central depth plane for 550 nm, 1.22 λ v /
 /// p.
 double lensletDiffractionRadius(const Optics& optics);

@@ -38,9 +38,10 @@ struct IterationRecord {
     double loss = 0;   ///< ½ Σ ω (A x − y)² (without the smoothness term)
     double mse =
         0; ///< mean of (A x − y)² over states, pixels and channels, unweighted and unclamped
-    double psnr = 0;                               ///< −10 log10 mse
-    double gradientNorm = 0;                       ///< of the mean squared error
-    double shareAtZero = 0, shareAtOne = 0;        ///< of the reachable texels
+    double psnr = 0;         ///< −10 log10 mse
+    double gradientNorm = 0; ///< of the mean squared error; not a number for os_sirt
+    double shareAtZero = 0,
+           shareAtOne = 0; ///< of the reachable texels; not a number for os_sirt, cg
     double forwardSeconds = 0, adjointSeconds = 0; ///< the adjoint contains the update
     double raysPerSecond = 0;
     std::vector<double> laneMse; ///< mse of every channel or board

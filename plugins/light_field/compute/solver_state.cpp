@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -16,6 +17,7 @@ namespace {
 /// Texels that a subset hardly sees would be thrown about by it; below this share of the average
 /// they are skipped.
 constexpr float kLeastSubsetShare = 0.02f;
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 LaneValues everyLane(double value)
 {
@@ -297,10 +299,11 @@ Solver::State::Pass Solver::State::orderedSubsets(Stream& stream)
             pass.residual.squared[i] += part.residual.squared[i];
             pass.residual.weighted[i] += part.residual.weighted[i];
         }
-        pass.update = part.update;
         pass.forwardSeconds += part.forwardSeconds;
         pass.adjointSeconds += part.adjointSeconds;
     }
+    // A subset's are of its own rays and texels.
+    pass.update.gradientSquared = pass.update.atZero = pass.update.atOne = kUnknown;
     return pass;
 }
 
@@ -350,6 +353,7 @@ Solver::State::Pass Solver::State::cg(Stream& stream)
     combine(stream, everyLane(1), product, beta, second, lanes);
     pass.update.restart.assign(static_cast<std::size_t>(lanes), 0.0);
     pass.update.gradientSquared = std::accumulate(gradient.begin(), gradient.begin() + lanes, 0.0);
+    pass.update.atZero = pass.update.atOne = kUnknown; // no bounds hold its texels
     pass.forwardSeconds = middle - start;
     pass.adjointSeconds = steadySeconds() - middle;
     return pass;
@@ -376,7 +380,7 @@ IterationRecord Solver::State::record(const Pass& pass)
     r.gradientNorm = scale * std::sqrt(pass.update.gradientSquared * 3 / channels);
     const double values = std::max(1.0, reachable * channels);
     const double unused = reachable * (lanes - channels);
-    r.shareAtZero = std::max(0.0, pass.update.atZero - unused) / values;
+    r.shareAtZero = (std::max(pass.update.atZero, unused) - unused) / values; // unknown stays so
     r.shareAtOne = pass.update.atOne / values;
     r.forwardSeconds = pass.forwardSeconds;
     r.adjointSeconds = pass.adjointSeconds;

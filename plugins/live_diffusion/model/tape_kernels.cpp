@@ -199,6 +199,32 @@ struct Tanh {
     }
 };
 
+/// Written so that nothing cancels near 0.
+template <class T>
+struct SmoothRoot {
+    RootArguments a;
+    VERGENCE_HD void operator()(Index item) const
+    {
+        using Real = Accumulator<T>;
+        const Real x = static_cast<Real>(static_cast<const T*>(a.x)[item]);
+        const Real c = static_cast<Real>(a.c);
+        static_cast<T*>(a.y)[item] = static_cast<T>(x / (std::sqrt(x + c * c) + c));
+    }
+};
+
+template <class T>
+struct SmoothRootBackward {
+    RootArguments a;
+    VERGENCE_HD void operator()(Index item) const
+    {
+        using Real = Accumulator<T>;
+        const Real x = static_cast<Real>(static_cast<const T*>(a.x)[item]);
+        const Real c = static_cast<Real>(a.c);
+        const Real gradY = static_cast<Real>(static_cast<const T*>(a.gradY)[item]);
+        static_cast<T*>(a.y)[item] = static_cast<T>(gradY / (Real(2) * std::sqrt(x + c * c)));
+    }
+};
+
 template <class T>
 struct Blend {
     BlendArguments a;
@@ -275,6 +301,14 @@ void tanhBody(Stream& stream, const UnaryArguments& a)
 {
     runItems<Tanh>(stream, a, a.count);
 }
+void smoothRootBody(Stream& stream, const RootArguments& a)
+{
+    runItems<SmoothRoot>(stream, a, a.count);
+}
+void smoothRootBackwardBody(Stream& stream, const RootArguments& a)
+{
+    runItems<SmoothRootBackward>(stream, a, a.count);
+}
 void blendBody(Stream& stream, const BlendArguments& a)
 {
     runItems<Blend>(stream, a, a.pixels);
@@ -294,6 +328,8 @@ VERGENCE_REGISTER_KERNEL(maxPoolKernel, maxPoolBody)
 VERGENCE_REGISTER_KERNEL(bilinearKernel, bilinearBody)
 VERGENCE_REGISTER_KERNEL(keptNormKernel, keptNormBody)
 VERGENCE_REGISTER_KERNEL(tanhKernel, tanhBody)
+VERGENCE_REGISTER_KERNEL(smoothRootKernel, smoothRootBody)
+VERGENCE_REGISTER_KERNEL(smoothRootBackwardKernel, smoothRootBackwardBody)
 VERGENCE_REGISTER_KERNEL(blendKernel, blendBody)
 VERGENCE_REGISTER_KERNEL(blendBackwardKernel, blendBackwardBody)
 

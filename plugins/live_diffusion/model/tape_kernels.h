@@ -55,6 +55,19 @@ struct UnaryArguments {
 };
 inline const Kernel<void(const UnaryArguments&)> tanhKernel{"live.tanh"};
 
+/// y = √(x + c²) − c.
+struct RootArguments {
+    DType type = DType::F32;
+    Index count = 0;
+    double c = 1;
+    const void* x = nullptr;
+    void* y = nullptr;           ///< backward: the gradient of x, overwritten
+    const void* gradY = nullptr; ///< backward
+};
+inline const Kernel<void(const RootArguments&)> smoothRootKernel{"live.smooth_root"};
+inline const Kernel<void(const RootArguments&)> smoothRootBackwardKernel{
+    "live.smooth_root_backward"};
+
 /// The temporal blend, see blend.h: x0, previous, y [pixels, channels], logits [pixels].
 struct BlendArguments {
     DType type = DType::F32;

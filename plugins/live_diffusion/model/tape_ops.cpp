@@ -181,6 +181,24 @@ Value adaptiveMeanPool(Graph& graph, Value x, Index height, Index width)
     });
 }
 
+Value smoothRoot(Graph& graph, Value x, double c)
+{
+    expects(c > 0, "smoothRoot: c must be positive");
+    const Tensor& squares = graph.dense(x);
+    const Tensor y = takeLike(graph, squares);
+    RootArguments args{squares.dtype(), squares.size(), c, squares.data(), y.data(), nullptr};
+    smoothRootKernel(graph.stream(), args);
+    return graph.record(y, {x}, [x, args](Graph& g, const Tensor& gradY) {
+        OverwrittenGradient gradX(g, x);
+        RootArguments back = args;
+        back.x = g.dense(x).data();
+        back.gradY = gradY.data();
+        back.y = gradX.tensor().data();
+        smoothRootBackwardKernel(g.stream(), back);
+        gradX.finish();
+    });
+}
+
 Value sinusoid(Graph& graph, Value numbers, Index channels, double scale, DType type)
 {
     const Tensor& x = graph.dense(numbers);

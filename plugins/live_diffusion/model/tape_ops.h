@@ -19,6 +19,8 @@ Value crossAttention(Graph& graph, Value q, Value keysAndValues, Value bias, int
 Value gatedGelu(Graph& graph, Value x);
 /// To height × width.
 Value adaptiveMeanPool(Graph& graph, Value x, Index height, Index width);
+/// √(x + c²) − c for x ≥ 0, c > 0: of a square, a smooth absolute value.
+Value smoothRoot(Graph& graph, Value x, double c);
 /// numbers [B, 1, 1, 1] F32 or F64 → [B, 1, 1, channels] of `type`, without gradient.
 Value sinusoid(Graph& graph, Value numbers, Index channels, double scale, DType type);
 /// numbers [B, 1, 1, 1] → [B, height, width, 1] of `type`, without gradient.

@@ -200,9 +200,10 @@ void DriftPart::start()
     const Variant& variant = m_variants.at(m_variant);
     const int rows = FrameLoop::rowsNeeded(m_networks.loop());
     if (!m_network)
-        m_network = m_networks.build(m_networks.switches(), rows);
+        m_network = m_networks.build(m_networks.switches(), rows, keptChoices());
     m_running = std::make_unique<Running>(m_network->shape(), m_done.thumbnailFrames.size());
-    const auto network = variant.isTwin ? m_networks.build(variant.switches, rows) : m_network;
+    const auto network =
+        variant.isTwin ? m_networks.build(variant.switches, rows, keptChoices()) : m_network;
     m_running->loop = std::make_unique<FrameLoop>(network, variant.loop);
     m_running->loop->reset(); // memory of the variant before
     if (variant.isTwin) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/base/studio_folders.h"
 #include "plugins/live_diffusion/bench/subjects.h"
 #include "plugins/live_diffusion/engine/replica_network.h"
 #include "plugins/live_diffusion/engine/unet_network.h"
@@ -34,6 +35,11 @@ std::vector<float> oraclePictures(const LiveDiffusionConfig& config, const Frame
 }
 
 } // namespace
+
+std::shared_ptr<TunedChoices> keptChoices()
+{
+    return std::make_shared<TunedChoices>(cacheHome() / "live_diffusion" / "fastest.json");
+}
 
 Networks::Networks(std::shared_ptr<Device> device, Stream& stream,
                    const LiveDiffusionConfig& config, const Warn& warn)

@@ -13,6 +13,9 @@ namespace vergence::live {
 
 class TapeNetwork;
 
+/// What was found fastest, in the user's cache folder.
+std::shared_ptr<TunedChoices> keptChoices();
+
 /// The networks of a run: what is streamed, measured, exported. Parts share it; the part train
 /// hands its weights on through it. Used by the run thread; others take a copy, which shares the
 /// weights.

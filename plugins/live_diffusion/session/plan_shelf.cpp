@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "core/base/log.h"
-#include "core/plugin/plugin_registry.h"
 
 namespace vergence::live {
 
@@ -51,7 +50,9 @@ std::shared_ptr<FrameNetwork> PlanShelf::network(Networks& networks, const Switc
                 log("live_diffusion").warn("{}", sentence);
             });
         plan.model = networks.model();
-        plan.network = networks.build(switches, rows, choices());
+        if (m_choices == nullptr)
+            m_choices = keptChoices();
+        plan.network = networks.build(switches, rows, m_choices);
         m_choices->stopKeeping();
         const std::scoped_lock lock(m_mutex);
         std::erase_if(m_models, [](const auto& one) { return one.expired(); });
@@ -62,13 +63,6 @@ std::shared_ptr<FrameNetwork> PlanShelf::network(Networks& networks, const Switc
                 if (const auto held = shelf.lock())
                     held->putAside(plan);
             }};
-}
-
-std::shared_ptr<TunedChoices> PlanShelf::choices()
-{
-    if (m_choices == nullptr)
-        m_choices = std::make_shared<TunedChoices>(cacheHome() / "live_diffusion" / "fastest.json");
-    return m_choices;
 }
 
 std::shared_ptr<const LoadedModel> PlanShelf::model(const ModelKey& key) const

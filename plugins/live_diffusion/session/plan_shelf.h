@@ -41,8 +41,6 @@ private:
     };
     void putAside(Plan plan);
 
-    std::shared_ptr<TunedChoices> choices();
-
     std::shared_ptr<TunedChoices> m_choices; ///< of whoever builds; one at a time
     mutable std::mutex m_mutex;
     std::list<Plan> m_idle; ///< newest first

@@ -86,8 +86,10 @@ std::vector<ClosedChoice> closedAfterStream()
 
 SceneSettings sceneSettings(const LiveDiffusionConfig& config)
 {
+    const bool isLearnt =
+        config.network == "unet" && (config.weights == "trained" || config.has("distill"));
     return {sceneKind(config.source), config.frameSize, config.frameSize,
-            static_cast<std::uint32_t>(config.seed)};
+            static_cast<std::uint32_t>(config.seed) + (isLearnt ? kHeldOutFilms : 0)};
 }
 
 SourceSettings sourceSettings(const LiveDiffusionConfig& config)

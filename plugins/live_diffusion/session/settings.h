@@ -20,6 +20,10 @@ Switches switchesOf(const LiveDiffusionConfig& config, const Device& device,
 std::vector<ClosedChoice> closedChoices(const Device& device);
 /// All live settings: they move a stream, which is over.
 std::vector<ClosedChoice> closedAfterStream();
+/// Films from a seed on that is this much larger are not learnt from.
+inline constexpr std::uint32_t kHeldOutFilms = 100'000;
+/// What is streamed and judged. Where the run uses weights of its own training, a film that they
+/// have not learnt from: films are learnt from seeds that begin with the run's.
 SceneSettings sceneSettings(const LiveDiffusionConfig& config);
 SourceSettings sourceSettings(const LiveDiffusionConfig& config);
 LiveSettings liveSettings(const LiveDiffusionConfig& config);

@@ -21,9 +21,8 @@ namespace vergence::live {
 
 namespace {
 
-constexpr Index kSampledFrames = 3;        ///< pictures of the strip
-constexpr Index kSampleGap = 8;            ///< frames from one to the next
-constexpr std::uint32_t kHeldOut = 100000; ///< seeds of films that are not learnt from
+constexpr Index kSampledFrames = 3; ///< pictures of the strip
+constexpr Index kSampleGap = 8;     ///< frames from one to the next
 constexpr double kLossDecay = 0.98;
 
 } // namespace
@@ -126,8 +125,9 @@ void TrainPart::sample(RunContext& context)
     settings.switches.tuned = false; // a few frames do not pay for it, and rounding stays the same
     FrameLoop frames(
         std::make_shared<UnetNetwork>(m_networks.device(), averaged(context), settings), loop);
-    const auto scene = makeScene({SceneKind::Orbits, side, side,
-                                  kHeldOut + static_cast<std::uint32_t>(m_networks.config().seed)});
+    const auto scene =
+        makeScene({SceneKind::Orbits, side, side,
+                   kHeldOutFilms + static_cast<std::uint32_t>(m_networks.config().seed)});
     const auto host = makeCpuDevice(1);
     const auto stream = host->createStream();
     std::vector<float> input(static_cast<std::size_t>(scene->values())), target(input);

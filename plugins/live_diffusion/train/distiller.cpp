@@ -1,11 +1,11 @@
 #include "plugins/live_diffusion/train/distiller.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/compute/graph/functions.h"
 #include "core/compute/optim/finite.h"
 #include "core/compute/optim/schedule.h"
+#include "plugins/live_diffusion/train/consistency_loss.h"
 #include "plugins/live_diffusion/train/diffusion_loss.h"
 #include "plugins/live_diffusion/train/row_tensors.h"
 
@@ -22,11 +22,6 @@ std::unique_ptr<TapeNetwork> copyOf(Stream& stream, const TapeNetwork& network)
     stream.copy(copy->parameters().values().data(), network.parameters().values().data(),
                 network.parameters().values().bytes());
     return copy;
-}
-
-double consistencyLossCorner(Index numbers)
-{
-    return 1e-3 * std::sqrt(static_cast<double>(numbers));
 }
 
 } // namespace
@@ -127,8 +122,7 @@ DistillRecord Distiller::step(Stream& stream)
     const Value f =
         add(graph, multiply(graph, x, spread(keep)), multiply(graph, clean, spread(use)));
     const Value truth = graph.constant(uploaded(graph, wanted, picturesShape(batch), DType::F32));
-    const Value loss =
-        smoothAbsoluteError(graph, f, truth, consistencyLossCorner(batch.pictureSize()));
+    const Value loss = consistencyLoss(graph, f, truth);
     graph.backward(loss);
 
     const vergence::Schedule course{ScheduleKind::Cosine, m_settings.warmup, m_settings.updates, 0,

@@ -25,10 +25,9 @@ struct DistillRecord {
 
 /// Makes a student that answers in 1 to 4 consistency steps from a trained denoiser: the student f
 /// at x_t should say what its own moving average f⁻ says one DDIM step of the frozen base further,
-/// at x_{t−skip}. f = c_skip x + c_out x̂₀, which is x itself at the clean end. Loss: mean of √(d² +
-/// c²) − c with c = 1e-3·√(numbers of a picture). Sources: Latent Consistency Models (2023),
-/// algorithm 1; Consistency Models (2023), definition 1; Improved Techniques for Training
-/// Consistency Models (2024), section 3.3 (the loss).
+/// at x_{t−skip}. f = c_skip x + c_out x̂₀, which is x itself at the clean end. Loss:
+/// consistencyLoss(). Sources: Latent Consistency Models (2023), algorithm 1; Consistency Models
+/// (2023), definition 1.
 class Distiller {
 public:
     /// Student and base are of one kind and F32; all must outlive it. The student's parameters take

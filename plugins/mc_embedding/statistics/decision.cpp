@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -39,6 +40,17 @@ bool isNegativeResult(const std::vector<GateCell>& cells)
     return isJudged;
 }
 
+/// Whether every model with a failed cell has one of so many passes.
+bool failsForGood(const std::vector<GateCell>& cells)
+{
+    std::map<std::string, int> most;
+    for (const GateCell& cell : cells)
+        if (cell.reliability.status == "failed")
+            most[cell.model] = std::max(most[cell.model], cell.passes);
+    return std::ranges::all_of(most,
+                               [](const auto& model) { return model.second >= kFinalPasses; });
+}
+
 void extend(GateDecision& decision, const GateCell& from, const char* why)
 {
     decision.kind = GateDecision::Kind::Extend;
@@ -63,10 +75,7 @@ GateDecision gateDecision(const std::vector<GateCell>& cells)
     } else if (const GateCell* marginal = best(cells, "marginal")) {
         extend(decision, *marginal, "Scores nearly repeat");
     } else if (const GateCell* failed = best(cells, "failed")) {
-        const bool isFinal = std::any_of(cells.begin(), cells.end(), [](const GateCell& cell) {
-            return cell.passes >= kFinalPasses && cell.reliability.status == "failed";
-        });
-        if (isFinal) {
+        if (failsForGood(cells)) {
             decision.kind = GateDecision::Kind::Stop;
             decision.sentence = fmt::format("Scores do not repeat even with T = {}.", kFinalPasses);
         } else {

@@ -20,7 +20,7 @@ struct GateDecision {
     enum class Kind {
         Go,       ///< a cell is usable
         Extend,   ///< more passes may make one usable
-        Stop,     ///< all cells fail, one with so many passes that more do not help
+        Stop,     ///< all models fail, each with so many passes that more do not help
         Undecided ///< no cell has two trials
     };
     Kind kind = Kind::Undecided;

@@ -93,6 +93,14 @@ GaussianArrays GaussianArrays::zeros(Stream& stream, const std::shared_ptr<Devic
     return zerosOf(stream, device, capacity, degree, DType::F32, DType::F32);
 }
 
+GaussianArrays GaussianArrays::zeroShapes(Stream& stream, const std::shared_ptr<Device>& device,
+                                          Index capacity)
+{
+    GaussianArrays arrays = zeros(stream, device, capacity, 0);
+    arrays.shDc = Tensor();
+    return arrays;
+}
+
 AdamMoments zeroMoments(Stream& stream, const std::shared_ptr<Device>& device, Index capacity,
                         int degree, MomentFormat format)
 {

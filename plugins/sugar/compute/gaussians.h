@@ -26,6 +26,9 @@ struct GaussianArrays {
 
     static GaussianArrays zeros(Stream& stream, const std::shared_ptr<Device>& device,
                                 Index capacity, int degree);
+    /// Without colours: for gradients of terms that do not depend on them.
+    static GaussianArrays zeroShapes(Stream& stream, const std::shared_ptr<Device>& device,
+                                     Index capacity);
 };
 
 /// Coefficients of degrees 1 to `degree`: (degree + 1)² − 1.

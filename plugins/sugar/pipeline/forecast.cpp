@@ -40,14 +40,29 @@ double photographBytes(const SugarConfig& config, const PictureSource& pictures)
     return budget > 0 ? std::min(bytes, budget) : bytes;
 }
 
+/// Bytes of the photographs that stay on a GPU.
+double residentBytes(const SugarConfig& config, const PictureSource& pictures)
+{
+    double largest = 0;
+    for (const Camera& camera : pictures.cameras())
+        largest = std::max(largest, 1.0 * camera.width * camera.height);
+    const double planes = 3 + (pictures.masked() > 0 || config.masks == "alpha" ? 1 : 0) +
+                          (config.background == "random" ? 1 : 0);
+    return planes * largest * static_cast<double>(std::min(pictures.count(), kResidentPictures));
+}
+
+/// Whether density control adds and drops Gaussians.
+bool densifies(const SugarConfig& config)
+{
+    return config.densify != "none" && config.iterations > config.densifyFrom &&
+           config.densifyUntil > config.densifyFrom;
+}
+
 /// Gaussians at the end of learning.
 Index finalCount(const ForecastInput& input)
 {
-    const SugarConfig& config = input.config;
-    const bool grows = !input.isLearnt && config.densify != "none" &&
-                       config.iterations > config.densifyFrom &&
-                       config.densifyUntil > config.densifyFrom;
-    return grows ? std::max<Index>(input.startCount, config.cap) : input.startCount;
+    const bool grows = !input.isLearnt && densifies(input.config);
+    return grows ? std::max<Index>(input.startCount, input.config.cap) : input.startCount;
 }
 
 /// Of learning from pictures.
@@ -63,25 +78,15 @@ MemoryQuestion learningQuestion(const ForecastInput& input)
     }
     question.instances = expectedInstances(question.gaussians, question.width, question.height);
     question.photographs = photographBytes(config, input.pictures);
+    question.residentPhotographs = residentBytes(config, input.pictures);
+    question.rearranges = densifies(config);
+    question.tests = config.evalSplit;
     question.compactMoments = config.adamMoments == "compact";
     question.filter = config.mip;
-    question.regularised = config.densify == "mcmc";
+    question.separateGradients = config.densify == "mcmc";
     question.bandRows = input.bandRows;
     question.hostRuntime =
         static_cast<double>(SystemSampler(0).sample().processResidentBytes) + kLaterRuntime;
-    return question;
-}
-
-/// Of the alignment of as many Gaussians with surfaces; pictures are whole.
-MemoryQuestion aligningQuestion(const ForecastInput& input, MemoryQuestion question)
-{
-    question.bandRows = 0;
-    question.neighbours = input.config.neighbours;
-    question.geometry = true;
-    question.regularised = false;
-    question.separateGradients = true;
-    question.keepsEarlier = true;
-    question.samples = samplesOf(input.config, input.isCpu);
     return question;
 }
 
@@ -90,21 +95,35 @@ bool prunes(const SugarConfig& config)
     return config.regulariseFrom < config.alignSteps;
 }
 
-/// On the CPU: before the pruning, without the terms that follow it; after it, in the same rows.
-MemoryForecast hostAlignment(MemoryQuestion question, bool prunes)
+/// Of the alignment of as many Gaussians with surfaces; pictures are whole.
+MemoryQuestion aligningQuestion(const ForecastInput& input, MemoryQuestion question)
 {
-    MemoryQuestion before = question;
-    before.neighbours = before.samples = 0;
-    before.geometry = false;
-    if (prunes)
-        question.kept = keptOf(question.gaussians);
-    MemoryForecast first = hostMemory(before, true), second = hostMemory(question, true);
-    return first.total() > second.total() ? first : second;
+    question.bandRows = 0;
+    question.neighbours = input.config.neighbours;
+    question.geometry = true;
+    question.halfGeometry = input.config.depthNormalHalf;
+    question.separateGradients = true;
+    question.rearranges = prunes(input.config);
+    question.keepsEarlier = true;
+    question.samples = samplesOf(input.config, input.isCpu);
+    return question;
 }
 
 MemoryForecast forecastOf(const MemoryQuestion& question, bool isCpu)
 {
     return isCpu ? hostMemory(question, true) : deviceMemory(question);
+}
+
+/// Before the pruning, without the terms that follow it; after it, in the same rows.
+MemoryForecast alignmentForecast(MemoryQuestion question, bool prunes, bool isCpu)
+{
+    MemoryQuestion before = question;
+    before.neighbours = before.samples = 0;
+    before.geometry = before.halfGeometry = false;
+    if (prunes)
+        question.kept = keptOf(question.gaussians);
+    const MemoryForecast first = forecastOf(before, isCpu), second = forecastOf(question, isCpu);
+    return first.total() > second.total() ? first : second;
 }
 
 bool fits(const MemoryForecast& forecast, std::size_t free)
@@ -122,8 +141,7 @@ std::vector<StageForecast> stageForecasts(const ForecastInput& input)
     MemoryQuestion last = learning;
     if (config.goal != "gaussians" && config.alignSteps > 0) {
         const MemoryQuestion aligning = aligningQuestion(input, learning);
-        all.push_back(
-            {"S4", input.isCpu ? hostAlignment(aligning, prunes(config)) : deviceMemory(aligning)});
+        all.push_back({"S4", alignmentForecast(aligning, prunes(config), input.isCpu)});
         if (prunes(config) && !input.isAligned)
             last.gaussians = keptOf(learning.gaussians);
     }

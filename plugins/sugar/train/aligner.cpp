@@ -20,14 +20,6 @@ constexpr double kTooManyBroken = 1e-3; ///< share of Gaussians without a finite
 constexpr Index kFewGaussians = 1'000;
 constexpr Index kKeptShare = 10; ///< where fewer are left, this part of all stays at least
 
-/// Room for the gradients of the terms: shapes and opacities alone.
-GaussianArrays shapeArrays(Stream& stream, const std::shared_ptr<Device>& device, Index capacity)
-{
-    GaussianArrays arrays = GaussianArrays::zeros(stream, device, capacity, 0);
-    arrays.shDc = Tensor();
-    return arrays;
-}
-
 void clear(Stream& stream, const GaussianArrays& arrays)
 {
     for (const Tensor& tensor : {arrays.position, arrays.logScale, arrays.rotation, arrays.opacity})
@@ -111,7 +103,7 @@ struct Aligner::Impl {
 void Aligner::Impl::take(Stream& stream, Gaussians gaussians)
 {
     state = trained(stream, std::move(gaussians), settings.moments);
-    gradients = shapeArrays(stream, device, state.capacity());
+    gradients = GaussianArrays::zeroShapes(stream, device, state.capacity());
     searchedPosition = Tensor();
     hasNeighbours = false;
 }

@@ -107,9 +107,10 @@ const GaussianArrays* Trainer::regularise(Stream& stream)
 {
     if (!isMcmc(m_settings) || (m_settings.mcmcOpacity == 0 && m_settings.mcmcScale == 0))
         return nullptr;
-    if (m_regularised.capacity() != m_state.capacity())
-        m_regularised = GaussianArrays::zeros(stream, m_device, m_state.capacity(),
-                                              m_state.gaussians.value.degree());
+    if (m_regularised.capacity() != m_state.capacity()) {
+        m_regularised = {}; // the old ones go first
+        m_regularised = GaussianArrays::zeroShapes(stream, m_device, m_state.capacity());
+    }
     for (const Tensor& tensor : {m_regularised.opacity, m_regularised.logScale})
         stream.fillBytes(tensor.data(), 0, tensor.bytes());
     addRegularisers(stream, m_state.gaussians, {m_settings.mcmcOpacity, m_settings.mcmcScale},
@@ -137,10 +138,10 @@ bool Trainer::step(Stream& stream, const std::function<bool()>& stopRequested, S
     RasterSettings settings = rasterSettings();
     settings.shDegree = m_schedule.degreeAt(step);
     settings.background = backgroundAt(step);
-    const bool gathers = m_schedule.gathers(step) && !isMcmc(m_settings);
     if (!picture.transparency.isEmpty())
         picture.photo =
             overBackground(stream, picture.photo, picture.transparency, settings.background);
+    const bool gathers = m_schedule.gathers(step) && !isMcmc(m_settings);
     DensityStatistics statistics = wantedStatistics();
     const PhotometricPass::Result pass =
         m_pass.run(stream, m_rasteriser, m_state.gaussians, picture, settings,

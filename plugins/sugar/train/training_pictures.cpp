@@ -8,12 +8,6 @@
 
 namespace vergence::sugar {
 
-namespace {
-
-constexpr std::size_t kResident = 64; ///< pictures kept on a GPU
-
-} // namespace
-
 TrainingPictures::TrainingPictures(std::shared_ptr<PictureSource> source,
                                    std::shared_ptr<Device> device)
     : m_source(std::move(source)),
@@ -84,7 +78,7 @@ std::optional<TrainingPicture> TrainingPictures::get(Stream& stream, std::size_t
     TrainingPicture picture = onDevice(stream, key, host);
     if (!m_device->isCpu()) {
         m_resident.emplace_front(key, picture);
-        if (m_resident.size() > kResident)
+        if (m_resident.size() > kResidentPictures)
             m_resident.pop_back();
     }
     return picture;

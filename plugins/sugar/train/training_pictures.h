@@ -30,6 +30,9 @@ struct LeftOutPicture {
 /// fewer.
 inline constexpr std::size_t kFewestPictures = 3;
 
+/// Pictures that stay on a GPU.
+inline constexpr std::size_t kResidentPictures = 64;
+
 /// Pictures of a source on a device, at full size and at halves of it. On the CPU they are the
 /// source's own memory; on a GPU the newest few stay there. A picture whose file cannot be decoded
 /// is left out from then on, and the others go on.

@@ -167,6 +167,12 @@ private Q_SLOTS:
         QCOMPARE(read["format"].get<std::string>(), std::string("vergence-manifest/1"));
         QCOMPARE(read["run"]["id"].get<std::string>(), folder.id());
         QVERIFY(!read["vergence"]["version"].get<std::string>().empty());
+#if defined(__clang__)
+        const std::string compiler = fmt::format("clang-{}.{}", __clang_major__, __clang_minor__);
+#else
+        const std::string compiler = fmt::format("gcc-{}.{}", __GNUC__, __GNUC_MINOR__);
+#endif
+        QCOMPARE(read["vergence"]["compiler"].get<std::string>(), compiler);
         QVERIFY(!read["environment"]["kernel"].get<std::string>().empty());
         QVERIFY(!read.contains("files"));
         QCOMPARE(read["artifacts"][0]["path"].get<std::string>(), std::string("artifacts/a"));

@@ -1,6 +1,6 @@
 #include <QTest>
 
-#include "tests/core/compute/nn/golden.h"
+#include "tests/core/compute/nn/golden_model.h"
 #include "tests/plugins/foveated_vlm/gaze_support.h"
 #include "tests/support/test_program.h"
 

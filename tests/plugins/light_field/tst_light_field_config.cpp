@@ -101,6 +101,9 @@ private Q_SLOTS:
         QTest::newRow("not a number to sweep")
             << QStringList{"sweep=parameter", "sweep_key=solver"} << "sweep_key"
             << "scene";
+        QTest::newRow("half a plane")
+            << QStringList{"sweep=parameter", "sweep_values=[2.5]"} << "sweep_values"
+            << "scene";
         QTest::newRow("no picture") << QStringList{"sweep=image"} << "color_image"
                                     << "scene";
         QTest::newRow("a picture in the seed profile")
@@ -192,6 +195,24 @@ private Q_SLOTS:
         QVERIFY(difference(*written.config, *read.config).empty());
     }
 
+    void evaluationByThePatternOfTrainingIsWarnedOf()
+    {
+        QVERIFY(build({"eval_rays=64", "rays_per_pixel=16"}).issues.empty());
+        const auto result = build({"eval_rays=16", "rays_per_pixel=16"});
+        QVERIFY(result.config.has_value());
+        QCOMPARE(result.issues.size(), std::size_t(1));
+        QCOMPARE(result.issues.front().key, std::string("eval_rays"));
+        QVERIFY(result.issues.front().severity == IssueSeverity::Warning);
+    }
+
+    /// Nothing in this lab is random.
+    void thereIsNoSeed()
+    {
+        const auto result = build({}, "[general]\nseed = 42\n");
+        QVERIFY(!result.config.has_value());
+        QVERIFY(result.issues.front().sentence.starts_with("Unknown key `seed`."));
+    }
+
     void singleStateFitIsWarnedOf()
     {
         const auto result = build({"acc_count=1"});
@@ -222,6 +243,8 @@ private Q_SLOTS:
         QCOMPARE(items[0].config.headroom, 1.0);
         QCOMPARE(items[4].config.planes, 12);
         QCOMPARE(items[4].config.headroom, 8.0);
+        QCOMPARE(items[0].label, std::string("planes = 1 (headroom 1)"));
+        QCOMPARE(items[4].label, std::string("planes = 12"));
         QCOMPARE(items[2].folder, std::string("planes-4"));
     }
 };

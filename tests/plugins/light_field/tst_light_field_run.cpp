@@ -379,6 +379,25 @@ private Q_SLOTS:
         QVERIFY(frames > 0);
     }
 
+    void planesAreNumberedAsTheirFiles()
+    {
+        const RunFolder folder = newFolder();
+        const Outcome outcome = runToEnd(folder, configOf({"boards=[26]"}));
+        nlohmann::json labels;
+        for (const auto& message : outcome.messages) {
+            if (message.at("type") != "controls")
+                continue;
+            for (const auto& control : message.at("controls")) {
+                if (control.at("id") == "planes_on")
+                    labels = control.at("labels");
+            }
+        }
+        QVERIFY(labels == nlohmann::json({"0", "1", "2", "3"}));
+        for (const auto& label : labels)
+            QVERIFY(std::filesystem::exists(folder.artifacts() / "boards/n26/planes" /
+                                            ("plane_" + label.get<std::string>() + ".png")));
+    }
+
     void qualityIsToldOverFocus()
     {
         const RunFolder folder = newFolder();

@@ -319,9 +319,9 @@ void TestLiveNetwork::partsHaveTheirDerivatives_data()
     QTest::addColumn<int>("device");
     QTest::addColumn<int>("part");
     const std::vector<const char*> names{
-        "channels", "padded concat",      "windowed attention", "naive attention",
-        "gate",     "mean pool, 5 to 3",  "mean pool, 2 to 4",  "blend",
-        "cross",    "cross, shared rows", "cross, own bias"};
+        "channels",           "padded concat",  "windowed attention", "naive attention", "gate",
+        "mean pool, 5 to 3",  "smooth root",    "mean pool, 2 to 4",  "blend",           "cross",
+        "cross, shared rows", "cross, own bias"};
     forEachDevice([&](const std::string& device, int number) {
         const bool isThere = static_cast<std::size_t>(number) < devices().devices.size();
         for (std::size_t i = 0; i < (isThere ? names.size() : 1); ++i)
@@ -355,6 +355,8 @@ void TestLiveNetwork::partsHaveTheirDerivatives()
          [](Graph& g, const In& in) { return live::selfAttention(g, in[0], 2, 0); }},
         {{{2, 3, 2, 8}}, [](Graph& g, const In& in) { return gatedGelu(g, in[0]); }},
         {{{2, 5, 5, 3}}, [](Graph& g, const In& in) { return adaptiveMeanPool(g, in[0], 3, 3); }},
+        {{{2, 3}},
+         [](Graph& g, const In& in) { return smoothRoot(g, multiply(g, in[0], in[0]), 0.3); }},
         {{{1, 2, 2, 3}}, [](Graph& g, const In& in) { return adaptiveMeanPool(g, in[0], 4, 4); }},
         {{{2, 3, 2, 4}, {2, 3, 2, 1}},
          [previous](Graph& g, const In& in) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/file.h"
+#include "core/base/studio_folders.h"
 #include "plugins/live_diffusion/engine/replica_network.h"
 #include "plugins/live_diffusion/model/replicas.h"
 #include "plugins/live_diffusion/model/tape_network.h"
@@ -131,6 +132,9 @@ private Q_SLOTS:
     void oracleHasNothingToMeasure();
     void driftRunsEveryVariant();
     void driftRepeats();
+    void driftKeepsWhatIsFastest();
+    void ownWeightsAreJudgedOnOtherFilms_data();
+    void ownWeightsAreJudgedOnOtherFilms();
     void truthAsHistoryIsAnotherStream();
     void longDriftFitsIntoAFrame();
     void onnxHolds();
@@ -419,6 +423,46 @@ void TestLiveParts::driftRepeats()
     DriftPart again(bench.networks);
     bench.run(again);
     QCOMPARE(bench.text("drift/drift.csv"), first);
+}
+
+/// So that the same study in the next process has the same bits.
+void TestLiveParts::driftKeepsWhatIsFastest()
+{
+    LiveDiffusionConfig config = tiny();
+    config.driftGrid = false;
+    config.tuned = true;
+    PartsBench bench(config);
+    DriftPart part(bench.networks);
+    bench.run(part);
+    const auto file = cacheHome() / "live_diffusion" / "fastest.json"; // the context's own
+    QVERIFY(std::filesystem::exists(file));
+    QVERIFY(!nlohmann::json::parse(readFile(file)).at("choices").empty());
+}
+
+void TestLiveParts::ownWeightsAreJudgedOnOtherFilms_data()
+{
+    QTest::addColumn<std::string>("weights");
+    QTest::addColumn<std::string>("part");
+    QTest::addColumn<bool>("isLearnt");
+    QTest::newRow("trained here") << std::string("trained") << std::string("train") << true;
+    QTest::newRow("distilled here") << std::string("shipped") << std::string("distill") << true;
+    QTest::newRow("others are trained") << std::string("shipped") << std::string("train") << false;
+}
+
+void TestLiveParts::ownWeightsAreJudgedOnOtherFilms()
+{
+    QFETCH(std::string, weights);
+    QFETCH(std::string, part);
+    QFETCH(bool, isLearnt);
+    LiveDiffusionConfig config = tiny();
+    config.weights = weights;
+    config.parts = {part, "stream", "drift"};
+    config.trainClips = 100'000; // as many as there may be
+    for (const SceneSettings& shown : {sceneSettings(config), sourceSettings(config).scene}) {
+        const auto film = static_cast<std::int64_t>(shown.seed) - config.seed;
+        QCOMPARE(film >= config.trainClips, isLearnt);
+        QCOMPARE(film == 0, !isLearnt);
+    }
 }
 
 void TestLiveParts::truthAsHistoryIsAnotherStream()

@@ -6,9 +6,11 @@
 
 #include "core/base/error.h"
 #include "plugins/live_diffusion/quality/frame_quality.h"
+#include "plugins/live_diffusion/train/consistency_loss.h"
 #include "plugins/live_diffusion/train/diffusion_loss.h"
 #include "plugins/live_diffusion/train/distiller.h"
 #include "plugins/live_diffusion/train/trainer.h"
+#include "tests/core/compute/graph/tape_check.h"
 #include "tests/plugins/live_diffusion/train_cases.h"
 #include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
@@ -54,6 +56,8 @@ private Q_SLOTS:
     void infinityIsSkippedInHalves();
     void infinityStopsSingles();
     void rolloutsUseOwnPictures();
+    void consistencyIsADistanceOfPictures();
+    void consistencyHasItsDerivative();
     void studentFollowsItsTeacher();
     void streamsAreScored();
 
@@ -356,6 +360,39 @@ void TestLiveTrain::rolloutsUseOwnPictures()
         QVERIFY(lossOf(without, false) != loss);
     }
     QVERIFY(found);
+}
+
+void TestLiveTrain::consistencyIsADistanceOfPictures()
+{
+    // Differences of two pictures; the mean of √(mean d² + c²) − c, c = 1e-3, in its two regimes.
+    const auto lossOf = [&](const std::vector<double>& first, const std::vector<double>& second) {
+        Graph graph(*m_stream, m_device, {true, DType::F64});
+        std::vector<double> all(first);
+        all.insert(all.end(), second.begin(), second.end());
+        const Shape shape{2, static_cast<Index>(first.size())};
+        const Value f = graph.variable(Tensor::fromHost<double>(*m_stream, m_device, shape, all));
+        const Value zero = graph.constant(Tensor::zeros(*m_stream, m_device, shape, DType::F64));
+        return graph.tensor(consistencyLoss(graph, f, zero)).toHost<double>(*m_stream).front();
+    };
+    const double c = 1e-3;
+    QCOMPARE(lossOf({0, 0, 0, 0}, {0, 0, 0, 0}), 0.0);
+    // One value of four: the picture's root mean square is half of it.
+    const double one = std::hypot(0.02, c) - c, tiny = std::hypot(1e-6, c) - c;
+    QVERIFY(std::abs(lossOf({0.04, 0, 0, 0}, {0, 0, 0, 0}) - one / 2) < 1e-12);
+    QVERIFY(std::abs(lossOf({0.04, 0, 0, 0}, {1e-6, -1e-6, 1e-6, 1e-6}) - (one + tiny) / 2) <
+            1e-12);
+    // However many values a picture has, what is far from 0 is a length: twice as far, twice as
+    // much.
+    const std::vector<double> near(12288, 0.05), far(12288, 0.1), none(12288, 0.0);
+    QVERIFY(std::abs(lossOf(far, none) / lossOf(near, none) - 2) < 0.03);
+}
+
+void TestLiveTrain::consistencyHasItsDerivative()
+{
+    const TapeCase tested{{{3, 5}, {3, 5}}, [](Graph& g, const std::vector<Value>& in) {
+                              return consistencyLoss(g, in[0], in[1]);
+                          }};
+    VERGENCE_AGREES(TapeCheck(m_device, tested, false).run());
 }
 
 void TestLiveTrain::studentFollowsItsTeacher()

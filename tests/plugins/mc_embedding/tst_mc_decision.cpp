@@ -62,6 +62,9 @@ void TestMcDecision::failureIsFinalWithManyPassesOnly()
     const GateDecision late =
         gateDecision({cell("a", 64, "failed", 0.3), cell("a", 256, "failed", 0.55)});
     QCOMPARE(late.kind, Kind::Stop);
+    const GateCell other = cell("b", 16, "failed", 0.2), later = cell("b", 300, "failed", 0.2);
+    QCOMPARE(gateDecision({cell("a", 256, "failed", 0.55), other}).kind, Kind::Extend);
+    QCOMPARE(gateDecision({cell("a", 256, "failed", 0.55), other, later}).kind, Kind::Stop);
     const GateDecision hopeless = gateDecision({cell("a", 64, "failed", -0.02)});
     QCOMPARE(hopeless.kind, Kind::Extend);
     QVERIFY(!hopeless.passesWanted.exists());

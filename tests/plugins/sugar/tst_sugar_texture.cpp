@@ -301,6 +301,21 @@ private Q_SLOTS:
         QVERIFY(largestError(probe.colour, {0.25, 0.5, 0.75}) < 1.0 / 255);
     }
 
+    void nearerThanTheNearPlaneIsNotSeen()
+    {
+        BakeSettings settings;
+        settings.unseen = {0.25F, 0.5F, 0.75F};
+        const auto colourAt = [&](double near) { // of a plane 1.5 away
+            settings.near = near;
+            const TexturedMesh textured =
+                baked(squareMesh(), {planeView(aboveCamera(), linearField)}, settings);
+            return Probe(textured, 0, {0.3, 0.3, 0.4});
+        };
+        const Probe seen = colourAt(1.4), cut = colourAt(1.6);
+        QVERIFY(largestError(seen.colour, linearField(seen.place)) < 2.0 / 255);
+        QVERIFY(largestError(cut.colour, {0.25, 0.5, 0.75}) < 1.0 / 255);
+    }
+
     void unseenTrianglesTakeTheColourOfTheirNeighbours()
     {
         // Only the left half of a strip of squares lies in the picture.
@@ -416,6 +431,9 @@ private Q_SLOTS:
         const Camera near = aboveCamera(200), far = aboveCamera(200, {0.5, 0.5, 3});
         QVERIFY(std::abs(pictureDensity(mesh, {far}, 0.01) - 180 / 3.0) < 1e-3);
         QVERIFY(std::abs(pictureDensity(mesh, {far, near}, 0.01) - 180 / 1.5) < 1e-3);
+        // What the near plane cuts off is seen by nobody.
+        QVERIFY(std::abs(pictureDensity(mesh, {far, near}, 2) - 180 / 3.0) < 1e-3);
+        QCOMPARE(pictureDensity(mesh, {near}, 2), 0.0);
         // One that sees less than half of the surface does not count.
         const Camera close = aboveCamera(200, {0.2, 0.2, 0.2});
         QVERIFY(std::abs(pictureDensity(mesh, {far, close}, 0.01) - 180 / 3.0) < 1e-3);

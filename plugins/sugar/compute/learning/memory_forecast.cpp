@@ -16,24 +16,43 @@ namespace {
 constexpr double kFloat = 4;
 constexpr double kMoments = 2 * kFloat;
 constexpr double kCompactMoments = 2 + 2, kCompactRestMoments = 2 + 1; ///< see MomentFormat
-constexpr double kBaseNumbers = 14; ///< position, scale, rotation, opacity, dc
-constexpr double kScreenGradients = 15 * kFloat;
-constexpr double kProjectedRecord = 48 + 8 + 16 + 4; ///< record, bounds, depth sort, scan
-constexpr double kPhotometricPixel = 71, kGeometryPixel = 32;
+constexpr double kBaseNumbers = 14;       ///< position, scale, rotation, opacity, dc
 constexpr double kBandSums = 17 * kFloat; ///< per Gaussian: a record and whether seen
 constexpr double kDeviceRuntime = 0.45e9;
 /// Splats that reach a pixel with an alpha that counts, seen or hidden, as measured by the pairs
 /// that pictures made: 21 where the built-in scene is trained, 41 for 50 photographs of a fox, 46
 /// to 67 for splats as they are started from points.
 constexpr double kCoverings = 45;
-constexpr Index kMostShortKeys = 65'536;
 constexpr Index kBandHaloRows = 2 * kTile; ///< 10 to each side are needed; tiles are whole
+
+// The GPU's, bytes.
+/// Splat, box; key, count, slot and place in the order; four more to sort by; flag.
+constexpr double kDeviceProjection = sizeof(Splat) + sizeof(TileBox) + 4 * 4 + 4 * 4 + 1;
+/// Gaussian, slot and record of gradients of a pair. Lists grow to a quarter more than is asked.
+constexpr double kPair = 4 + 4 + sizeof(SplatRecord), kPairRoom = 1.25;
+/// What a pair is sorted by and with, before and after; in what CUB works.
+constexpr double kPairSort = 2 * (4 + 8), kPairSortScratch = 4 + 8;
+constexpr double kTestPair = 4 * kPairRoom + 2 * 4 + 4; ///< without slots; before and after
+constexpr double kDepthSortScratch = 4 + 4;             ///< per Gaussian
+/// Colour, transmittance, contributors, last one; gradient of colour; derivatives of SSIM.
+constexpr double kDevicePixel = 5 * kFloat + 4 + 3 * kFloat + 9 * kFloat;
+/// Without last one and gradient.
+constexpr double kTestPixel = 4 * kFloat + 4 + 9 * kFloat;
+/// The mean share of a block that the pool's size classes add; at most an eighth.
+constexpr double kPoolRoom = 1.05;
+
+// Of both.
+constexpr double kFilter = kFloat, kStatistics = 4 * kFloat;
+constexpr double kShapeGradients = 11 * kFloat; ///< of terms, without harmonics
+/// Depth and normal; their gradients and that of coverage; scratch of the term.
+constexpr double kPixelGeometry = 4 * kFloat + 5 * kFloat + 11 * kFloat;
+/// The sample and its two values.
+constexpr double kSample = sizeof(FieldSample) + 2 * kFloat;
+constexpr double kSearched = 3 * kFloat; ///< place where neighbours were last searched
 
 // The CPU's, bytes.
 /// Splat, box, mask of tiles, flag; key, count, slot and place in the order; four more to sort by.
 constexpr double kProjection = sizeof(Splat) + sizeof(TileBox) + 8 + 1 + 4 * 4 + 4 * 4;
-constexpr double kFilter = kFloat, kStatistics = 4 * kFloat;
-constexpr double kShapeGradients = 11 * kFloat; ///< of the alignment's terms, without harmonics
 constexpr double kListEntry = 4;
 /// Slot, blocks of pixels that it reached, record of gradients.
 constexpr double kListEntryBackward = 4 + 8 + sizeof(SplatRecord);
@@ -43,14 +62,10 @@ constexpr double kListRoom = 1.125;
 constexpr double kHostPixel = 3 * kFloat + kFloat + 4;
 /// Last contributor and gradient of colour.
 constexpr double kHostPixelBackward = 4 + 3 * kFloat;
-/// Depth and normal; their gradients and that of coverage; scratch of the term.
-constexpr double kHostPixelGeometry = 4 * kFloat + 5 * kFloat + 11 * kFloat;
-/// The sample, its two values, its place in its group.
-constexpr double kSample = sizeof(FieldSample) + 2 * kFloat + 3 * 4;
+constexpr double kSamplePlace = 3 * 4; ///< in its group
 /// A neighbour's gradient, its owner and its place in the owner's group.
 constexpr double kSampleNeighbour = kRecordNumbers * kFloat + 2 * 4;
-constexpr double kGroups = 2 * 4;        ///< of samples, per Gaussian
-constexpr double kSearched = 3 * kFloat; ///< place where neighbours were last searched
+constexpr double kGroups = 2 * 4; ///< of samples, per Gaussian
 
 double real(Index value)
 {
@@ -74,6 +89,13 @@ double parameterBytes(const MemoryQuestion& q)
     const double rest = 3.0 * restCoefficients(q.degree);
     return kFloat * numbersOf(q) + kBaseNumbers * (q.compactMoments ? kCompactMoments : kMoments) +
            rest * (q.compactMoments ? kCompactRestMoments : kMoments);
+}
+
+/// What a Gaussian has on any device: values, moments, filter, statistics, gradients of terms.
+double learntBytes(const MemoryQuestion& q)
+{
+    return parameterBytes(q) + (q.filter ? kFilter : 0) + kStatistics +
+           (q.separateGradients ? kShapeGradients : 0);
 }
 
 bool hasBands(const MemoryQuestion& q)
@@ -103,28 +125,45 @@ double bandBytes(const MemoryQuestion& q)
     return hasBands(q) ? kBandSums * real(q.gaussians) : 0;
 }
 
-/// Keys and values of both buffers of the tile sort.
-double instanceBytes(const MemoryQuestion& q, bool shortKeys)
+/// Lists of pairs, and what their sort and that by depth work in.
+double devicePairBytes(const MemoryQuestion& q)
 {
-    return heldInstances(q) * (shortKeys ? 12 : 16);
+    const double pairs = heldInstances(q);
+    return kPair * kPairRoom * pairs +
+           std::max(kPairSortScratch * pairs, kDepthSortScratch * real(q.gaussians));
 }
 
-bool fitsShortKeys(const MemoryQuestion& q)
+/// A second rasteriser, of pictures with depth and normals at half the size.
+double halfGeometryBytes(const MemoryQuestion& q)
 {
-    return ((q.width + kTile - 1) / kTile) * ((q.height + kTile - 1) / kTile) <= kMostShortKeys;
-}
-
-/// Per 32 pairs the state of 256 pixels: transmittance and channels.
-double bucketBytes(const MemoryQuestion& q)
-{
-    if (!q.bucketBackward)
+    if (!q.halfGeometry)
         return 0;
-    return heldInstances(q) * (q.geometry ? 256 : 128);
+    const double pixels = real(q.width / 2 * (q.height / 2));
+    const Index pairs =
+        std::min(q.instances, expectedInstances(q.gaussians, q.width / 2, q.height / 2));
+    return kDeviceProjection * real(q.gaussians) + kPair * kPairRoom * real(pairs) +
+           (5 * kFloat + 4 + kPixelGeometry) * pixels;
 }
 
+/// What comes and goes beside the learner on a GPU: pairs while they are sorted, the largest group
+/// of numbers while rows are rearranged, or the rasteriser of a test, of a whole picture.
+double devicePassingBytes(const MemoryQuestion& q)
+{
+    const double count = real(q.gaussians), pixels = real(q.width * q.height);
+    const double largestGroup = kFloat * std::max(4.0, 3.0 * restCoefficients(q.degree));
+    constexpr double kRow = 4 + 1; // where it comes from, whether it is new
+    const double sort = kPairSort * heldInstances(q) + 4 * count;
+    const double rearranged = q.rearranges ? (largestGroup + kRow) * count : 0;
+    const double test = q.tests ? (kDeviceProjection + 4) * count + kTestPair * real(q.instances) +
+                                      kTestPixel * pixels
+                                : 0;
+    return std::max({sort, rearranged, test});
+}
+
+/// Neighbours, and where they were searched.
 double neighbourBytes(const MemoryQuestion& q)
 {
-    return inUse(q) * real(q.neighbours) * 4;
+    return q.neighbours == 0 ? 0 : inUse(q) * (real(q.neighbours) * 4 + kSearched);
 }
 
 /// Each parent of samples has a record for each of its neighbours. Of N Gaussians, S draws hit
@@ -135,8 +174,8 @@ double sampleBytes(const MemoryQuestion& q)
         return 0;
     const double count = inUse(q);
     const double parents = count * -std::expm1(-real(q.samples) / count);
-    return real(q.samples) * kSample + parents * real(q.neighbours) * kSampleNeighbour +
-           count * kGroups;
+    return real(q.samples) * (kSample + kSamplePlace) +
+           parents * real(q.neighbours) * kSampleNeighbour + count * kGroups;
 }
 
 /// A Gaussian as files hold it.
@@ -191,15 +230,12 @@ double MemoryForecast::bytesOf(const std::string& name) const
 
 double bytesPerGaussian(const MemoryQuestion& q)
 {
-    const double gradients = q.separateGradients ? kFloat * numbersOf(q) : 0;
-    return parameterBytes(q) + kScreenGradients + kProjectedRecord + gradients;
+    return learntBytes(q) + kDeviceProjection;
 }
 
 double hostBytesPerGaussian(const MemoryQuestion& q)
 {
-    return parameterBytes(q) + (q.filter ? kFilter : 0) + kStatistics + kProjection +
-           (q.separateGradients ? kShapeGradients : 0) +
-           (q.regularised ? kFloat * numbersOf(q) : 0);
+    return learntBytes(q) + kProjection;
 }
 
 double projectedBytes()
@@ -225,24 +261,29 @@ Index expectedInstances(Index gaussians, Index width, Index height)
 MemoryForecast deviceMemory(const MemoryQuestion& q)
 {
     expectSizes(q);
-    const double pixel = kPhotometricPixel + (q.geometry ? kGeometryPixel : 0);
-    return forecast({{"Gaussians", bytesPerGaussian(q) * real(q.gaussians)},
-                     {"Neighbours", neighbourBytes(q)},
-                     {"Pixels", pixel * heldPixels(q)},
-                     {"Instances", instanceBytes(q, fitsShortKeys(q))},
-                     {"Buckets", bucketBytes(q)},
-                     {"Bands", bandBytes(q)},
-                     {"Runtime", kDeviceRuntime}});
+    const double pixel = kDevicePixel + (q.geometry && !q.halfGeometry ? kPixelGeometry : 0);
+    MemoryForecast all = forecast({{"Gaussians", bytesPerGaussian(q) * real(q.gaussians)},
+                                   {"Neighbours", neighbourBytes(q)},
+                                   {"Pixels", pixel * heldPixels(q)},
+                                   {"Instances", devicePairBytes(q)},
+                                   {"Bands", bandBytes(q)},
+                                   {"Half size", halfGeometryBytes(q)},
+                                   {"Samples", kSample * real(q.samples)},
+                                   {"Photographs", q.residentPhotographs},
+                                   {"Passing", devicePassingBytes(q)}});
+    for (MemoryPart& part : all.parts)
+        part.bytes *= kPoolRoom;
+    all.parts.push_back({"Runtime", kDeviceRuntime});
+    return all;
 }
 
 MemoryForecast learnerMemory(const MemoryQuestion& q)
 {
     expectSizes(q);
-    const double pixel = kHostPixel + kHostPixelBackward + (q.geometry ? kHostPixelGeometry : 0);
-    const double searched = q.neighbours > 0 ? kSearched * inUse(q) : 0;
+    const double pixel = kHostPixel + kHostPixelBackward + (q.geometry ? kPixelGeometry : 0);
     return forecast(
         {{"Gaussians", hostBytesPerGaussian(q) * real(q.gaussians)},
-         {"Neighbours", neighbourBytes(q) + searched},
+         {"Neighbours", neighbourBytes(q)},
          {"Pixels", pixel * heldPixels(q)},
          {"Instances", (kListEntry + kListEntryBackward) * kListRoom * heldInstances(q)},
          {"Bands", bandBytes(q)},

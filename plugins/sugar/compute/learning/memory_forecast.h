@@ -16,21 +16,24 @@ struct MemoryQuestion {
     Index neighbours = 0;           ///< entries of the neighbour table per Gaussian, 0 for none
     bool geometry = false;          ///< depth and normals are trained too
     bool compactMoments = false;    ///< see MomentFormat
-    bool separateGradients = false; ///< parameter gradients are stored, not fused into Adam
-    bool bucketBackward = false;    ///< per-Gaussian backward pass on the GPU
+    bool filter = true;             ///< mip filters
+    bool separateGradients = false; ///< those of terms beside the picture are stored
+    Index samples = 0;              ///< of the density, a step
     Index bandRows = 0;             ///< rows of the bands an image is cut into, 0 for none
     double photographs = 0;         ///< bytes of those that are kept decoded in host memory
     double hostRuntime = 0.1e9;     ///< bytes that the process holds before
+    // Of the GPU's forecast alone:
+    double residentPhotographs = 0; ///< bytes of those that stay on it
+    bool rearranges = false;        ///< rows are added, dropped or sorted
+    bool halfGeometry = false;      ///< depth and normals are rendered by themselves, at half size
+    bool tests = false;             ///< held-out pictures are rendered meanwhile
     // Of the CPU's forecast alone:
-    bool filter = true;        ///< mip filters
-    bool regularised = false;  ///< gradients of MCMC's regularisers are stored
     bool keepsEarlier = false; ///< the Gaussians of the stage before stay on the host
-    Index samples = 0;         ///< of the density, a step
     Index kept = 0;            ///< Gaussians left in rows that were for more; 0: all
 };
 
-/// One bar: "Gaussians", "Neighbours", "Pixels", "Instances", "Buckets", "Bands", "Samples",
-/// "Earlier Gaussians", "Photographs", "Checkpoint", "Runtime".
+/// One bar: "Gaussians", "Neighbours", "Pixels", "Instances", "Bands", "Half size", "Samples",
+/// "Earlier Gaussians", "Photographs", "Checkpoint" or "Passing", "Runtime".
 struct MemoryPart {
     std::string name;
     double bytes = 0;
@@ -43,10 +46,10 @@ struct MemoryForecast {
     double bytesOf(const std::string& name) const; ///< 0 for a part that is absent
 };
 
-/// Bytes per Gaussian on a GPU: values and moments, screen-space gradients, projected record.
-double bytesPerGaussian(const MemoryQuestion& question);
-/// Bytes per Gaussian on the CPU: values and moments, filter, statistics, what a pass projects and
+/// Bytes per Gaussian on a GPU: values and moments, filter, statistics, what a pass projects and
 /// sorts by, gradients that are stored.
+double bytesPerGaussian(const MemoryQuestion& question);
+/// The same on the CPU.
 double hostBytesPerGaussian(const MemoryQuestion& question);
 
 /// Bytes per Gaussian of what a pass projects and sorts by on the CPU.
@@ -59,12 +62,13 @@ double projectedBytes();
 /// million Gaussians at 1920×1244 pixels (two pairs a Gaussian) and at 5187×3361 (seven and five).
 Index expectedInstances(Index gaussians, Index width, Index height);
 
-/// Memory of the GPU while it trains.
+/// Memory of the GPU while it trains: what is allocated there, a twentieth for the pool's size
+/// classes and the driver's own.
 MemoryForecast deviceMemory(const MemoryQuestion& question);
 
 /// What learning allocates on the CPU as a device: the parts that Trainer::allocatedBytes() and
-/// Aligner::allocatedBytes() count. No buckets are used; a pair takes its place in the list, the
-/// blocks of pixels that it reached and a record of gradients of 16 numbers.
+/// Aligner::allocatedBytes() count. A pair takes its place in the list, the blocks of pixels that
+/// it reached and a record of gradients of 16 numbers.
 MemoryForecast learnerMemory(const MemoryQuestion& question);
 
 /// Host memory: photographs as bytes and the copies of a checkpoint or result; on the CPU also what

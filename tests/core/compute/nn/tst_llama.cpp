@@ -4,7 +4,7 @@
 
 #include "core/compute/nn/llama.h"
 #include "core/compute/optim/adam.h"
-#include "tests/core/compute/nn/golden.h"
+#include "tests/core/compute/nn/golden_model.h"
 #include "tests/support/device_table.h"
 #include "tests/support/numbers.h"
 #include "tests/support/test_program.h"

@@ -2,7 +2,7 @@
 
 #include "core/compute/nn/dino.h"
 #include "core/compute/nn/siglip.h"
-#include "tests/core/compute/nn/golden.h"
+#include "tests/core/compute/nn/golden_model.h"
 #include "tests/support/device_table.h"
 #include "tests/support/numbers.h"
 #include "tests/support/test_program.h"

@@ -1,29 +1,15 @@
 #pragma once
 
-#include <cstdlib>
 #include <filesystem>
-#include <optional>
 
 #include <QTest>
 
 #include "core/artifact/safetensors.h"
 #include "core/artifact/weights.h"
+#include "tests/support/golden.h"
 #include "tests/support/numbers.h"
 
 namespace vergence::test {
-
-/// The folder of reference models and results that other implementations computed; none where this
-/// computer has none.
-inline std::optional<std::filesystem::path> goldenFolder(const std::string& name)
-{
-    const char* told = std::getenv("VERGENCE_GOLDEN");
-    const std::filesystem::path root =
-        told ? std::filesystem::path(told)
-             : std::filesystem::path(VERGENCE_SOURCE_DIR).parent_path() / "shared/golden";
-    if (!std::filesystem::exists(root / name / "model.safetensors"))
-        return {};
-    return root / name;
-}
 
 /// One reference: weights and expected numbers.
 struct Golden {
@@ -75,9 +61,7 @@ std::string relativeDifference(const std::vector<A>& got, std::span<const B> wan
 
 } // namespace vergence::test
 
-/// Declares `name` as the folder of a reference, or skips the running row.
+/// Declares `name` as a reference, or skips the running row.
 #define VERGENCE_GOLDEN_OR_SKIP(name, model)                                                       \
-    const auto name##Folder = vergence::test::goldenFolder(model);                                 \
-    if (!name##Folder)                                                                             \
-        QSKIP("no reference folder; set VERGENCE_GOLDEN to it");                                   \
-    const vergence::test::Golden name(*name##Folder);
+    VERGENCE_GOLDEN_FOLDER(name##Folder, model);                                                   \
+    const vergence::test::Golden name(name##Folder);
