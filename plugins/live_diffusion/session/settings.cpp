@@ -87,7 +87,8 @@ std::vector<ClosedChoice> closedAfterStream()
 SceneSettings sceneSettings(const LiveDiffusionConfig& config)
 {
     const bool isLearnt =
-        config.network == "unet" && (config.weights == "trained" || config.has("distill"));
+        config.network == NetworkKind::Unet &&
+        (config.weights == WeightsFrom::Training || config.has(PartKind::Distill));
     return {sceneKind(config.source), config.frameSize, config.frameSize,
             static_cast<std::uint32_t>(config.seed) + (isLearnt ? kHeldOutFilms : 0)};
 }

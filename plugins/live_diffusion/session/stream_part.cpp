@@ -10,6 +10,7 @@
 #include "core/artifact/plot/drawing_files.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/config/config.h"
 #include "core/run/publish.h"
 #include "plugins/live_diffusion/quality/frame_quality.h"
 #include "plugins/live_diffusion/view/picture_sheet.h"
