@@ -22,6 +22,9 @@ void addScene(Builder& b)
         .help("physical: correct optics, several eye states, held-out evaluation. seed: the "
               "numbers of the original program, "
               "faults included, for regression and speed; use a preset that starts with seed.");
+    b.add("seed", &C::seed)
+        .advanced()
+        .help("Nothing in this lab is random yet; kept so that earlier files can be read.");
 
     b.group("scene");
     b.add("sweep", &C::sweep)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -70,6 +71,7 @@ struct LightFieldConfig {
     std::string output = "minimal";
     int gifBoard = 0;
     bool rawExport = false;
+    std::uint64_t seed = 42;
 
     bool isSeedProfile() const { return profile == "seed"; }
     /// What `auto` stands for follows from the profile.

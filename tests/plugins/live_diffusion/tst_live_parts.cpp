@@ -430,7 +430,7 @@ void TestLiveParts::driftKeepsWhatIsFastest()
 {
     LiveDiffusionConfig config = tiny();
     config.driftGrid = false;
-    config.tuned = true;
+    config.switches.tuned = true;
     PartsBench bench(config);
     DriftPart part(bench.networks);
     bench.run(part);
@@ -455,8 +455,8 @@ void TestLiveParts::ownWeightsAreJudgedOnOtherFilms()
     QFETCH(std::string, part);
     QFETCH(bool, isLearnt);
     LiveDiffusionConfig config = tiny();
-    config.weights = weights;
-    config.parts = {part, "stream", "drift"};
+    config.weights = *enumOf<WeightsFrom>(weights);
+    config.parts = {*enumOf<PartKind>(part), PartKind::Stream, PartKind::Drift};
     config.trainClips = 100'000; // as many as there may be
     for (const SceneSettings& shown : {sceneSettings(config), sourceSettings(config).scene}) {
         const auto film = static_cast<std::int64_t>(shown.seed) - config.seed;
