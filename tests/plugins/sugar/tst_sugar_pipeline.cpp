@@ -486,7 +486,8 @@ private Q_SLOTS:
                 return stageForecasts({config, *pictures, 1'000'000, isCpu})[0].memory.bytesOf(
                     "Gaussians");
             };
-            QCOMPARE(bytesOf(before) - bytesOf(after), (708.0 - 427) * 1e6);
+            const double room = isCpu ? 1 : 1.05; // a twentieth for the device's pool
+            QCOMPARE(bytesOf(before) - bytesOf(after), room * (708.0 - 427) * 1e6);
         }
         QVERIFY(trainerSettings(before, 1, {}).moments == MomentFormat::F32);
         QVERIFY(trainerSettings(after, 1, {}).moments == MomentFormat::Compact);
