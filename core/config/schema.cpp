@@ -60,6 +60,8 @@ void completeField(Field& field, const std::string& schemaId)
     expects(detail::isUtf8(field.group), "config: group of " + field.key + " is not UTF-8 text");
     expects(field.type != FieldType::Enum || !field.choices.empty(),
             "config: no choices for " + field.key);
+    expects(field.pathKind == PathKind::Any || field.type == FieldType::Path,
+            "config: " + field.key + " must lead to something and is no path");
     expects(!(field.isDecisive && field.isLive),
             "config: " + field.key + " decides what a run is, and may change in it");
     dropInfiniteBound(field.minimum, field.key);

@@ -27,13 +27,18 @@ using Tag = memory::format_tag;
 
 constexpr auto kMeasured = std::chrono::milliseconds(300);
 
-memory filled(const memory::desc& layout, const dnnl::engine& engine)
+memory::desc layout(const memory::dims& extents, Tag tag)
 {
-    memory made(layout, engine);
+    return {extents, memory::data_type::f32, tag};
+}
+
+memory filled(const memory::desc& shape, const dnnl::engine& engine)
+{
+    memory made(shape, engine);
     auto* numbers = static_cast<float*>(made.get_data_handle());
     std::mt19937 generator(1);
     std::normal_distribution<float> normal;
-    std::generate_n(numbers, layout.get_size() / sizeof(float), [&] { return normal(generator); });
+    std::generate_n(numbers, shape.get_size() / sizeof(float), [&] { return normal(generator); });
     return made;
 }
 
@@ -100,9 +105,6 @@ void row(const std::string& name, const Make& make)
 
 void productRow(memory::dim batch, memory::dim m, memory::dim n, memory::dim k, const char* order)
 {
-    const auto layout = [](const memory::dims& extents, Tag tag) {
-        return memory::desc(extents, memory::data_type::f32, tag);
-    };
     row(fmt::format("matmul {}x{}x{}x{} {} f32", batch, m, n, k, order), [&](bool isPacked) {
         const Tag a = order[0] == 'T' ? Tag::acb : Tag::abc;
         const Tag b = order[1] == 'T' ? Tag::acb : Tag::abc;
@@ -114,9 +116,6 @@ void productRow(memory::dim batch, memory::dim m, memory::dim n, memory::dim k, 
 void convolutionRow(memory::dim from, memory::dim to, memory::dim side, memory::dim kernel,
                     memory::dim stride, memory::dim images)
 {
-    const auto layout = [](const memory::dims& extents, Tag tag) {
-        return memory::desc(extents, memory::data_type::f32, tag);
-    };
     row(fmt::format("conv {}->{} {}x{} k{} s{} n{} nhwc f32", from, to, side, side, kernel, stride,
                     images),
         [&](bool) { // other weights than its own take the library's reference

@@ -23,7 +23,6 @@ public:
     int tokens() const { return m_tokens; }
     bool isReady() const { return m_session.isReady(); }
     Session& session() { return m_session; }
-    const Session& session() const { return m_session; }
     /// Its micro-step number `done` + 1, unless it is done already. False where it was stopped.
     bool follow(Stream& stream, Index done, const std::function<bool()>& isStopped);
     /// What it says of the held-out clips; nothing where it was stopped.

@@ -140,6 +140,12 @@ private Q_SLOTS:
         Field undecided = floatField("undecided");
         undecided.type = FieldType::Enum;
         QVERIFY_EXCEPTION_THROWN(schemaOf(undecided), ContractError);
+        Field pathless = floatField("pathless");
+        pathless.pathKind = PathKind::File;
+        QVERIFY_EXCEPTION_THROWN(schemaOf(pathless), ContractError);
+        Field moving = floatField("moving");
+        moving.isDecisive = moving.isLive = true;
+        QVERIFY_EXCEPTION_THROWN(schemaOf(moving), ContractError);
         Field inTable = floatField("b");
         inTable.group = std::string("a");
         QVERIFY_EXCEPTION_THROWN(ConfigSchema("lab", 1, {floatField("a"), inTable}), ContractError);

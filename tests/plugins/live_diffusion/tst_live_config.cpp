@@ -6,6 +6,7 @@
 #include "core/base/file.h"
 #include "core/config/config.h"
 #include "plugins/live_diffusion/live_diffusion_config.h"
+#include "plugins/live_diffusion/session/settings.h"
 #include "tests/support/test_program.h"
 
 using namespace vergence;
@@ -104,6 +105,32 @@ private Q_SLOTS:
         const QStringList epsilon{"network=oracle", "prediction=epsilon"};
         QVERIFY(built(epsilon + QStringList{"strength=1"}).config);
         QVERIFY(built(epsilon + QStringList{"strength=0.99", "zero_terminal_snr=true"}).config);
+    }
+
+    void ownWeightsAreJudgedOnOtherFilms_data()
+    {
+        QTest::addColumn<QStringList>("assignments");
+        QTest::addColumn<bool>("isLearnt");
+        QTest::newRow("trained here")
+            << QStringList{"weights=trained", "parts=[\"train\", \"stream\", \"drift\"]"} << true;
+        QTest::newRow("distilled here")
+            << QStringList{"parts=[\"distill\", \"stream\", \"drift\"]"} << true;
+        QTest::newRow("others are trained")
+            << QStringList{"parts=[\"train\", \"stream\", \"drift\"]"} << false;
+    }
+    void ownWeightsAreJudgedOnOtherFilms()
+    {
+        QFETCH(QStringList, assignments);
+        QFETCH(bool, isLearnt);
+        // As many films to learn from as there may be.
+        const auto result = built(assignments + QStringList{"train_clips=100000"});
+        QVERIFY(result.config);
+        const LiveDiffusionConfig config = readLiveDiffusionConfig(*result.config);
+        for (const SceneSettings& shown : {sceneSettings(config), sourceSettings(config).scene}) {
+            const auto film = std::int64_t{shown.seed} - static_cast<std::int64_t>(config.seed);
+            QCOMPARE(film >= config.trainClips, isLearnt);
+            QCOMPARE(film == 0, !isLearnt);
+        }
     }
 
     /// Whether it can be read is no matter of the configuration; see LabInspector.

@@ -133,8 +133,6 @@ private Q_SLOTS:
     void driftRunsEveryVariant();
     void driftRepeats();
     void driftKeepsWhatIsFastest();
-    void ownWeightsAreJudgedOnOtherFilms_data();
-    void ownWeightsAreJudgedOnOtherFilms();
     void truthAsHistoryIsAnotherStream();
     void longDriftFitsIntoAFrame();
     void onnxHolds();
@@ -437,32 +435,6 @@ void TestLiveParts::driftKeepsWhatIsFastest()
     const auto file = cacheHome() / "live_diffusion" / "fastest.json"; // the context's own
     QVERIFY(std::filesystem::exists(file));
     QVERIFY(!nlohmann::json::parse(readFile(file)).at("choices").empty());
-}
-
-void TestLiveParts::ownWeightsAreJudgedOnOtherFilms_data()
-{
-    QTest::addColumn<std::string>("weights");
-    QTest::addColumn<std::string>("part");
-    QTest::addColumn<bool>("isLearnt");
-    QTest::newRow("trained here") << std::string("trained") << std::string("train") << true;
-    QTest::newRow("distilled here") << std::string("shipped") << std::string("distill") << true;
-    QTest::newRow("others are trained") << std::string("shipped") << std::string("train") << false;
-}
-
-void TestLiveParts::ownWeightsAreJudgedOnOtherFilms()
-{
-    QFETCH(std::string, weights);
-    QFETCH(std::string, part);
-    QFETCH(bool, isLearnt);
-    LiveDiffusionConfig config = tiny();
-    config.weights = *enumOf<WeightsFrom>(weights);
-    config.parts = {*enumOf<PartKind>(part), PartKind::Stream, PartKind::Drift};
-    config.trainClips = 100'000; // as many as there may be
-    for (const SceneSettings& shown : {sceneSettings(config), sourceSettings(config).scene}) {
-        const auto film = static_cast<std::int64_t>(shown.seed) - config.seed;
-        QCOMPARE(film >= config.trainClips, isLearnt);
-        QCOMPARE(film == 0, !isLearnt);
-    }
 }
 
 void TestLiveParts::truthAsHistoryIsAnotherStream()
