@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <mutex>
 
 #include <fmt/format.h>
@@ -31,13 +30,11 @@ struct Pointers {
         names.push_back(name);
         addresses.push_back(address);
     }
-    /// The largest power of two, at most 16, that divides all addresses.
-    std::int64_t alignment() const
+    bool areAligned() const
     {
-        std::uintptr_t bits = 16;
-        for (const void* address : addresses)
-            bits |= reinterpret_cast<std::uintptr_t>(address);
-        return std::int64_t{1} << std::countr_zero(bits);
+        return std::ranges::all_of(addresses, [](const void* address) {
+            return reinterpret_cast<std::uintptr_t>(address) % kCudnnAlignment == 0;
+        });
     }
 };
 
@@ -60,7 +57,6 @@ PlanKey keyOf(const CudnnConvolution& c)
                   static_cast<std::int64_t>(c.resultType),
                   std::int64_t{c.hasBias},
                   std::int64_t{c.hasResidual},
-                  c.alignment,
                   std::int64_t{c.usesTf32},
                   std::int64_t{c.isTimed}};
     return key;
@@ -202,7 +198,10 @@ bool CudnnImplementation::run(Work work)
     CudnnConvolution& convolution = work.convolution;
     if (convolution.problem.type == DType::F64)
         return false; // cuBLASLt multiplies it as fast
-    convolution.alignment = work.pointers.alignment();
+    // Told of less, some engines of cuDNN 9 load 16 bytes at once all the same, which ends the
+    // process's use of the GPU.
+    if (!work.pointers.areAligned())
+        return false;
     const ProductPolicy policy = ProductPolicyScope::inForce(m_policy);
     convolution.isTimed = policy.isTimed;
     convolution.usesTf32 = policy.usesTf32 && convolution.problem.type == DType::F32;

@@ -64,9 +64,7 @@ GraphBuilder::Descriptor GraphBuilder::tensor(std::int64_t name, const Extents& 
     made->set(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, extents);
     made->set(CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, strides);
     made->set(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, name);
-    // A multiple of an element's size: 16-bit operands may lie where no F32 does.
-    made->set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64,
-              std::max(m_c.alignment, static_cast<std::int64_t>(sizeOf(type))));
+    made->set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, kCudnnAlignment);
     if (isVirtual)
         made->set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, true);
     finalize(made);

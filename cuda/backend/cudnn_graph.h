@@ -11,6 +11,9 @@ namespace vergence {
 
 enum class CudnnPass { Forward, BackwardData, BackwardWeight };
 
+/// Of all addresses, bytes.
+inline constexpr std::int64_t kCudnnAlignment = 16;
+
 /// One convolution as a graph of cuDNN: y = conv(x, w) (+ bias) (+ residual), or one of its
 /// derivatives. The tensor that the pass writes is the result.
 struct CudnnConvolution {
@@ -18,7 +21,6 @@ struct CudnnConvolution {
     ConvProblem problem; ///< problem.type: of the operands
     DType resultType = DType::F32;
     bool hasBias = false, hasResidual = false; ///< of the result's type; Forward only
-    std::int64_t alignment = 16;               ///< of all addresses, bytes
     bool usesTf32 = false;                     ///< operands of F32 may be rounded
     bool isTimed = true;                       ///< whether its plan is the fastest of several
 };

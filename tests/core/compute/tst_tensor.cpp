@@ -103,7 +103,9 @@ private Q_SLOTS:
         {
             const Tensor tensor = Tensor::empty(device, {1000, 1000});
             const Tensor part = tensor.slice(3);
-            QCOMPARE(device->memory().usedByUs, before + 4'000'000);
+            // A pool rounds sizes up, by an eighth at most.
+            const std::size_t used = device->memory().usedByUs - before;
+            QVERIFY(used >= 4'000'000 && used < 4'500'000);
         }
         QCOMPARE(device->memory().usedByUs, before);
         QVERIFY(device->memory().peakUsedByUs >= before + 4'000'000);

@@ -506,8 +506,10 @@ private Q_SLOTS:
         };
         const PictureQuality known = quality(0.5, 153);
         QVERIFY(std::abs(known.psnr - 20) < 1e-5);
-        // Means of squares less squares of means, in F32: 6e-8 beside C2 = 9e-4.
-        QVERIFY2(std::abs(known.ssim - 0.976263099) < 1e-5,
+        // Means of squares less squares of means, in F32, beside C2 = 9e-4. The CPU rounds both
+        // alike; a GPU's fused multiply-add leaves the rounding of one, 6e-8.
+        const double tolerance = device->info().kind == DeviceKind::Cuda ? 1.4e-4 : 1e-5;
+        QVERIFY2(std::abs(known.ssim - 0.976263099) < tolerance,
                  qPrintable(QString::number(known.ssim, 'g', 12)));
         QVERIFY(std::abs(known.l1 - 0.1) < 1e-7);
         // 0.5 becomes 128 of 255.
