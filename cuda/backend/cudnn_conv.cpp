@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/log.h"
 #include "core/compute/dense/plan_cache.h"
 #include "core/compute/dense/product_policy.h"
 #include "core/compute/dense/tile_kernels.h"
@@ -13,6 +14,7 @@
 #include "cuda/backend/cudnn_graph.h"
 #include "cuda/backend/gpu_stopwatch.h"
 #include "cuda/backend/lt_products.h"
+#include "cuda/backend/operand_copies.h"
 #include "cuda/backend/tuning_file.h"
 
 namespace vergence {
@@ -21,22 +23,19 @@ namespace {
 
 constexpr std::int64_t kMostWorkspace = std::int64_t{64} << 20;
 
-struct Pointers {
-    std::vector<std::int64_t> names;
-    std::vector<void*> addresses;
+using Operands = std::vector<Operand>;
 
-    void add(CudnnTensor name, void* address)
-    {
-        names.push_back(name);
-        addresses.push_back(address);
-    }
-    bool areAligned() const
-    {
-        return std::ranges::all_of(addresses, [](const void* address) {
-            return reinterpret_cast<std::uintptr_t>(address) % kCudnnAlignment == 0;
-        });
-    }
-};
+bool areAligned(const Operands& operands)
+{
+    return std::ranges::all_of(operands, [](const Operand& operand) {
+        return reinterpret_cast<std::uintptr_t>(operand.address) % kCudnnAlignment == 0;
+    });
+}
+
+Operand operandOf(CudnnTensor name, const Tensor& tensor)
+{
+    return {name, tensor.data(), tensor.bytes()};
+}
 
 PlanKey keyOf(const CudnnConvolution& c)
 {
@@ -67,9 +66,8 @@ struct Work {
     ProductBackend& backend;
     Stream& stream;
     CudnnConvolution convolution;
-    Pointers pointers;
+    Operands operands;
     CudnnTensor result; ///< the tensor that is written
-    std::size_t resultBytes;
 };
 
 struct ForwardCall {
@@ -107,12 +105,23 @@ private:
     /// Queues the convolution; false where there is no plan.
     bool run(Work work);
     Plan choose(const Work& work, const PlanKey& key);
+    Plan best(const Work& trial, const OperandCopies& copies, const CudnnWishes& wishes);
     Plan fastest(const Work& trial, const std::vector<std::shared_ptr<CudnnPlan>>& plans);
+    /// Whether its result depends on nothing but its operands.
+    bool isSound(const Work& trial, const OperandCopies& copies, const CudnnPlan& plan);
     bool runs(const Work& work, const CudnnPlan& plan)
     {
         return execute(work, plan) == CUDNN_STATUS_SUCCESS;
     }
-    cudnnStatus_t execute(const Work& work, const CudnnPlan& plan);
+    cudnnStatus_t execute(const Work& work, const CudnnPlan& plan)
+    {
+        return execute(work, plan, workspaceOf(work, plan).get());
+    }
+    cudnnStatus_t execute(const Work& work, const CudnnPlan& plan, void* workspace);
+    std::shared_ptr<void> workspaceOf(const Work& work, const CudnnPlan& plan)
+    {
+        return work.backend.workspace(work.stream, static_cast<std::size_t>(plan.workspaceBytes));
+    }
 
     std::unique_ptr<Cudnn> m_library;
     TuningFile m_kept;
@@ -121,15 +130,19 @@ private:
     PlanCache<CudnnPlan> m_plans{512};
 };
 
-cudnnStatus_t CudnnImplementation::execute(const Work& work, const CudnnPlan& plan)
+cudnnStatus_t CudnnImplementation::execute(const Work& work, const CudnnPlan& plan,
+                                           void* workspace)
 {
-    const auto workspace =
-        work.backend.workspace(work.stream, static_cast<std::size_t>(plan.workspaceBytes));
-    void* address = workspace.get();
+    std::vector<std::int64_t> names;
+    std::vector<void*> addresses;
+    for (const Operand& operand : work.operands) {
+        names.push_back(operand.name);
+        addresses.push_back(operand.address);
+    }
     CudnnDescriptor pack(*m_library, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, work.pointers.names);
-    pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, work.pointers.addresses);
-    pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, address);
+    pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, names);
+    pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, addresses);
+    pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, workspace);
     if (!pack.finalize())
         return CUDNN_STATUS_BAD_PARAM;
     const cudnnStatus_t status =
@@ -141,35 +154,66 @@ cudnnStatus_t CudnnImplementation::execute(const Work& work, const CudnnPlan& pl
 
 CudnnImplementation::Plan CudnnImplementation::choose(const Work& work, const PlanKey& key)
 {
-    // Results go elsewhere meanwhile: the residual may be y itself.
-    const auto memory = work.backend.workspace(work.stream, work.resultBytes);
+    const OperandCopies copies(work.operands, [&](std::size_t bytes) {
+        return work.backend.workspace(work.stream, bytes);
+    });
+    copies.prepare(work.stream, 0, work.result);
     Work trial = work;
-    for (std::size_t i = 0; i < trial.pointers.names.size(); ++i) {
-        if (trial.pointers.names[i] == work.result)
-            trial.pointers.addresses[i] = memory.get();
-    }
-    CudnnWishes wishes{kTimedCandidates, kMostWorkspace};
+    trial.operands = copies.operands();
+    CudnnWishes wishes{kTimedConvolutions, kMostWorkspace};
+    const auto namedPlan = [&](const std::string& name) -> Plan {
+        CudnnWishes wish = wishes;
+        wish.name = name;
+        const auto plans = cudnnPlans(*m_library, work.convolution, wish);
+        return !plans.empty() && runs(trial, *plans.front()) ? plans.front() : nullptr;
+    };
     const auto kept = work.convolution.isTimed ? m_kept.find(key) : std::nullopt;
     if (kept) {
-        wishes.name = *kept;
-        const auto plans = cudnnPlans(*m_library, work.convolution, wishes);
-        if (!plans.empty() && runs(trial, *plans.front()))
-            return plans.front();
-        wishes.name.clear();
+        if (Plan known = namedPlan(*kept))
+            return known;
     }
-    const auto plans = cudnnPlans(*m_library, work.convolution, wishes);
-    if (plans.size() <= 1 || !work.convolution.isTimed) {
-        const auto first = std::find_if(plans.begin(), plans.end(),
-                                        [&](const auto& plan) { return runs(trial, *plan); });
-        return first == plans.end() ? nullptr : *first;
-    }
-    const Plan chosen = fastest(trial, plans);
-    if (!chosen)
-        return nullptr;
+    const Plan chosen = best(trial, copies, wishes);
+    if (!chosen || !work.convolution.isTimed)
+        return chosen;
     const std::string counts = m_kept.keep(key, chosen->name, kept.value_or(""));
-    const auto theirs = std::find_if(plans.begin(), plans.end(),
-                                     [&](const auto& plan) { return plan->name == counts; });
-    return theirs != plans.end() && runs(trial, **theirs) ? *theirs : chosen;
+    const Plan theirs = counts == chosen->name ? chosen : namedPlan(counts);
+    return theirs ? theirs : chosen;
+}
+
+CudnnImplementation::Plan CudnnImplementation::best(const Work& trial, const OperandCopies& copies,
+                                                    const CudnnWishes& wishes)
+{
+    auto plans = cudnnPlans(*m_library, trial.convolution, wishes);
+    for (;;) {
+        const Plan chosen = fastest(trial, plans);
+        if (!chosen || isSound(trial, copies, *chosen))
+            return chosen;
+        log("cuda").info("cuDNN's plan \"{}\" is left out: its result depends on what lies beside "
+                         "its operands.",
+                         chosen->name);
+        std::erase(plans, chosen);
+    }
+}
+
+bool CudnnImplementation::isSound(const Work& trial, const OperandCopies& copies,
+                                  const CudnnPlan& plan)
+{
+    const Operand& result = copies[trial.result];
+    const auto workspace = workspaceOf(trial, plan);
+    std::vector<std::byte> values[2];
+    for (const int surroundings : {0x00, 0xff}) { // zeros; not a number
+        copies.prepare(trial.stream, surroundings, trial.result);
+        if (plan.workspaceBytes > 0)
+            trial.stream.fillBytes(workspace.get(), surroundings,
+                                   static_cast<std::size_t>(plan.workspaceBytes));
+        if (execute(trial, plan, workspace.get()) != CUDNN_STATUS_SUCCESS)
+            return false;
+        auto& read = values[surroundings != 0];
+        read.resize(result.bytes);
+        trial.stream.copy(read.data(), result.address, result.bytes);
+        trial.stream.synchronize();
+    }
+    return values[0] == values[1];
 }
 
 CudnnImplementation::Plan
@@ -181,6 +225,8 @@ CudnnImplementation::fastest(const Work& trial,
     GpuStopwatch watch(trial.stream);
     for (const auto& plan : plans) {
         bool isRight = runs(trial, *plan);
+        if (isRight && (plans.size() == 1 || !trial.convolution.isTimed))
+            return plan;
         watch.start();
         for (int i = 0; i < kTimedRepetitions && isRight; ++i)
             isRight = runs(trial, *plan);
@@ -200,7 +246,7 @@ bool CudnnImplementation::run(Work work)
         return false; // cuBLASLt multiplies it as fast
     // Told of less, some engines of cuDNN 9 load 16 bytes at once all the same, which ends the
     // process's use of the GPU.
-    if (!work.pointers.areAligned())
+    if (!areAligned(work.operands))
         return false;
     const ProductPolicy policy = ProductPolicyScope::inForce(m_policy);
     convolution.isTimed = policy.isTimed;
@@ -229,8 +275,14 @@ bool CudnnImplementation::forward(ProductBackend& backend, Stream& stream, const
                                   const Conv2dOptions& options)
 {
     // cuDNN knows fewer graphs than convolutions: none with a residual in NCHW, for instance.
+    // Without tensor cores the engines that join in bias and residual take twice as long as a
+    // plain convolution and a pass after it (H200, cuDNN 9, live_diffusion's evaluation in F32).
     const ForwardCall call{backend, stream, p, x, w, y, options};
-    return forwardAs(true, call) || ((options.bias || options.residual) && forwardAs(false, call));
+    const bool isBare = !options.bias && !options.residual;
+    const bool hasTensorCores =
+        p.type != DType::F32 || ProductPolicyScope::inForce(m_policy).usesTf32;
+    return ((isBare || hasTensorCores) && forwardAs(true, call)) ||
+           (!isBare && forwardAs(false, call));
 }
 
 bool CudnnImplementation::forwardAs(bool fuses, const ForwardCall& call)
@@ -255,15 +307,13 @@ bool CudnnImplementation::forwardAs(bool fuses, const ForwardCall& call)
     else if (!isWhole && !yIsFree)
         target = (memory = backend.workspace(stream, y.bytes())).get();
 
-    Pointers pointers;
-    pointers.add(kTensorX, x.data());
-    pointers.add(kTensorW, w.data());
-    pointers.add(kTensorY, target);
+    Operands operands = {
+        operandOf(kTensorX, x), operandOf(kTensorW, w), {kTensorY, target, y.bytes()}};
     if (c.hasBias)
-        pointers.add(kTensorBias, options.bias->data());
+        operands.push_back(operandOf(kTensorBias, *options.bias));
     if (c.hasResidual)
-        pointers.add(kTensorResidual, options.residual->data());
-    if (!run({backend, stream, c, pointers, kTensorY, y.bytes()}))
+        operands.push_back(operandOf(kTensorResidual, *options.residual));
+    if (!run({backend, stream, c, operands, kTensorY}))
         return false;
     if (isWhole)
         return true;
@@ -307,11 +357,11 @@ bool CudnnImplementation::backwardData(ProductBackend& backend, Stream& stream,
     c.pass = CudnnPass::BackwardData;
     c.problem = p;
     c.resultType = gradX.dtype();
-    Pointers pointers;
-    pointers.add(kTensorX, gradX.data());
-    pointers.add(kTensorW, w.data());
-    pointers.add(kTensorY, gradY.data());
-    return run({backend, stream, c, pointers, kTensorX, gradX.bytes()});
+    return run({backend,
+                stream,
+                c,
+                {operandOf(kTensorX, gradX), operandOf(kTensorW, w), operandOf(kTensorY, gradY)},
+                kTensorX});
 }
 
 bool CudnnImplementation::backwardWeight(ProductBackend& backend, Stream& stream,
@@ -328,11 +378,12 @@ bool CudnnImplementation::backwardWeight(ProductBackend& backend, Stream& stream
     std::shared_ptr<void> memory;
     if (!isDirect)
         memory = backend.workspace(stream, bytes);
-    Pointers pointers;
-    pointers.add(kTensorX, x.data());
-    pointers.add(kTensorW, isDirect ? gradW.data() : memory.get());
-    pointers.add(kTensorY, gradY.data());
-    if (!run({backend, stream, c, pointers, kTensorW, bytes}))
+    const Operand result{kTensorW, isDirect ? gradW.data() : memory.get(), bytes};
+    if (!run({backend,
+              stream,
+              c,
+              {operandOf(kTensorX, x), result, operandOf(kTensorY, gradY)},
+              kTensorW}))
         return false;
     if (!isDirect) {
         TileFinish rest;

@@ -46,5 +46,7 @@ private:
 /// be this much faster: noise in the timing should not change results between processes.
 inline constexpr float kClearlyFaster = 0.95f;
 inline constexpr int kTimedCandidates = 8, kTimedRepetitions = 5;
+/// Fewer: building a plan of cuDNN takes 10 ms and more, some compile their kernel.
+inline constexpr int kTimedConvolutions = 4;
 
 } // namespace vergence

@@ -1,7 +1,7 @@
 // Evaluations and frames of the live denoiser, on the CPU unless bench_device.h is told otherwise,
 // with weights that are random ("speed only"). Rows have the names of torch_live.py; best_ms and
 // median_ms are of single calls, cpu_ms is the least processor time of one.
-// --threads=N caps the threads; a name or a part of it as --benchmark_filter selects rows.
+// --threads=N caps the threads, --precision=fp16 sets that; a name or a part of it as --benchmark_filter selects rows.
 // --layers=Pico prints the operations of one size instead, fastest of 20 calls each.
 
 #include <algorithm>
@@ -29,6 +29,7 @@ using namespace vergence::live;
 using Clock = std::chrono::steady_clock;
 
 int threads = 2;
+Precision precision = Precision::Fp32;
 
 struct Case {
     Size size;
@@ -51,6 +52,7 @@ Switches bestSwitches()
     Switches switches;
     switches.graph = std::getenv("VERGENCE_BENCH_DEVICE") != nullptr; // none on the CPU
     switches.threads = threads;
+    switches.precision = precision;
     return switches;
 }
 
@@ -202,6 +204,8 @@ int main(int argc, char** argv)
     for (int i = 1; i < argc; ++i) {
         if (std::strncmp(argv[i], "--threads=", 10) == 0)
             threads = std::max(1, std::atoi(argv[i] + 10));
+        else if (std::strncmp(argv[i], "--precision=", 12) == 0)
+            precision = enumOf<Precision>(argv[i] + 12).value();
         else if (std::strncmp(argv[i], "--layers=", 9) == 0)
             layers = argv[i] + 9;
         else

@@ -26,6 +26,8 @@ struct Tower {
     {
         EncoderOptions options;
         options.mean = options.deviation = {0.5f, 0.5f, 0.5f};
+        if (std::getenv("VERGENCE_BENCH_DEVICE"))
+            options.compute = DType::F16; // precision = auto of a run
         return options;
     }
     void begin(Index images)
@@ -75,8 +77,13 @@ void clipB32(benchmark::State& state)
 {
     passes(state, clip());
 }
-BENCHMARK(clipB32)->Args({4, 8})->Args({1, 8})->MeasureProcessCPUTime()->UseRealTime()->Unit(
-    benchmark::kMillisecond);
+BENCHMARK(clipB32)
+    ->Args({4, 8})
+    ->Args({1, 8})
+    ->Args({64, 8})
+    ->MeasureProcessCPUTime()
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 
 void tinyClip(benchmark::State& state)
 {

@@ -118,6 +118,13 @@ class Denoiser(nn.Module):
         self.mem_norm = nn.LayerNorm(width, eps=1e-5)
         self.null = nn.Parameter(torch.randn(1, width))
 
+    def halve_prepared(self):
+        self.bias = self.bias.half()
+        for module in self.modules():
+            for name in ("addend", "k", "v"):
+                if isinstance(getattr(module, name, None), torch.Tensor):
+                    setattr(module, name, getattr(module, name).half())
+
     def sinusoid(self, number):
         half = self.base // 2
         angles = number * 10000 ** (-torch.arange(half) / half)
@@ -160,6 +167,20 @@ class Denoiser(nn.Module):
         return layer[1](y, self.bias) if layer[1] is not None else y
 
 
+def recorded(step):
+    """A function that replays `step` as one graph."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    return graph.replay
+
+
 def measure(step, seconds):
     def call():
         step()
@@ -184,6 +205,8 @@ def main():
     parser.add_argument("--filter", default="")
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--half", action="store_true", help="weights and pictures of 16 bits")
+    parser.add_argument("--graph", action="store_true", help="a recorded graph, replayed")
     options = parser.parse_args()
     torch.set_default_device(options.device)
     torch.set_num_threads(options.threads)
@@ -205,8 +228,16 @@ def main():
                 network = network.to(memory_format=order)
                 images = [torch.randn(1, 3 * patch * patch, network.grid, network.grid)
                           .contiguous(memory_format=order) for _ in range(3)]
-                best, median, cpu = measure(lambda: network(*images), options.seconds)
-                print(f"{name} eval, {layout}: best_ms {best:.2f} median_ms {median:.2f} "
+                if options.half:
+                    network.half()
+                    network.halve_prepared()
+                    images = [image.half() for image in images]
+                step = lambda: network(*images)  # noqa: E731
+                if options.graph:
+                    step = recorded(step)
+                best, median, cpu = measure(step, options.seconds)
+                print(f"{name} eval, {layout}{', half' * options.half}"
+                      f"{', graph' * options.graph}: best_ms {best:.2f} median_ms {median:.2f} "
                       f"cpu_ms {cpu:.2f}")
 
 

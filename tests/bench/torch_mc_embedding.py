@@ -88,11 +88,14 @@ def main():
     parser.add_argument("--passes", type=int, default=8)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--half", action="store_true", help="weights and pixels of 16 bits")
     args = parser.parse_args()
     torch.set_default_device(args.device)
     torch.set_num_threads(args.threads)
     tower = Tower(0.01).eval()
     pixels = torch.randn(args.images, 3, SIDE, SIDE)
+    if args.half:
+        tower, pixels = tower.half(), pixels.half()
     count = args.images * args.passes
 
     def batches(of):

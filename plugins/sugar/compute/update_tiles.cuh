@@ -1,9 +1,10 @@
 #pragma once
 
-// The CUDA driver of the backward pass per Gaussian: one thread per Gaussian forms all gradients in
-// registers and local memory, then either stores them or runs Adam.
+// The CUDA driver of the backward pass per Gaussian: one thread per Gaussian forms all gradients,
+// which are stored, or stay in shared memory for Adam.
 
 #include "plugins/sugar/compute/project_tiles.cuh"
+#include "plugins/sugar/compute/row_block.cuh"
 
 namespace vergence::sugar {
 
@@ -133,53 +134,70 @@ struct StoreOne {
     }
 };
 
+/// What is found out about a Gaussian before its update.
+enum Finding : unsigned { kNotFinite = 1, kHasExtra = 2 };
+
+__device__ inline void note(unsigned& findings, float gradient, float extra)
+{
+    if (!isfinite(gradient))
+        atomicOr(&findings, kNotFinite);
+    else if (extra != 0)
+        atomicOr(&findings, kHasExtra);
+}
+
+__device__ inline bool takesPart(const GaussianBackwardArguments& a, Index i, unsigned findings)
+{
+    const bool isWanted =
+        !a.sparse || a.counts[i] > 0 || (a.keepsExtra && (findings & kHasExtra) != 0);
+    return isWanted && (findings & kNotFinite) == 0;
+}
+
+/// Adam on kBlock Gaussians: one thread forms the gradients of each, then all threads walk through
+/// the numbers of a group as they lie in memory.
 template <int Degree>
-struct UpdateOne {
-    GaussianBackwardArguments a;
-
-    __device__ void operator()(Index i) const
-    {
-        OneGradient gradient{};
-        if (a.counts[i] > 0)
-            gradientOf<Degree>(a, i, gradient);
-        float poison = 0; // becomes NaN where an entry is not finite
-        bool hasExtra = false;
-        for (int group = 0; group < 6; ++group) {
-            const GroupSpan span = groupSpan(a.view, group);
-            const float* extra = pointerOf(a.extra, group);
-            for (int k = 0; k < span.used; ++k) {
-                float& value = gradient.value[span.from + k];
-                if (extra) {
-                    value += extra[i * span.width + k];
-                    hasExtra = hasExtra || extra[i * span.width + k] != 0;
-                }
-                poison += value * 0.0F;
-            }
-        }
-        if (poison != 0 || isnan(poison)) {
-            // Counts of whole numbers: the order does not matter.
-            atomicAdd(reinterpret_cast<unsigned long long*>(a.skipped + i / kBlock), 1ULL);
-            return;
-        }
-        if (a.sparse && a.counts[i] == 0 && !(a.keepsExtra && hasExtra))
-            return;
-        for (int group = 0; group < 6; ++group)
-            updateGroup(i, group, gradient);
+__global__ void __launch_bounds__(kBlock) updateBlock(GaussianBackwardArguments a)
+{
+    __shared__ OneGradient gradients[kBlock];
+    __shared__ unsigned findings[kBlock];
+    const auto own = static_cast<int>(threadIdx.x);
+    const RowBlock<kBlock> block(a.last - a.first);
+    if (own < block.rows) {
+        findings[own] = 0;
+        gradients[own] = {};
+        if (a.counts[block.first + own] > 0)
+            gradientOf<Degree>(a, block.first + own, gradients[own]);
     }
-
-private:
-    __device__ void updateGroup(Index i, int group, const OneGradient& gradient) const
-    {
+    __syncthreads();
+    for (int group = 0; group < 6; ++group) {
         const GroupSpan span = groupSpan(a.view, group);
-        const Index place = i * span.width;
+        const float* extra = pointerOf(a.extra, group);
+        block.eachNumber(span.width, [&](int row, int k, Index place) {
+            if (k >= span.used)
+                return;
+            float& value = gradients[row].value[span.from + k];
+            const float more = extra ? extra[place] : 0.0F;
+            value += more;
+            note(findings[row], value, more);
+        });
+    }
+    __syncthreads();
+    for (int group = 0; group < 6; ++group) {
+        const GroupSpan span = groupSpan(a.view, group);
         withMoments(a.compactMoments, group, pointerOf(a.moment1, group),
                     pointerOf(a.moment2, group), [&](auto* moment1, auto* moment2) {
-                        adamGroup(a.adam, group, span.used, gradient.value + span.from,
-                                  moment1 + place, moment2 + place,
-                                  pointerOf(a.values, group) + place, place);
+                        block.eachNumber(span.width, [&](int row, int k, Index place) {
+                            if (k < span.used && takesPart(a, block.first + row, findings[row]))
+                                adamGroup(a.adam, group, 1,
+                                          gradients[row].value + span.from + k, moment1 + place,
+                                          moment2 + place, pointerOf(a.values, group) + place,
+                                          place);
+                        });
                     });
     }
-};
+    const int skipped = __syncthreads_count(own < block.rows && (findings[own] & kNotFinite));
+    if (own == 0)
+        a.skipped[blockIdx.x] = skipped;
+}
 
 void gaussianBackwardBody(Stream& stream, const GaussianBackwardArguments& a)
 {
@@ -189,10 +207,15 @@ void gaussianBackwardBody(Stream& stream, const GaussianBackwardArguments& a)
 
 void gaussianUpdateBody(Stream& stream, const GaussianBackwardArguments& a)
 {
-    const Index blocks = (a.last + kBlock - 1) / kBlock;
-    stream.fillBytes(a.skipped, 0, static_cast<std::size_t>(blocks) * sizeof(Index));
-    withDegree(a.view.shDegree,
-               [&](auto degree) { forEach(stream, a.last - a.first, UpdateOne<degree()>{a}); });
+    const Index rows = a.last - a.first;
+    if (rows == 0)
+        return;
+    const auto blocks = static_cast<unsigned>((rows + kBlock - 1) / kBlock);
+    withDegree(a.view.shDegree, [&](auto degree) {
+        updateBlock<degree()>
+            <<<blocks, kBlock, 0, static_cast<cudaStream_t>(stream.native())>>>(a);
+    });
+    checkLaunch(stream, "sugar.gaussianUpdate");
 }
 
 } // namespace

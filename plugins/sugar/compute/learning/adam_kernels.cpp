@@ -2,60 +2,17 @@
 
 #include <algorithm>
 
-#include "core/compute/ops/loops.h"
+#include "core/compute/launch.h"
+
+#if defined(__CUDACC__)
+#include "plugins/sugar/compute/learning/adam_tiles.cuh"
+#endif
 
 namespace vergence::sugar {
 
 namespace {
 
-#if defined(__CUDACC__)
-
-/// A warp per row.
-struct AdamRow {
-    AdamArguments p;
-
-    template <class Group>
-    VERGENCE_HD void operator()(const Group& team, Index row) const
-    {
-        if (p.visible && !p.visible[row])
-            return;
-        float sum = 0;
-        for (const AdamColumns& at : p.group)
-            team.eachItem(at.width,
-                          [&](Index i) { sum += notFinite(1, at.gradient + row * at.width + i); });
-        if (team.total(sum) != 0.0F) {
-            count(team.isFirst());
-            return;
-        }
-        for (int group = 0; group < kAdamGroups; ++group) {
-            const AdamColumns& at = p.group[group];
-            withMoments(p.compactMoments, group, at.moment1, at.moment2,
-                        [&](auto* moment1, auto* moment2) {
-                            team.eachItem(at.width, [&](Index i) {
-                                const Index n = row * at.width + i;
-                                adamGroup(p.factors, group, 1, at.gradient + n, moment1 + n,
-                                          moment2 + n, at.value + n, n);
-                            });
-                        });
-        }
-    }
-
-    VERGENCE_HD void count([[maybe_unused]] bool isFirst) const
-    {
-#if defined(__CUDA_ARCH__)
-        if (isFirst)
-            atomicAdd(p.skipped, 1ULL); // whole numbers: the order does not matter
-#endif
-    }
-};
-
-void adamRowsBody(Stream& stream, const AdamArguments& p)
-{
-    constexpr Index kNumbers = 59; // few enough for a warp
-    forEachRow<float>(stream, p.rows, kNumbers, AdamRow{p});
-}
-
-#else
+#if !defined(__CUDACC__)
 
 constexpr Index kBlock = 128;
 constexpr Index kTail = 16; ///< numbers of the widest vectors

@@ -30,6 +30,7 @@ VERGENCE_EMULATED_PLAIN T changeAtomically(T* at, Change change)
     VERGENCE_EMULATED_ATOMIC(atomicExch, T, value)                                                 \
     VERGENCE_EMULATED_ATOMIC(atomicMin, T, value < before ? value : before)                        \
     VERGENCE_EMULATED_ATOMIC(atomicMax, T, value > before ? value : before)                        \
+    VERGENCE_EMULATED_ATOMIC(atomicOr, T, before | value)                                          \
     inline T atomicCAS(T* at, T expected, T value)                                                 \
     {                                                                                              \
         return ::vergence::emulation::changeAtomically(                                            \
