@@ -77,7 +77,7 @@ cuda_folders() {
 }
 
 tests() {
-    VERGENCE_REQUIRE_CUDA=1 ctest --test-dir "$build" -L cuda -j "$(nproc)" --output-on-failure \
+    VERGENCE_REQUIRE_CUDA=1 ctest --test-dir "$build" -L cuda -j "$(nproc)" --timeout 200 --output-on-failure \
         --output-junit "$results/tests.xml"
 }
 

@@ -24,11 +24,17 @@ std::shared_ptr<Device> s_device;
 std::unique_ptr<Stream> s_stream;
 double s_peakFlops = 0;
 
-/// Seconds of one call; a GPU's, which begin later than they are queued, in a row.
+/// How many are measured in a row: those of a GPU begin later than they are queued.
+int callsInARow()
+{
+    return s_device->isCpu() ? 1 : 20;
+}
+
+/// Seconds of one call.
 double secondsOf(const Call& call)
 {
     using Clock = std::chrono::steady_clock;
-    const int calls = s_device->isCpu() ? 1 : 20;
+    const int calls = callsInARow();
     s_stream->synchronize();
     const auto start = Clock::now();
     for (int i = 0; i < calls; ++i)
@@ -233,7 +239,7 @@ void addRow(const std::string& name, const Work& work, std::function<Call()> pre
                                  [=](benchmark::State& state) { measure(state, work, prepare()); })
         ->UseManualTime()
         ->Unit(benchmark::kMicrosecond)
-        ->MinTime(0.3);
+        ->MinTime(0.3 / callsInARow());
 }
 
 int runRows(int argc, char** argv, const std::function<void()>& addRows)

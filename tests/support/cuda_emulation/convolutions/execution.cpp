@@ -7,6 +7,7 @@
 #include "tests/support/cuda_emulation/convolutions/numbers.h"
 #include "tests/support/cuda_emulation/engine/device_memory.h"
 #include "tests/support/cuda_emulation/engine/findings.h"
+#include "tests/support/cuda_emulation/engine/settings.h"
 #include "tests/support/cuda_emulation/engine/streams.h"
 
 namespace vergence::emulation::convolutions {
@@ -14,6 +15,11 @@ namespace vergence::emulation::convolutions {
 namespace {
 
 constexpr const char* kFunction = "cudnnBackendExecute";
+
+bool isCareless(const Engine& engine)
+{
+    return settings().carelessEngine == &engine - engines().data();
+}
 
 /// One execution of a plan.
 template <class Real>
@@ -34,11 +40,19 @@ public:
                 result = convolved(*c);
             else
                 result = combined(dynamic_cast<const PointwiseOperation&>(*operation));
+            if (isCareless(m_engine))
+                result.front() += foundInWorkspace();
             put(*operation->output(), std::move(result));
         }
     }
 
 private:
+    Real foundInWorkspace() const
+    {
+        const Open open(m_pack.workspace, sizeof(float));
+        return static_cast<Real>(*static_cast<const float*>(m_pack.workspace));
+    }
+
     /// The elements of a tensor, from memory or from an earlier operation.
     Elements<Real> elementsOf(const Tensor& tensor) const
     {
@@ -209,6 +223,17 @@ void reportOverlaps(const Plan& plan, const VariantPack& pack)
     }
 }
 
+/// Whatever alignment a graph tells: on an H200 engines of cuDNN 9 that were offered for 4 bytes
+/// loaded 16 at once.
+void reportMisaligned(const VariantPack& pack)
+{
+    for (const auto& [name, address] : pack.addresses) {
+        if (reinterpret_cast<std::uintptr_t>(address) % 16 != 0)
+            report("convolution", kFunction,
+                   "tensor " + std::to_string(name) + " lies where 16 bytes cannot be loaded");
+    }
+}
+
 void run(const Plan& plan, const VariantPack& pack)
 {
     bool isAllLive = true;
@@ -216,7 +241,8 @@ void run(const Plan& plan, const VariantPack& pack)
         isAllLive = isLive(range.first, range.bytes, range.use.c_str()) && isAllLive;
     if (!isAllLive)
         return;
-    if (const auto bytes = static_cast<std::size_t>(plan.workspaceBytes())) {
+    const auto bytes = static_cast<std::size_t>(plan.workspaceBytes());
+    if (bytes > 0 && !isCareless(plan.engine->engine())) {
         const Open open(pack.workspace, bytes);
         std::memset(pack.workspace, 0xff, bytes);
     }
@@ -258,6 +284,7 @@ void execute(const LibraryHandle& handle, const std::shared_ptr<Descriptor>& des
     demand(refusalOf(handle.stream, kFunction) == 0, CUDNN_STATUS_EXECUTION_FAILED,
            "the stream takes no work");
     reportOverlaps(*plan, *pack);
+    reportMisaligned(*pack);
     Stream& stream = handle.stream ? streamOf(handle.stream) : defaultStream(handle.device);
     if (!stream.recording) {
         issue(stream, [plan, pack] { run(*plan, *pack); });

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -19,6 +20,8 @@ struct Settings {
     std::string reportFile;             ///< empty: none
     std::string countersFile;           ///< empty: nothing is counted
     std::string contextsFile;           ///< empty: none
+    /// The engine of the emulated cuDNN that adds what it finds in its workspace; set by tests.
+    std::optional<std::int64_t> carelessEngine;
 };
 
 /// Tests may change them between launches.
