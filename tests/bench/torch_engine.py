@@ -293,6 +293,8 @@ def norms():
         size, bytes_ = f" {m}x{n} {name}", float(m * n * (4 if name == "f32" else 2))
         x, g = torch.randn(m, n).to(kind), torch.randn(m, n).to(kind)
         w, b = torch.randn(n), torch.randn(n)  # F32 beside bf16 numbers, as mixed training has them
+        if x.is_cuda:
+            w, b = w.to(kind), b.to(kind)  # which PyTorch wants alike there
         _, mean, rstd = aten.native_layer_norm(x, [n], w, b, 1e-5)
         yield ("layer norm" + size, 2 * bytes_,
                lambda x=x, w=w, b=b: aten.native_layer_norm(x, [n], w, b, 1e-5), GBS)
