@@ -136,31 +136,37 @@ private Q_SLOTS:
     {
         QTest::addColumn<int>("layout");
         QTest::addColumn<int>("type");
-        QTest::addColumn<bool>("isOdd"); ///< addresses, in elements
         QTest::addColumn<double>("tolerance");
         const int nhwc = static_cast<int>(ImageLayout::Nhwc);
         const int nchw = static_cast<int>(ImageLayout::Nchw);
         const int f32 = static_cast<int>(DType::F32), f16 = static_cast<int>(DType::F16);
-        QTest::newRow("NHWC, F32") << nhwc << f32 << false << 1e-5;
-        QTest::newRow("NCHW, F32") << nchw << f32 << false << 1e-5;
-        QTest::newRow("NHWC, F16") << nhwc << f16 << false << 2e-2;
-        QTest::newRow("NCHW, F16") << nchw << f16 << false << 2e-2;
-        QTest::newRow("NHWC, F16, odd addresses") << nhwc << f16 << true << 2e-2;
+        QTest::newRow("NHWC, F32") << nhwc << f32 << 1e-5;
+        QTest::newRow("NCHW, F32") << nchw << f32 << 1e-5;
+        QTest::newRow("NHWC, F16") << nhwc << f16 << 2e-2;
+        QTest::newRow("NCHW, F16") << nchw << f16 << 2e-2;
     }
     void noneIsUnfolded()
     {
         QFETCH(int, layout);
         QFETCH(int, type);
-        QFETCH(bool, isOdd);
         QFETCH(double, tolerance);
         const auto order = static_cast<ImageLayout>(layout);
         const Case want(*m_host, m_cpu, order, static_cast<DType>(type), false);
         m_cpu->dense().conv2d(*m_host, want.x, want.w, want.y, want.options);
-        const Case got(*m_stream, m_device, order, static_cast<DType>(type), isOdd);
+        const Case got(*m_stream, m_device, order, static_cast<DType>(type), false);
         NoProducts backend(*m_device);
         QVERIFY(m_convolutions->forward(backend, *m_stream, got.problem(*m_stream), got.x, got.w,
                                         got.y, got.options));
         QVERIFY(apart(got.result(*m_stream), want.result(*m_host)) < tolerance);
+    }
+
+    /// Plans of cuDNN may load 16 bytes at once there, whatever alignment they are told.
+    void oddAddressesAreUnfolded()
+    {
+        const Case got(*m_stream, m_device, ImageLayout::Nhwc, DType::F16, true);
+        NoProducts backend(*m_device);
+        QVERIFY(!m_convolutions->forward(backend, *m_stream, got.problem(*m_stream), got.x, got.w,
+                                         got.y, got.options));
     }
 
     /// A replay needs its plan also when so many others came that nobody else keeps it.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <tbb/parallel_for.h>
 
 #include "core/artifact/gif.h"
 #include "plugins/mc_embedding/report/cloud_view.h"
@@ -134,16 +135,23 @@ void ReportFiles::addCloud(ReportSection& section, ReportSection& more, std::siz
     const std::string stem = fmt::format("{}_{}", fileStem(m_state, model), which);
     const std::string title =
         fmt::format("{}: cloud of the image with the {} score", modelName(m_state, model), which);
-    std::vector<Image> frames;
-    for (int t = 1; t <= projection.passes; ++t) {
+    const auto frameName = [&](std::size_t t) {
+        return kFolder + fmt::format("cloud/{}/pass_{:04}.png", stem, t + 1);
+    };
+    std::vector<Image> frames(static_cast<std::size_t>(projection.passes));
+    tbb::parallel_for(std::size_t{0}, frames.size(), [&](std::size_t t) {
         if (isStopped())
             return;
-        style.passes = t;
-        frames.push_back(toImage(layOut(cloudPlot(m_state, look, projection, style)), 1));
+        CloudStyle ownStyle = style;
+        ownStyle.passes = static_cast<int>(t) + 1;
+        frames[t] = toImage(layOut(cloudPlot(m_state, look, projection, ownStyle)), 1);
         if (withFrames)
-            m_artifacts.writePng(kFolder + fmt::format("cloud/{}/pass_{:04}.png", stem, t),
-                                 frames.back(), "cloud-frame");
-    }
+            writePng(m_artifacts.pathFor(frameName(t)), frames[t]);
+    });
+    if (isStopped())
+        return;
+    for (std::size_t t = 0; t < frames.size() && withFrames; ++t)
+        m_artifacts.add(frameName(t), "cloud-frame");
     const std::string gif = "cloud/" + stem + ".gif";
     // 12 frames a second are 8.33 hundredths; the last one is held for a second.
     writeGif(m_artifacts.pathFor(kFolder + gif), frames,
