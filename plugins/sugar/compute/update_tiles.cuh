@@ -155,7 +155,7 @@ __device__ inline bool takesPart(const GaussianBackwardArguments& a, Index i, un
 /// Adam on kBlock Gaussians: one thread forms the gradients of each, then all threads walk through
 /// the numbers of a group as they lie in memory.
 template <int Degree>
-__global__ void __launch_bounds__(kBlock) updateBlock(GaussianBackwardArguments a)
+__global__ void __launch_bounds__(kBlock, 8) updateBlock(GaussianBackwardArguments a)
 {
     __shared__ OneGradient gradients[kBlock];
     __shared__ unsigned findings[kBlock];
