@@ -14,6 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from torch_engine import recorded
+
 SIZES = {  # C0, multipliers, R, attention levels, native grid
     "Pico": (32, (1, 2, 4), 1, (2,), 32),
     "S": (64, (1, 2, 4, 4), 2, (1, 2, 3), 64),
@@ -165,20 +167,6 @@ class Denoiser(nn.Module):
             return layer(y)
         y = layer[0](y)
         return layer[1](y, self.bias) if layer[1] is not None else y
-
-
-def recorded(step):
-    """A function that replays `step` as one graph."""
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            step()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()
-    return graph.replay
 
 
 def measure(step, seconds):
