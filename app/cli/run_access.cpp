@@ -42,10 +42,11 @@ RunFolder findRun(const std::string& name, const fs::path& runsFolder)
     throw InputError(fmt::format("`{}` fits several runs: {}.", name, fmt::join(matches, ", ")));
 }
 
-std::string stateOf(const RunStatus& status)
+std::string stateOf(const RunFolder& folder, const RunStatus& status)
 {
     const auto state = runStateFromName(status.state);
-    return state && isLive(*state) && !isGoingOn(status) ? nameOf(RunState::Lost) : status.state;
+    return state && isLive(*state) && !isGoingOn(folder, status) ? nameOf(RunState::Lost)
+                                                                 : status.state;
 }
 
 namespace {

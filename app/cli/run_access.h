@@ -16,7 +16,7 @@ namespace vergence::cli {
 RunFolder findRun(const std::string& name, const std::filesystem::path& runsFolder);
 
 /// State of a run as its folder tells it; a live state without a worker counts as Lost.
-std::string stateOf(const RunStatus& status);
+std::string stateOf(const RunFolder& folder, const RunStatus& status);
 
 /// The devices of which a run takes one; for "cpu" without asking for others. Begins this program
 /// anew where it sees more GPUs than the one asked for, so that it sees this one alone: libraries

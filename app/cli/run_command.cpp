@@ -1,6 +1,11 @@
+#include <chrono>
+#include <csignal>
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <thread>
+
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -10,7 +15,7 @@
 #include "core/artifact/artifact_store.h"
 #include "core/artifact/bundle.h"
 #include "core/artifact/export_names.h"
-#include "core/artifact/run_lock.h"
+#include "core/artifact/run_lease.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
@@ -28,7 +33,7 @@ struct RunOptions {
     ConfigRequest config;
     std::string runFolder, runsFolder, device, zip;
     int threads = 0;
-    bool resumes = false, quiet = false, json = false;
+    bool resumes = false, waits = false, quiet = false, json = false;
     double timeLimit = 0, checkpointSeconds = 60, linger = 0;
     std::int64_t checkpointSteps = 0;
     int keep = 3;
@@ -51,13 +56,53 @@ RunFolder folderToResume(const RunOptions& options)
     }
     const RunFolder folder = RunFolder::open(name);
     const RunStatus status = readStatus(folder);
-    if (isGoingOn(status)) {
+    if (!options.waits && isGoingOn(folder, status)) {
+        const std::string where = status.host.empty() ? "another computer" : status.host;
         throw Error(fmt::format("The run {} is still going on (process {}{}); stop it first.",
                                 folder.id(), status.pid,
-                                isWorkerAlive(status) ? "" : " of another computer"),
+                                isWorkerAlive(status) ? "" : " of " + where),
                     ExitCode::Usage);
     }
     return folder;
+}
+
+/// The right to work on the run; waits for it where the options say so.
+std::unique_ptr<RunLease> takeLease(const RunFolder& folder, const RunOptions& options)
+{
+    constexpr auto kBetweenLooks = std::chrono::milliseconds(500);
+    for (bool hasTold = false;; hasTold = true) {
+        try {
+            return std::make_unique<RunLease>(folder);
+        } catch (const RunTaken& taken) {
+            if (!options.waits)
+                throw;
+            if (!hasTold)
+                log("cli").info("{} Waiting for its end.", taken.what());
+        }
+        std::this_thread::sleep_for(kBetweenLooks);
+    }
+}
+
+/// A job of a cluster is started again where its run has ended meanwhile.
+bool hasNothingToDo(const RunFolder& folder, const RunOptions& options)
+{
+    return options.waits && options.config.assignments.empty() &&
+           readStatus(folder).state == nameOf(RunState::Completed);
+}
+
+/// For a job whose time runs out before the run has begun: it goes back into the queue.
+void endWithTimeLimit(int)
+{
+    ::_exit(static_cast<int>(ExitCode::TimeLimit));
+}
+
+/// Whoever has taken over writes the folder from now on.
+[[noreturn]] void leaveToOther(const RunFolder& folder)
+{
+    std::cerr << fmt::format("vergence: This process gave no sign of life for {:.0f} s, and "
+                             "another one works on the run {} now. This one ends.\n",
+                             kSilence, folder.id());
+    ::_exit(static_cast<int>(ExitCode::RunFailed));
 }
 
 RunFolder newFolder(const RunOptions& options, const std::string& plugin)
@@ -104,16 +149,27 @@ void writeZip(const RunOptions& options, const RunFolder& folder)
     std::cerr << "Bundle: " << target.string() << '\n';
 }
 
+int tellFolder(const RunOptions& options, const RunFolder& folder)
+{
+    if (!options.json)
+        std::cout << folder.root.string() << std::endl;
+    return 0;
+}
+
 int run(RunOptions options, const Session& session)
 {
     if (options.quiet)
         setLogLevel("warning");
+    if (options.waits)
+        std::signal(SIGUSR1, endWithTimeLimit);
     const DeviceList devices = devicesFor(options.device, options.threads, session);
     std::optional<RunFolder> folder;
-    std::optional<RunLock> lock;
+    std::unique_ptr<RunLease> lease;
     if (options.resumes) {
         folder = folderToResume(options);
-        lock.emplace(*folder);
+        lease = takeLease(*folder, options);
+        if (hasNothingToDo(*folder, options))
+            return tellFolder(options, *folder);
         unlinkRings(readStatus(*folder)); // of a worker that was killed
         options.config.target = folder->root.string();
     }
@@ -123,21 +179,24 @@ int run(RunOptions options, const Session& session)
     auto lab = source.lab->createRun(config);
     if (!folder) {
         folder = newFolder(options, source.plugin.id);
-        lock.emplace(*folder);
+        lease = takeLease(*folder, options);
         writeFileAtomic(folder->configInput(), source.input);
     }
     const std::string earlier = options.resumes ? readFile(folder->config()) : std::string();
     writeFileAtomic(folder->config(), emitToml(config, source.preset));
 
-    RunController controller(std::move(lab), config, std::move(device),
-                             makeSettings(options, source, session, *folder));
+    RunSettings settings = makeSettings(options, source, session, *folder);
+    settings.confirmLease = [&lease, &folder] {
+        if (!lease->renew())
+            leaveToOther(*folder);
+    };
+    RunController controller(std::move(lab), config, std::move(device), std::move(settings));
     const int code = runWorker(controller, {!options.quiet && !options.json, options.json, true});
     if (options.resumes && !controller.isPrepared())
         writeFileAtomic(folder->config(), earlier); // what could not begin changes nothing
     if (!options.zip.empty())
         writeZip(options, *folder);
-    if (!options.json)
-        std::cout << folder->root.string() << std::endl;
+    tellFolder(options, *folder);
     return code;
 }
 
@@ -155,7 +214,11 @@ void addOptions(CLI::App& app, RunOptions& options)
                    "CPU threads; 0 takes what the process may use.")
         ->check(CLI::NonNegativeNumber);
     app.add_flag("--resume", options.resumes,
-                 "Continue the run folder from its newest checkpoint.");
+                 "Continue the run folder from its newest checkpoint, or begin it where it has "
+                 "none.");
+    app.add_flag("--wait", options.waits,
+                 "With --resume: wait while another process works on the run; do nothing where "
+                 "it is completed.");
     app.add_option("--time-limit", options.timeLimit,
                    "Checkpoint and end with code 124 after this many seconds.")
         ->check(CLI::NonNegativeNumber)

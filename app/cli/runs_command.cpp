@@ -36,7 +36,7 @@ json summaryOf(const RunFolder& folder)
     try {
         const RunStatus status = readStatus(folder);
         row["status"] = status.toJson();
-        row["status"]["state"] = stateOf(status);
+        row["status"]["state"] = stateOf(folder, status);
     } catch (const InputError& error) {
         row["problem"] = error.what();
     }

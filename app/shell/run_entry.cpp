@@ -17,8 +17,6 @@ namespace vergence {
 
 namespace {
 
-constexpr double kHeartbeatLimit = 15; ///< seconds without a beat after which a run counts as lost
-
 QString tr(const char* text)
 {
     return QCoreApplication::translate("RunEntry", text);
@@ -100,7 +98,7 @@ void readTimes(const nlohmann::json& manifest, double heartbeat, RunEntry& entry
     entry.peakVramMiB = numberAt(resources, "peak_vram_mib");
 }
 
-void readState(const RunStatus& status, RunEntry& entry)
+void readState(const RunFolder& folder, const RunStatus& status, RunEntry& entry)
 {
     entry.plugin = QString::fromStdString(status.plugin);
     entry.preset = QString::fromStdString(status.preset);
@@ -111,15 +109,69 @@ void readState(const RunStatus& status, RunEntry& entry)
     entry.phase = QString::fromStdString(status.phase);
     entry.problem = QString::fromStdString(status.problem);
     entry.problemId = QString::fromStdString(status.problemId);
-    entry.state = runStateFromName(status.state).value_or(RunState::Lost);
-    entry.isAlive = isLive(entry.state) && isWorkerAlive(status);
-    const bool isSilent =
-        epochSeconds() - status.heartbeat > kHeartbeatLimit || status.bootId != currentBootId();
-    if (isLive(entry.state) && !entry.isAlive && isSilent)
-        entry.state = RunState::Lost;
+    entry.host = QString::fromStdString(status.host);
+    entry.slurmJob = QString::fromStdString(status.job);
+    const RunState told = runStateFromName(status.state).value_or(RunState::Lost);
+    entry.setWritten(isLive(told) && !isGoingOn(folder, status) ? RunState::Lost : told);
+    entry.isAlive = isLive(entry.state);
+}
+
+/// A damaged one is as good as none: the commands that need it say what is wrong.
+std::optional<Job> jobOf(const RunFolder& folder)
+{
+    try {
+        return readJob(folder);
+    } catch (const InputError&) {
+        return std::nullopt;
+    }
+}
+
+QString placeText(const RunEntry& entry)
+{
+    const QString name = QString::fromStdString(nameOf(entry.state));
+    const QString place =
+        entry.isElsewhere() && !entry.host.isEmpty() ? tr("%1 on %2").arg(name, entry.host) : name;
+    return entry.phase.isEmpty() ? place : QString("%1: %2").arg(place, entry.phase);
+}
+
+QString queuedText(const RunEntry& entry)
+{
+    if (!entry.queueNote.isEmpty())
+        return tr("Queued (%1)").arg(entry.queueNote);
+    const bool isTold = entry.placement && (entry.placement->state == RunState::Queued ||
+                                            entry.placement->state == RunState::Starting);
+    return isTold ? QString::fromStdString(entry.placement->text) : tr("Queued");
 }
 
 } // namespace
+
+bool RunEntry::isElsewhere() const
+{
+    static const QString here = QString::fromStdString(currentHost());
+    return !slurmJob.isEmpty() || (!host.isEmpty() && host != here);
+}
+
+void RunEntry::setWritten(RunState told)
+{
+    written = told;
+    if (isLive(told))
+        placement.reset(); // it waits no more, whatever the queue said before
+    settleState();
+}
+
+void RunEntry::setPlacement(const std::optional<RunPlacement>& place)
+{
+    placement = place;
+    settleState();
+}
+
+/// A run whose job goes back into the queue waits again, whatever its last worker wrote.
+void RunEntry::settleState()
+{
+    const bool waitsAgain = placement && placement->state == RunState::Queued && isFinal(written) &&
+                            written != RunState::Completed;
+    state = waitsAgain ? RunState::Queued : written;
+}
 
 bool isRunFolder(const QString& path)
 {
@@ -137,11 +189,12 @@ RunEntry loadRunEntry(const RunFolder& folder, const Headlines& headlines)
     try {
         const RunStatus status = readStatus(folder);
         heartbeat = status.heartbeat;
-        readState(status, entry);
+        readState(folder, status, entry);
+        entry.job = jobOf(folder);
         entry.name = defaultName(entry.id, entry.plugin, entry.preset);
         readLabels(entry);
     } catch (const Error& error) {
-        entry.state = RunState::Lost;
+        entry.setWritten(RunState::Lost);
         entry.problem = QString::fromUtf8(error.what());
     }
     try {
@@ -235,10 +288,11 @@ QString stateText(const RunEntry& entry)
     if (!entry.isLoaded)
         return tr("…");
     switch (entry.state) {
+    case RunState::Queued:
+        return queuedText(entry);
     case RunState::Starting:
-        return entry.phase.isEmpty() ? tr("Starting") : tr("Starting: %1").arg(entry.phase);
     case RunState::Running:
-        return entry.phase.isEmpty() ? tr("Running") : tr("Running: %1").arg(entry.phase);
+        return placeText(entry);
     case RunState::Failed:
         return entry.exitCode ? tr("Failed (code %1)").arg(*entry.exitCode) : tr("Failed");
     case RunState::Crashed:
@@ -248,6 +302,14 @@ QString stateText(const RunEntry& entry)
     default:
         return QString::fromStdString(nameOf(entry.state));
     }
+}
+
+QString jobText(const RunEntry& entry)
+{
+    if (entry.job)
+        return QString("%1 (%2)").arg(QString::fromStdString(entry.job->slurmId()),
+                                      QString::fromStdString(entry.job->target));
+    return QString(entry.slurmJob).remove("slurm ");
 }
 
 QString stateIcon(RunState state)

@@ -1,6 +1,7 @@
 #include "core/artifact/bundle_content.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -31,15 +32,21 @@ using nlohmann::json;
 constexpr const char* kManifest = "manifest.json";
 constexpr const char* kReadme = "README.txt";
 constexpr const char* kStatus = "status.json";
-constexpr const char* kExplorer = "explore.json"; ///< of a process that serves views of the run
+constexpr std::array kOfProcesses{"explore.json", "job.json", "job.sh"}; ///< mean nothing elsewhere
 constexpr std::uint64_t kSmall =
     1u << 20; ///< files up to here are held in memory, so that a live run cannot change them
+
+bool isOfProcesses(const std::string& path)
+{
+    return path.rfind("lease/", 0) == 0 || path.rfind("requests/", 0) == 0 ||
+           std::ranges::count(kOfProcesses, path) > 0;
+}
 
 bool isWanted(const std::string& path, const BundleOptions& options)
 {
     const std::string name = path.substr(path.rfind('/') + 1);
-    return isPlainRelativePath(path) && path != kManifest && path != kReadme && path != kExplorer &&
-           !name.ends_with(".part") &&
+    return isPlainRelativePath(path) && path != kManifest && path != kReadme &&
+           !isOfProcesses(path) && !name.ends_with(".part") &&
            (options.includesCheckpoints || path.rfind("checkpoints/", 0) != 0) &&
            path.rfind("exports/", 0) != 0;
 }
@@ -67,7 +74,7 @@ std::set<std::string> choose(const RunFolder& folder, const BundleOptions& optio
         return allFiles(folder, options);
     std::set<std::string> paths;
     for (const std::string& path : options.files) {
-        if (path == kManifest || path == kReadme || path == kExplorer)
+        if (path == kManifest || path == kReadme || isOfProcesses(path))
             continue;
         if (!isPlainRelativePath(path) ||
             !fs::is_regular_file(fs::symlink_status(folder.root / path)))
@@ -92,6 +99,8 @@ std::string withoutProcess(const std::string& text)
     status["heartbeat"] = 0;
     status["pid"] = 0;
     status["boot_id"] = "";
+    status["host"] = "";
+    status["job"] = "";
     status["socket"] = "";
     status["rings"] = json::array();
     return prettyJson(status);

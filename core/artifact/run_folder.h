@@ -42,8 +42,9 @@ struct RunStatus {
     std::string plugin, preset, device;
     std::int64_t step = 0, total = 0;
     int pid = 0;
-    std::string bootId;   ///< /proc/sys/kernel/random/boot_id
-    double heartbeat = 0; ///< seconds since the epoch
+    std::string bootId;    ///< /proc/sys/kernel/random/boot_id
+    std::string host, job; ///< name of the computer; "slurm 1234_7", empty for none
+    double heartbeat = 0;  ///< seconds since the epoch
     std::optional<int> exitCode;
     std::string phase;              ///< while starting
     std::string problem;            ///< sentence of the cause for failed runs
@@ -58,7 +59,11 @@ struct RunStatus {
 RunStatus readStatus(const RunFolder& folder); ///< throws InputError
 void writeStatus(const RunFolder& folder, const RunStatus& status);
 std::string currentBootId();
-/// Whether the worker that wrote `status` is still the same live process.
+std::string currentHost(); ///< this computer's name
+std::string currentJob();  ///< "slurm 1234_7" inside of a job of Slurm, else empty
+/// Whether its process number means anything here: same start of the same computer.
+bool isOfThisComputer(const RunStatus& status);
+/// Whether the worker that wrote `status` is still the same live process of this computer.
 bool isWorkerAlive(const RunStatus& status);
 
 /// Run folders below `parent` (those with a status.json), newest first. Unreadable ones are

@@ -1,4 +1,6 @@
+#include <array>
 #include <charconv>
+#include <cstdlib>
 #include <fstream>
 #include <string>
 
@@ -126,21 +128,12 @@ std::optional<ProcessFacts> factsOf(int pid)
 
 json RunStatus::toJson() const
 {
-    json object{{"state", state},
-                {"plugin", plugin},
-                {"preset", preset},
-                {"device", device},
-                {"step", step},
-                {"total", total},
-                {"pid", pid},
-                {"boot_id", bootId},
-                {"heartbeat", heartbeat},
-                {"exit_code", nullptr},
-                {"phase", phase},
-                {"problem", problem},
-                {"problem_id", problemId},
-                {"socket", socket},
-                {"rings", rings}};
+    json object{{"state", state},   {"plugin", plugin},       {"preset", preset},
+                {"device", device}, {"step", step},           {"total", total},
+                {"pid", pid},       {"boot_id", bootId},      {"host", host},
+                {"job", job},       {"heartbeat", heartbeat}, {"exit_code", nullptr},
+                {"phase", phase},   {"problem", problem},     {"problem_id", problemId},
+                {"socket", socket}, {"rings", rings}};
     if (exitCode)
         object["exit_code"] = *exitCode;
     return object;
@@ -160,6 +153,8 @@ RunStatus RunStatus::fromJson(const json& object)
     reader.readInteger("total", status.total);
     reader.readInteger("pid", status.pid);
     reader.read("boot_id", status.bootId);
+    reader.read("host", status.host);
+    reader.read("job", status.job);
     reader.read("heartbeat", status.heartbeat);
     reader.read("exit_code", status.exitCode);
     reader.read("phase", status.phase);
@@ -188,9 +183,34 @@ std::string currentBootId()
     return id;
 }
 
+std::string currentHost()
+{
+    std::array<char, 256> name{};
+    return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : std::string();
+}
+
+std::string currentJob()
+{
+    const auto variable = [](const char* name) {
+        const char* value = std::getenv(name);
+        return std::string(value ? value : "");
+    };
+    const std::string array = variable("SLURM_ARRAY_JOB_ID"),
+                      task = variable("SLURM_ARRAY_TASK_ID");
+    const std::string id =
+        array.empty() || task.empty() ? variable("SLURM_JOB_ID") : array + "_" + task;
+    return id.empty() ? id : "slurm " + id;
+}
+
+bool isOfThisComputer(const RunStatus& status)
+{
+    const bool isHere = status.host.empty() || status.host == currentHost();
+    return isHere && !status.bootId.empty() && status.bootId == currentBootId();
+}
+
 bool isWorkerAlive(const RunStatus& status)
 {
-    if (status.pid <= 0 || status.bootId.empty() || status.bootId != currentBootId())
+    if (status.pid <= 0 || !isOfThisComputer(status))
         return false;
     const auto facts = factsOf(status.pid);
     if (!facts || facts->state == 'Z' || facts->state == 'X')

@@ -180,6 +180,8 @@ void RunClient::kill()
         ::kill(child, SIGKILL);
     else if (m_impl->status.pid > 0 && isWorkerAlive(m_impl->status))
         ::kill(m_impl->status.pid, SIGKILL);
+    else if (isLive(m_impl->state) && !isOfThisComputer(m_impl->status))
+        m_impl->link.request("kill_after", {{"seconds", 0}});
 }
 
 void RunClient::markStopped()

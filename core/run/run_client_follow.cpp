@@ -2,13 +2,17 @@
 #include <fstream>
 #include <utility>
 
+#include <QUuid>
+
 #include <fmt/format.h>
 
 #include "core/artifact/checkpoint.h"
 #include "core/artifact/manifest.h"
+#include "core/artifact/run_lease.h"
 #include "core/base/clock.h"
 #include "core/base/file.h"
 #include "core/run/messages.h"
+#include "core/run/request_box.h"
 #include "core/run/run_client_impl.h"
 #include "core/run/run_failure.h"
 #include "core/run/status_writer.h"
@@ -96,6 +100,7 @@ RunClient::Impl::Impl(RunClient& client, RunFolder runFolder)
     : q(client),
       folder(std::move(runFolder)),
       history(folder),
+      sender(QUuid::createUuid().toString(QUuid::Id128).toStdString()),
       link([this](const json& message) { hear(message); })
 {
     watch.setSingleShot(true);
@@ -139,8 +144,26 @@ void RunClient::Impl::follow()
         tryConnect();
     if (!link.isConnected())
         judge();
+    talkByFiles();
     readHistory();
     schedule();
+}
+
+/// With a worker of another computer, which no socket reaches.
+void RunClient::Impl::talkByFiles()
+{
+    const bool isElsewhere = isLive(state) && status.pid > 0 && !isOfThisComputer(status);
+    if (!isElsewhere)
+        return link.setPost({});
+    for (const json& ack : takeAnswers(folder, sender))
+        link.hearAck(ack);
+    link.setPost([this](const json& message) {
+        try {
+            postRequest(folder, sender, message);
+        } catch (const OutputError& error) {
+            raise("E-OUTPUT", error.what());
+        }
+    });
 }
 
 void RunClient::Impl::schedule()
@@ -230,7 +253,7 @@ void RunClient::Impl::judge()
         adopt(*again); // it may have ended properly between the two looks
     if (!isLive(state) || isWorkerAlive(status))
         return;
-    if (!isGoingOn(status))
+    if (!isGoingOn(folder, status))
         lost();
 }
 
@@ -326,8 +349,7 @@ void RunClient::Impl::lost()
     setState(RunState::Lost);
     raise("E-LOST",
           fmt::format("The run {} has not reported for {:.0f} s and its worker is gone. {}",
-                      folder.id(), std::max(0.0, epochSeconds() - status.heartbeat),
-                      safety(folder)));
+                      folder.id(), secondsSinceSign(folder).value_or(0), safety(folder)));
 }
 
 void RunClient::Impl::setState(RunState newState)

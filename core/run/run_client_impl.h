@@ -30,6 +30,7 @@ struct RunClient::Impl {
     void noticeWorker(int pid);
     void adopt(const RunStatus& fromFile);
     void tryConnect();
+    void talkByFiles();
     void judge();
     void judgeChild();
     void readHistory();
@@ -61,6 +62,7 @@ struct RunClient::Impl {
     RunClient& q;
     RunFolder folder;
     RunHistory history;
+    const std::string sender; ///< of our requests to a worker of another computer
     WorkerLink link;
     WorkerProcess process;
     QTimer watch, slices;

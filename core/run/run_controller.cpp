@@ -61,6 +61,7 @@ struct RunController::Impl {
     void writeStatusNow();
     void diskIsFull(const OutputError& error);
     void checkTimeLimit();
+    void timeIsUp(const std::string& why);
     void appendMetrics(std::vector<nlohmann::json>& messages, MetricLog::Points points) const;
     StatusWriter::Now now() const;
 
@@ -166,6 +167,11 @@ bool RunController::requestResume()
 bool RunController::requestStop(ExitCode code)
 {
     return m_impl->control.requestStop(code);
+}
+
+void RunController::requestTimeUp(const std::string& why)
+{
+    m_impl->timeIsUp(why);
 }
 
 bool RunController::requestCheckpoint()
@@ -306,18 +312,17 @@ void RunController::Impl::checkTimeLimit()
     if (settings.timeLimitSeconds <= 0 || isTimeUp ||
         steadySeconds() - startedAt < settings.timeLimitSeconds)
         return;
+    timeIsUp(fmt::format(
+        "The time limit of {:.0f} s is reached; the run saves and stops. Resume it to go on.",
+        settings.timeLimitSeconds));
+}
+
+void RunController::Impl::timeIsUp(const std::string& why)
+{
     isTimeUp = true;
     const bool isOver = isFinal(control.state()); // it only serves viewers
-    if (!control.requestStop(ExitCode::TimeLimit) || isOver)
-        return;
-    outbox.tell(
-        {{"type", "problem"},
-         {"id", "E-TIME"},
-         {"sentence",
-          fmt::format(
-              "The time limit of {:.0f} s is reached; the run saves and stops. Resume it to "
-              "go on.",
-              settings.timeLimitSeconds)}});
+    if (control.requestStop(ExitCode::TimeLimit) && !isOver)
+        outbox.tell({{"type", "problem"}, {"id", "E-TIME"}, {"sentence", why}});
 }
 
 void RunController::Impl::appendMetrics(std::vector<nlohmann::json>& messages,

@@ -34,6 +34,9 @@ struct RunSettings {
     int keepCheckpoints = 3;
     double timeLimitSeconds = 0; ///< 0: none; reaching it checkpoints and ends with code 124
     double previewIntervalSeconds = 0.1;
+    /// Called once a second and before status and checkpoints are written. Does not return where
+    /// another process has taken over the run. Any thread; may be empty.
+    std::function<void()> confirmLease;
 };
 
 /// Owns the run thread and the state machine, writes the run folder (status, events, metrics, log,
@@ -50,6 +53,8 @@ public:
     bool requestResume();
     /// `code` is what the process will exit with; ends lingering and exploring too.
     bool requestStop(ExitCode code = ExitCode::Success);
+    /// Stops with code 124, and says `why` where the run was not over.
+    void requestTimeUp(const std::string& why);
     bool requestCheckpoint();
     /// Live fields only; a refusal says why.
     std::optional<std::string> setLive(const std::string& key, const std::string& tomlValue);

@@ -273,6 +273,8 @@ void RunLoop::saveCheckpoint()
 {
     std::filesystem::path path;
     withSpace([&] {
+        if (m_p.settings.confirmLease)
+            m_p.settings.confirmLease();
         m_p.journal.flush(); // a checkpoint must not know of numbers that metrics.csv lacks
         Checkpoint checkpoint;
         checkpoint.step = m_p.context.step();

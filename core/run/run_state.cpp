@@ -4,7 +4,7 @@
 #include <array>
 
 #include "core/artifact/run_folder.h"
-#include "core/base/clock.h"
+#include "core/artifact/run_lease.h"
 
 namespace vergence {
 
@@ -198,14 +198,15 @@ const std::vector<RunEvent>& allRunEvents()
     return events;
 }
 
-bool isGoingOn(const RunStatus& status)
+bool isGoingOn(const RunFolder& folder, const RunStatus& status)
 {
-    constexpr double kPatience = 15; // s; a worker gives a sign of life every second
     if (isWorkerAlive(status))
         return true;
     const auto state = runStateFromName(status.state);
-    return state && isLive(*state) && status.bootId != currentBootId() &&
-           epochSeconds() - status.heartbeat <= kPatience;
+    if (!state || !isLive(*state) || isOfThisComputer(status))
+        return false;
+    const auto silence = secondsSinceSign(folder);
+    return silence && *silence <= kSilence;
 }
 
 } // namespace vergence

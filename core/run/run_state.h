@@ -6,6 +6,7 @@
 
 namespace vergence {
 
+struct RunFolder;
 struct RunStatus;
 
 /// States of a run. One table drives worker, window and command line (architecture.md §5.2).
@@ -55,9 +56,9 @@ std::optional<RunState> next(RunState state, RunEvent event);
 std::vector<RunEvent> allowedEvents(RunState state);
 bool isLive(RunState state);  ///< a worker process should exist
 bool isFinal(RunState state); ///< Completed, Stopped, Failed, Crashed, Lost
-/// Whether somebody works on the run: its worker is alive, or is one of another computer (or of
-/// before a restart) that gave a sign of life within the last 15 s.
-bool isGoingOn(const RunStatus& status);
+/// Whether somebody works on the run: its worker is alive here, or is one of another computer (or
+/// of before a restart) that gave a sign of life within kSilence, by the clock of the disk.
+bool isGoingOn(const RunFolder& folder, const RunStatus& status);
 const std::vector<RunState>& allRunStates();
 const std::vector<RunEvent>& allRunEvents();
 

@@ -1,5 +1,6 @@
 #include "core/run/signal_watch.h"
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -15,11 +16,14 @@ namespace {
 
 // A handler may only write to a pipe, which must therefore be reachable without an object.
 std::atomic<int> writeEnd{-1};
-std::atomic<int> signalCount{0};
+std::atomic<int> interruptions{0};
+
+constexpr std::array kWatched{SIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGUSR1, SIGUSR2};
 
 void handle(int signal)
 {
-    if (signalCount.fetch_add(1) > 0)
+    const bool isFromPeople = signal == SIGINT || signal == SIGTERM;
+    if (isFromPeople && interruptions.fetch_add(1) > 0)
         ::_exit(128 + signal);
     const int saved = errno;
     const char byte = static_cast<char>(signal);
@@ -46,25 +50,45 @@ void setHandler(int signal, void (*handler)(int))
     ::sigaction(signal, &action, nullptr);
 }
 
+bool isIgnored(int signal)
+{
+    struct sigaction action {};
+    return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 } // namespace
 
 SignalWatch::SignalWatch() : m_notifier(openPipe(), QSocketNotifier::Read)
 {
-    signalCount = 0;
+    interruptions = 0;
     connect(&m_notifier, &QSocketNotifier::activated, this, [this] {
         char byte = 0;
         while (::read(static_cast<int>(m_notifier.socket()), &byte, 1) == 1)
-            Q_EMIT interrupted(byte);
+            hear(byte);
     });
     setHandler(SIGPIPE, SIG_IGN);
-    setHandler(SIGINT, handle);
-    setHandler(SIGTERM, handle);
+    for (const int signal : kWatched) {
+        if (signal != SIGHUP || !isIgnored(signal))
+            setHandler(signal, handle);
+    }
+}
+
+void SignalWatch::hear(int signal)
+{
+    if (signal == SIGUSR1)
+        Q_EMIT timeRunsOut();
+    else if (signal == SIGUSR2)
+        Q_EMIT checkpointWanted();
+    else
+        Q_EMIT interrupted(signal);
 }
 
 SignalWatch::~SignalWatch()
 {
-    setHandler(SIGINT, SIG_DFL);
-    setHandler(SIGTERM, SIG_DFL);
+    for (const int signal : kWatched) {
+        if (!isIgnored(signal))
+            setHandler(signal, SIG_DFL);
+    }
     ::close(writeEnd.exchange(-1));
     ::close(static_cast<int>(m_notifier.socket()));
 }

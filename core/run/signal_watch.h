@@ -5,8 +5,10 @@
 
 namespace vergence {
 
-/// Turns the first SIGINT or SIGTERM into a Qt signal; the second one ends the process at once
-/// (exit code 128 + signal). SIGPIPE is ignored. One object per process.
+/// Turns signals into Qt signals. INT, TERM, HUP (the terminal closes) and XCPU ask for an end;
+/// the second INT or TERM ends the process at once (exit code 128 + signal). USR1 says that the
+/// time is nearly up, USR2 asks for a checkpoint. HUP stays ignored where it was (nohup); PIPE is.
+/// One object per process.
 class SignalWatch : public QObject {
     Q_OBJECT
 public:
@@ -15,8 +17,12 @@ public:
 
 Q_SIGNALS:
     void interrupted(int signal);
+    void timeRunsOut();
+    void checkpointWanted();
 
 private:
+    void hear(int signal);
+
     QSocketNotifier m_notifier;
 };
 

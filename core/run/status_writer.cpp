@@ -15,7 +15,7 @@ std::filesystem::path explorerStatus(const RunFolder& folder)
 
 void unlinkRings(const RunStatus& status)
 {
-    if (status.bootId != currentBootId())
+    if (!isOfThisComputer(status))
         return; // the names may be another's here
     for (const std::string& ring : status.rings)
         unlinkFrameRing(ring);
@@ -23,13 +23,16 @@ void unlinkRings(const RunStatus& status)
 
 StatusWriter::StatusWriter(const RunSettings& settings, const DeviceInfo& device)
     : m_folder(settings.folder),
-      m_exploresOnly(settings.exploresOnly)
+      m_exploresOnly(settings.exploresOnly),
+      m_confirmLease(settings.confirmLease)
 {
     m_status.plugin = settings.plugin;
     m_status.preset = settings.preset;
     m_status.device = device.name;
     m_status.pid = static_cast<int>(::getpid());
     m_status.bootId = currentBootId();
+    m_status.host = currentHost();
+    m_status.job = currentJob();
 }
 
 void StatusWriter::setProblem(const std::string& id, const std::string& sentence)
@@ -71,6 +74,8 @@ void StatusWriter::write(const Now& now)
         m_status.heartbeat = epochSeconds();
         status = m_status;
     }
+    if (m_confirmLease)
+        m_confirmLease();
     if (m_exploresOnly)
         writeFileAtomic(explorerStatus(m_folder), status.toJson().dump(2));
     else

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -38,6 +39,7 @@ public:
 private:
     RunFolder m_folder;
     bool m_exploresOnly;
+    std::function<void()> m_confirmLease;
     mutable std::mutex m_mutex;
     RunStatus m_status;
     std::mutex m_fileMutex; // main and run thread write the same temporary name

@@ -1,5 +1,6 @@
 #include "core/run/worker.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 
@@ -13,6 +14,8 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/run/progress_line.h"
+#include "core/run/request_answer.h"
+#include "core/run/request_box.h"
 #include "core/run/signal_watch.h"
 #include "core/run/system_recorder.h"
 #include "core/run/worker_log.h"
@@ -35,6 +38,7 @@ public:
         : m_controller(controller),
           m_options(options),
           m_system(controller, controller.device().uuid),
+          m_box(controller.settings().folder),
           m_showsLine(options.showsProgress && !options.jsonLines && ::isatty(STDERR_FILENO) != 0)
     {
         if (options.servesSocket)
@@ -47,6 +51,7 @@ private:
     void poll();
     void sendFrames();
     void beat();
+    void serveBox();
     void interrupted(int signal);
     void killAfter(double seconds);
     void draw();
@@ -55,6 +60,7 @@ private:
     RunController& m_controller;
     WorkerOptions m_options;
     SystemRecorder m_system;
+    RequestBox m_box;
     std::unique_ptr<WorkerServer> m_server;
     SignalWatch m_signals;
     QEventLoop m_loop;
@@ -68,6 +74,12 @@ int Worker::run()
     adoptWorkerLog(m_controller.settings().folder);
     QObject::connect(&m_signals, &SignalWatch::interrupted, &m_loop,
                      [this](int signal) { interrupted(signal); });
+    QObject::connect(&m_signals, &SignalWatch::timeRunsOut, &m_loop, [this] {
+        m_controller.requestTimeUp("The time of the job is nearly up; the run saves and stops. "
+                                   "Resume it to go on.");
+    });
+    QObject::connect(&m_signals, &SignalWatch::checkpointWanted, &m_loop,
+                     [this] { m_controller.requestCheckpoint(); });
     if (m_server)
         QObject::connect(m_server.get(), &WorkerServer::killAfterRequested, &m_loop,
                          [this](double seconds) { killAfter(seconds); });
@@ -129,7 +141,18 @@ void Worker::sendFrames()
 void Worker::beat()
 {
     m_system.sample();
+    serveBox();
     m_controller.beat(socketName());
+}
+
+/// Requests from other computers.
+void Worker::serveBox()
+{
+    for (const RequestBox::Request& request : m_box.take()) {
+        if (request.message.at("type") == "kill_after")
+            killAfter(request.message.at("seconds").get<double>());
+        m_box.answer(request, answerTo(request.message, m_controller));
+    }
 }
 
 void Worker::interrupted(int signal)
@@ -140,8 +163,9 @@ void Worker::interrupted(int signal)
 
 void Worker::killAfter(double seconds)
 {
+    constexpr double kLongest = 3600;
     m_controller.requestStop();
-    QTimer::singleShot(static_cast<int>(seconds * 1000), &m_loop, [] {
+    QTimer::singleShot(static_cast<int>(std::clamp(seconds, 0.0, kLongest) * 1000), &m_loop, [] {
         log("run").error("The run did not stop in time and is ended.");
         ::_exit(128 + SIGKILL);
     });

@@ -14,8 +14,9 @@ struct WorkerOptions {
 };
 
 /// Runs a controller to its end in this process: local socket, 1 Hz heartbeat and system samples
-/// ("system/…" series), signals (first SIGINT or SIGTERM: checkpoint and stop; second: kill). Needs
-/// a QCoreApplication. Returns the exit code (130 after SIGINT).
+/// ("system/…" series), signals (see SignalWatch; SIGINT, SIGTERM, SIGHUP: save and stop, SIGUSR1:
+/// the same with code 124, SIGUSR2: a checkpoint). Needs a QCoreApplication. Returns the exit code
+/// (130 after SIGINT).
 int runWorker(RunController& controller, const WorkerOptions& options);
 
 } // namespace vergence

@@ -54,11 +54,21 @@ void WorkerLink::open(const QString& socketName)
 void WorkerLink::opened()
 {
     Q_EMIT connected();
-    while (!m_unsent.empty() && isConnected()) {
-        m_socket->write(m_unsent.front().data(), static_cast<qint64>(m_unsent.front().size()));
-        m_unsent.pop_front();
-    }
+    sendWaiting();
     pumpView();
+}
+
+void WorkerLink::setPost(Post post)
+{
+    m_post = std::move(post);
+    sendWaiting();
+}
+
+void WorkerLink::sendWaiting()
+{
+    for (std::deque<nlohmann::json> waiting = std::exchange(m_unsent, {}); !waiting.empty();
+         waiting.pop_front())
+        send(std::move(waiting.front()));
 }
 
 void WorkerLink::closed()
@@ -100,11 +110,14 @@ void WorkerLink::request(const std::string& type, nlohmann::json members)
 
 void WorkerLink::send(nlohmann::json message)
 {
-    const std::string line = serialise(message);
-    if (isConnected())
+    if (isConnected()) {
+        const std::string line = serialise(message);
         m_socket->write(line.data(), static_cast<qint64>(line.size()));
-    else
-        m_unsent.push_back(line);
+    } else if (m_post) {
+        m_post(message);
+    } else {
+        m_unsent.push_back(std::move(message));
+    }
 }
 
 void WorkerLink::sendView(const ViewInput& input)
@@ -154,12 +167,12 @@ void WorkerLink::read()
 void WorkerLink::hear(const nlohmann::json& message)
 {
     if (message.at("type") == "ack")
-        handleAck(message);
+        hearAck(message);
     else
         m_onMessage(message);
 }
 
-void WorkerLink::handleAck(const nlohmann::json& ack)
+void WorkerLink::hearAck(const nlohmann::json& ack)
 {
     const auto id = ack.at("id").get<std::uint64_t>();
     if (id == m_viewId) {

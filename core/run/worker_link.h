@@ -34,6 +34,11 @@ public:
     bool isConnected() const;
     bool isConnecting() const;
 
+    /// How requests go to a worker that no socket reaches; empty: they wait for one.
+    using Post = std::function<void(const nlohmann::json& message)>;
+    void setPost(Post post);
+    void hearAck(const nlohmann::json& ack); ///< that came another way than by the socket
+
     void request(const std::string& type, nlohmann::json members = nlohmann::json::object());
     /// The newest input, one message under way at a time.
     void sendView(const ViewInput& input);
@@ -60,9 +65,9 @@ private:
     void opened();
     void closed();
     void send(nlohmann::json message);
+    void sendWaiting();
     void read();
     void hear(const nlohmann::json& message);
-    void handleAck(const nlohmann::json& ack);
     void checkPending();
     void pumpView();
 
@@ -72,7 +77,8 @@ private:
     LineSplitter m_splitter;
     std::uint64_t m_lastId = 0, m_viewId = 0;
     std::map<std::uint64_t, Pending> m_pending;
-    std::deque<std::string> m_unsent;
+    std::deque<nlohmann::json> m_unsent;
+    Post m_post;
     ViewInput m_view;
     bool m_hasView = false;
 };

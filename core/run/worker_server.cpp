@@ -6,6 +6,7 @@
 
 #include "core/base/log.h"
 #include "core/run/messages.h"
+#include "core/run/request_answer.h"
 #include "core/run/socket_folder.h"
 
 namespace vergence {
@@ -14,17 +15,6 @@ namespace {
 
 /// A client that reads this much too slowly is dropped: it can come back and read the files.
 constexpr qint64 kMostUnread = 64 << 20;
-
-const char* refusalFor(const std::string& request)
-{
-    if (request == "pause")
-        return "Only a running run can pause.";
-    if (request == "resume")
-        return "Only a paused run can resume.";
-    if (request == "stop")
-        return "The run is ending already.";
-    return "A checkpoint is possible while a run is running or paused.";
-}
 
 } // namespace
 
@@ -149,33 +139,13 @@ void WorkerServer::handle(QLocalSocket* socket, const std::string& line)
 nlohmann::json WorkerServer::answer(const nlohmann::json& request, Client& client)
 {
     const auto& type = request.at("type").get_ref<const std::string&>();
-    const auto decide = [&](bool accepted) -> nlohmann::json {
-        if (accepted)
-            return {{"accepted", true}};
-        return {{"accepted", false}, {"reason", refusalFor(type)}};
-    };
-    if (type == "pause")
-        return decide(m_controller.requestPause());
-    if (type == "resume")
-        return decide(m_controller.requestResume());
-    if (type == "stop")
-        return decide(m_controller.requestStop());
-    if (type == "checkpoint")
-        return decide(m_controller.requestCheckpoint());
-    if (type == "set") {
-        const auto refusal = m_controller.setLive(request.at("key").get<std::string>(),
-                                                  request.at("value").get<std::string>());
-        if (refusal)
-            return {{"accepted", false}, {"reason", *refusal}};
-    } else if (type == "view") {
-        m_controller.setView(viewFromJson(request));
-    } else if (type == "watch") {
+    if (type == "watch") {
         client.watch = watchFromJson(request);
         updateWatched();
     } else if (type == "kill_after") {
-        Q_EMIT killAfterRequested(std::clamp(request.at("seconds").get<double>(), 0.0, 3600.0));
+        Q_EMIT killAfterRequested(request.at("seconds").get<double>());
     }
-    return {{"accepted", true}};
+    return answerTo(request, m_controller);
 }
 
 /// Frames stay in device memory only while every viewer can open it; one that cannot, or no longer,

@@ -5,7 +5,7 @@
 #include <QTemporaryDir>
 
 #include "core/artifact/checkpoint.h"
-#include "core/artifact/run_lock.h"
+#include "core/artifact/run_lease.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
@@ -157,16 +157,17 @@ void CliRunTest::runningRunIsNotResumed()
         const RunFolder copy = RunFolder::createAt((other.path() + "/copy").toStdString());
         fs::copy_file(folder.config(), copy.config());
         elsewhere.bootId = "another boot";
-        elsewhere.heartbeat = epochSeconds();
+        elsewhere.host = "elsewhere";
+        elsewhere.heartbeat -= 3600; // clocks differ
         writeStatus(copy, elsewhere);
         const Outcome refused = vergence({"run", other.path() + "/copy", "--resume"});
         QVERIFY2(refused.code == 2, qPrintable(refused.err));
-        QVERIFY2(refused.err.contains("of another computer"), qPrintable(refused.err));
+        QVERIFY2(refused.err.contains("of elsewhere"), qPrintable(refused.err));
         const json listed =
             vergence({"runs", "list", "--runs-dir", other.path(), "--json"}).parsed();
         QCOMPARE(listed[0]["status"]["state"].get<std::string>(), elsewhere.state);
     }
-    VERGENCE_THROWS(Error, "Another process works on", RunLock{folder});
+    VERGENCE_THROWS(Error, "Another process works on", RunLease{folder});
     process->kill();
     process->waitForFinished();
     const json runs = vergence({"runs", "list", "--runs-dir", home(), "--json"}).parsed();

@@ -9,6 +9,7 @@
 #include "core/base/file.h"
 #include "tests/support/gui/gui_harness.h"
 #include "tests/support/gui/window_process.h"
+#include "tests/support/silent_run.h"
 
 using namespace vergence;
 
@@ -113,8 +114,8 @@ private Q_SLOTS:
         QTRY_VERIFY(!isWorkerAlive(readStatus(folder)));
         RunStatus status = readStatus(folder);
         status.bootId = "another boot"; // as if the computer had restarted since
-        status.heartbeat -= 60;
         writeStatus(folder, status);
+        test::silence(folder, 60);
 
         GuiHarness gui;
         QVERIFY(gui.waitForPlugins());
@@ -142,6 +143,7 @@ private Q_SLOTS:
         status.step = 30;
         status.total = 100;
         writeStatus(folder, status);
+        test::silence(folder, 60);
         const QString run = QString::fromStdString(folder.id());
         GuiHarness gui;
         QVERIFY(gui.waitForPlugins());

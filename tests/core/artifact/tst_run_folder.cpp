@@ -151,6 +151,10 @@ private Q_SLOTS:
         status.bootId = "another boot";
         QVERIFY(!isWorkerAlive(status));
         status = liveStatus();
+        status.host = "elsewhere"; // a container may have the boot id of its host
+        QVERIFY(!isWorkerAlive(status));
+        status.host = currentHost();
+        QVERIFY(isWorkerAlive(status));
         status.heartbeat -=
             3600.0 * 24 * 365; // this process did not exist then: the number was given anew
         QVERIFY(!isWorkerAlive(status));

@@ -31,6 +31,10 @@ private Q_SLOTS:
     void firstSignalSavesAndStops();
     void everyPhaseHearsOfTheEnd_data();
     void everyPhaseHearsOfTheEnd();
+    void aClosingTerminalSavesAndStops();
+    void nohupIsRespected();
+    void timeThatRunsOutEndsWithItsCode();
+    void aSignalAsksForACheckpoint();
     void logLinesDoNotStickToTheProgress();
     void secondSignalEndsAHangingRun_data();
     void secondSignalEndsAHangingRun();
@@ -154,6 +158,61 @@ void TestWorker::everyPhaseHearsOfTheEnd()
     QCOMPARE(bench.runAlone(bench.resumeArguments({"--set", phase + "=0"})), 0);
     QCOMPARE(readStatus(bench.folder()).state, std::string("Completed"));
     QCOMPARE(bench.curve().size(), std::size_t{1});
+}
+
+/// The shell and the system both tell of it, so that a second HUP means nothing more.
+void TestWorker::aClosingTerminalSavesAndStops()
+{
+    WorkerBench bench;
+    QProcess process;
+    startAndStep(bench, process, bench.arguments({"steps=1000000", "finish_ms=300"}));
+    for (int i = 0; i < 3; ++i)
+        ::kill(static_cast<pid_t>(process.processId()), SIGHUP);
+    QVERIFY(process.waitForFinished(60'000));
+    QCOMPARE(process.exitCode(), 128 + SIGHUP);
+    const RunStatus status = readStatus(bench.folder());
+    QCOMPARE(status.state, std::string("Stopped"));
+    QCOMPARE(loadNewestCheckpoint(bench.folder())->step, status.step);
+}
+
+void TestWorker::nohupIsRespected()
+{
+    WorkerBench bench;
+    QProcess process;
+    process.setChildProcessModifier([] { std::signal(SIGHUP, SIG_IGN); });
+    startAndStep(bench, process, bench.arguments({"steps=300", "step_ms=5"}));
+    ::kill(static_cast<pid_t>(process.processId()), SIGHUP);
+    QVERIFY(process.waitForFinished(60'000));
+    QCOMPARE(process.exitCode(), 0);
+    QCOMPARE(readStatus(bench.folder()).state, std::string("Completed"));
+}
+
+/// A cluster tells a job so.
+void TestWorker::timeThatRunsOutEndsWithItsCode()
+{
+    WorkerBench bench;
+    QProcess process;
+    startAndStep(bench, process, bench.arguments({"steps=400", "step_ms=5"}));
+    ::kill(static_cast<pid_t>(process.processId()), SIGUSR1);
+    ::kill(static_cast<pid_t>(process.processId()), SIGUSR1);
+    QVERIFY(process.waitForFinished(60'000));
+    QCOMPARE(process.exitCode(), 124);
+    QCOMPARE(readStatus(bench.folder()).state, std::string("Stopped"));
+    QCOMPARE(bench.runAlone(bench.resumeArguments({"--wait"})), 0);
+    QCOMPARE(bench.curve().size(), std::size_t{400});
+}
+
+void TestWorker::aSignalAsksForACheckpoint()
+{
+    WorkerBench bench;
+    QProcess process;
+    startAndStep(bench, process, bench.arguments({"steps=1000000", "step_ms=5"}));
+    QVERIFY(listCheckpoints(bench.folder()).empty());
+    ::kill(static_cast<pid_t>(process.processId()), SIGUSR2);
+    QTRY_VERIFY(!listCheckpoints(bench.folder()).empty());
+    QCOMPARE(readStatus(bench.folder()).state, std::string("Running"));
+    ::kill(static_cast<pid_t>(process.processId()), SIGINT);
+    QVERIFY(process.waitForFinished(60'000));
 }
 
 /// On a terminal, whose line the progress rewrites.

@@ -31,7 +31,8 @@ WorkerBench::~WorkerBench()
     std::error_code ignored;
     if (!std::filesystem::exists(folder().status(), ignored))
         return;
-    const RunStatus status = readStatus(folder());
+    RunStatus status = readStatus(folder());
+    status.host.clear(); // those that take themselves for others too
     if (isWorkerAlive(status) && status.pid > 1)
         ::kill(status.pid, SIGKILL);
 }
