@@ -14,14 +14,17 @@ first_where() {
 is_known() { apt-cache show "$1" >/dev/null 2>&1; }
 is_there() { is_installed "$1" || is_known "$1"; }
 
-# Calls VISIT "NAME NAME..." "REASON" "FILE FILE..." for every line of the list; the names of a line are alternatives.
+# Calls VISIT "NAME NAME..." "REASON" "FILE FILE..." for every line of the list; the names of a line are alternatives. What
+# only tests need is left out unless packages_for=tests.
 each_package() {
-    local line names files
+    local line names files reason
     while IFS= read -r line; do
         names=${line%%#*}
         files=${names#"${names%%:*}"}
         names=${names%%:*}
-        [ -n "${names// /}" ] && "$1" "${names//|/ }" "$(sed 's/^[^#]*# *//' <<<"$line")" "${files#:}"
+        reason=$(sed 's/^[^#]*# *//' <<<"$line")
+        [[ $reason == tests:* && ${packages_for:-} != tests ]] && continue
+        [ -n "${names// /}" ] && "$1" "${names//|/ }" "$reason" "${files#:}"
     done <packaging/debian-packages.txt
     return 0
 }
@@ -74,8 +77,8 @@ install_packages() {
     for i in "${!missing[@]}"; do
         if name=$(first_where is_known ${missing[$i]}); then
             chosen+=("$name")
-        elif [[ ${reasons[$i]} == optional* ]]; then
-            say "This system has no package ${missing[$i]%% *}. It is ${reasons[$i]}; that will be absent."
+        elif [[ ${reasons[$i]} == optional* || ${reasons[$i]} == tests:* ]]; then
+            say "This system has no package ${missing[$i]%% *}. It is ${reasons[$i]/#tests:/for tests:}; that will be absent."
         else
             absent+=("${missing[$i]%% *} (${reasons[$i]})")
         fi

@@ -33,13 +33,15 @@ constexpr const char* kManifest = "manifest.json";
 constexpr const char* kReadme = "README.txt";
 constexpr const char* kStatus = "status.json";
 constexpr std::array kOfProcesses{"explore.json", "job.json", "job.sh"}; ///< mean nothing elsewhere
+constexpr std::array kFoldersOfProcesses{"lease/", "live/", "requests/"};
 constexpr std::uint64_t kSmall =
     1u << 20; ///< files up to here are held in memory, so that a live run cannot change them
 
 bool isOfProcesses(const std::string& path)
 {
-    return path.rfind("lease/", 0) == 0 || path.rfind("requests/", 0) == 0 ||
-           std::ranges::count(kOfProcesses, path) > 0;
+    const bool isInFolder = std::ranges::any_of(
+        kFoldersOfProcesses, [&](const char* folder) { return path.rfind(folder, 0) == 0; });
+    return isInFolder || std::ranges::count(kOfProcesses, path) > 0;
 }
 
 bool isWanted(const std::string& path, const BundleOptions& options)

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/run/frame_file.h"
 #include "core/run/messages.h"
 #include "core/run/run_client_impl.h"
 
@@ -128,6 +129,8 @@ std::optional<Frame> RunClient::frame(const std::string& stream, std::uint64_t s
     if (found == m_impl->rings.end())
         return std::nullopt;
     Impl::Ring& ring = found->second;
+    if (!ring.file.empty())
+        return readFrameFile(ring.file, seen);
     try {
         if (!ring.reader)
             ring.reader = std::make_unique<FrameRingReader>(ring.name);
@@ -221,6 +224,8 @@ void RunClient::setWatched(bool watched, const std::string& sharedDevice)
     m_impl->watchRequest = wanted;
     if (isHeard && m_impl->link.isConnected())
         m_impl->link.request("watch", watchToJson(wanted));
+    else if (m_impl->isAfar)
+        m_impl->follow();
 }
 
 } // namespace vergence

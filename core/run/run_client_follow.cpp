@@ -12,7 +12,6 @@
 #include "core/base/clock.h"
 #include "core/base/file.h"
 #include "core/run/messages.h"
-#include "core/run/request_box.h"
 #include "core/run/run_client_impl.h"
 #include "core/run/run_failure.h"
 #include "core/run/status_writer.h"
@@ -26,6 +25,7 @@ using nlohmann::json;
 
 constexpr int kSearchMilliseconds = 50;   // between looks for a worker's socket
 constexpr int kFollowMilliseconds = 1000; // between looks at the files of a known worker
+constexpr int kLookMilliseconds = 250;    // between looks at pictures of another computer
 constexpr double kCatchUpSeconds = 0.03;  // the window waits meanwhile
 constexpr std::size_t kLogExcerpt = 2000; // bytes of worker.log that a card shows
 
@@ -144,26 +144,9 @@ void RunClient::Impl::follow()
         tryConnect();
     if (!link.isConnected())
         judge();
-    talkByFiles();
+    followAfar();
     readHistory();
     schedule();
-}
-
-/// With a worker of another computer, which no socket reaches.
-void RunClient::Impl::talkByFiles()
-{
-    const bool isElsewhere = isLive(state) && status.pid > 0 && !isOfThisComputer(status);
-    if (!isElsewhere)
-        return link.setPost({});
-    for (const json& ack : takeAnswers(folder, sender))
-        link.hearAck(ack);
-    link.setPost([this](const json& message) {
-        try {
-            postRequest(folder, sender, message);
-        } catch (const OutputError& error) {
-            raise("E-OUTPUT", error.what());
-        }
-    });
 }
 
 void RunClient::Impl::schedule()
@@ -172,8 +155,12 @@ void RunClient::Impl::schedule()
         watch.start(kFollowMilliseconds);
     else if (process.isRunning())
         watch.start(kSearchMilliseconds);
+    else if (isAfar && watchRequest.isWatching)
+        watch.start(kLookMilliseconds);
     else if (isLive(state))
         watch.start(status.socket.empty() ? kSearchMilliseconds : kFollowMilliseconds);
+    else if (state == RunState::Queued)
+        watch.start(kFollowMilliseconds); // a job may begin at any time
     else if (state == RunState::Lost)
         watch.start(kFollowMilliseconds); // it may be a computer that comes back
     else
@@ -219,6 +206,8 @@ void RunClient::Impl::adopt(const RunStatus& fromFile)
 /// Another worker goes on from a checkpoint, with fewer lines of metrics.csv than the last one had.
 void RunClient::Impl::noticeWorker(int pid)
 {
+    if (pid == 0)
+        return; // the run waits for one
     const int before = std::exchange(workerPid, pid);
     if (before == 0 || before == pid || pid == startedPid)
         return; // start() has forgotten the lines already

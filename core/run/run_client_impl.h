@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,7 +19,8 @@
 namespace vergence {
 
 /// What a RunClient does behind its interface: run_client.cpp answers the window,
-/// run_client_messages.cpp hears the worker, run_client_follow.cpp watches files and processes.
+/// run_client_messages.cpp hears the worker, run_client_follow.cpp watches files and processes,
+/// run_client_afar.cpp talks to workers of other computers.
 struct RunClient::Impl {
     Impl(RunClient& client, RunFolder runFolder);
 
@@ -30,7 +32,13 @@ struct RunClient::Impl {
     void noticeWorker(int pid);
     void adopt(const RunStatus& fromFile);
     void tryConnect();
-    void talkByFiles();
+
+    // a worker of another computer, which no socket reaches (run_client_afar.cpp)
+    void followAfar();
+    void post(const nlohmann::json& message);
+    void watchAfar();
+    void hearAfar();
+    void lookAfar();
     void judge();
     void judgeChild();
     void readHistory();
@@ -62,7 +70,10 @@ struct RunClient::Impl {
     RunClient& q;
     RunFolder folder;
     RunHistory history;
-    const std::string sender; ///< of our requests to a worker of another computer
+    const std::string sender;  ///< of our requests to a worker of another computer
+    bool isAfar = false;       ///< there is one
+    double watchedAfarAt = -1; ///< when it was last asked for pictures (steadySeconds())
+    std::filesystem::file_time_type heardAfar{}; ///< when its messages were written
     WorkerLink link;
     WorkerProcess process;
     QTimer watch, slices;
@@ -79,6 +90,8 @@ struct RunClient::Impl {
     struct Ring {
         std::string name;
         std::unique_ptr<FrameRingReader> reader;
+        std::filesystem::path file; ///< instead of a ring, of a worker of another computer
+        std::filesystem::file_time_type written{}; ///< when that was
     };
     std::map<std::string, Ring> rings;
     std::string lastProblem;  ///< a late client is told again what it may know

@@ -153,8 +153,7 @@ void RunClient::Impl::hearFrame(const json& message)
     const std::string stream = textOf(message, "stream");
     Ring& ring = rings[stream];
     if (const std::string name = textOf(message, "ring"); ring.name != name) {
-        ring.name = name;
-        ring.reader.reset();
+        ring = {name, nullptr, {}, {}};
         Q_EMIT q.framesRestarted(QString::fromStdString(stream));
     }
     Q_EMIT q.frameArrived(QString::fromStdString(stream));

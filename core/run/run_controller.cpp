@@ -347,6 +347,20 @@ std::vector<nlohmann::json> RunController::pollFrames()
     return m_impl->outbox.frameMessages(m_impl->frames.drainNotices());
 }
 
+std::vector<Frame> RunController::newestFrames(const std::map<std::string, std::uint64_t>& seen)
+{
+    std::vector<Frame> frames;
+    for (const auto& [stream, sequence] : m_impl->frames.sequences()) {
+        const auto known = seen.find(stream);
+        if (known != seen.end() && known->second >= sequence)
+            continue;
+        Frame frame = m_impl->frames.newest(stream);
+        if (!frame.info.stream.empty() && !frame.shared)
+            frames.push_back(std::move(frame));
+    }
+    return frames;
+}
+
 std::vector<nlohmann::json> RunController::poll()
 {
     Impl& impl = *m_impl;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -84,6 +85,9 @@ public:
     /// Only what is new of the frames: they go out at once, at the viewer's pace. From the polling
     /// thread.
     std::vector<nlohmann::json> pollFrames();
+    /// The newest frame of each stream whose sequence is above that in `seen`, where it lies in
+    /// host memory.
+    std::vector<Frame> newestFrames(const std::map<std::string, std::uint64_t>& seen);
     /// Called from the run thread when frames wait for pollFrames(). Before start().
     void setFrameListener(std::function<void()> listener);
     /// What a client that attaches late must hear first: hello, state, controls, streams,

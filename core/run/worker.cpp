@@ -13,7 +13,9 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/run/messages.h"
 #include "core/run/progress_line.h"
+#include "core/run/remote_view.h"
 #include "core/run/request_answer.h"
 #include "core/run/request_box.h"
 #include "core/run/signal_watch.h"
@@ -27,7 +29,8 @@ namespace {
 
 constexpr int kPollMilliseconds = 50; // 20 Hz
 constexpr int kBeatMilliseconds = 1000;
-constexpr int kDrawEvery = 4; // polls per redraw of the progress line
+constexpr int kDrawEvery = 4;  // polls per redraw of the progress line
+constexpr int kServeEvery = 5; // polls per look of viewers on other computers
 constexpr int kFarewellMilliseconds = 1000;
 constexpr const char* kWipe = "\r\033[K"; ///< to the start of the terminal's line, and empty it
 
@@ -39,6 +42,7 @@ public:
           m_options(options),
           m_system(controller, controller.device().uuid),
           m_box(controller.settings().folder),
+          m_remoteView(controller),
           m_showsLine(options.showsProgress && !options.jsonLines && ::isatty(STDERR_FILENO) != 0)
     {
         if (options.servesSocket)
@@ -52,6 +56,8 @@ private:
     void sendFrames();
     void beat();
     void serveBox();
+    void hear(const RequestBox::Request& request);
+    void serveViewersAfar();
     void interrupted(int signal);
     void killAfter(double seconds);
     void draw();
@@ -61,6 +67,7 @@ private:
     WorkerOptions m_options;
     SystemRecorder m_system;
     RequestBox m_box;
+    RemoteView m_remoteView;
     std::unique_ptr<WorkerServer> m_server;
     SignalWatch m_signals;
     QEventLoop m_loop;
@@ -122,11 +129,14 @@ void Worker::poll()
         }
         std::fflush(stdout);
     }
+    if (m_polls % kServeEvery == 0)
+        serveViewersAfar();
     if (m_showsLine) {
         m_line.hear(messages);
-        if (isOver || m_polls++ % kDrawEvery == 0)
+        if (isOver || m_polls % kDrawEvery == 0)
             draw();
     }
+    ++m_polls;
     if (isOver)
         m_loop.quit();
 }
@@ -148,11 +158,28 @@ void Worker::beat()
 /// Requests from other computers.
 void Worker::serveBox()
 {
-    for (const RequestBox::Request& request : m_box.take()) {
-        if (request.message.at("type") == "kill_after")
-            killAfter(request.message.at("seconds").get<double>());
-        m_box.answer(request, answerTo(request.message, m_controller));
-    }
+    for (const RequestBox::Request& request : m_box.take())
+        hear(request);
+}
+
+void Worker::hear(const RequestBox::Request& request)
+{
+    const auto& type = request.message.at("type").get_ref<const std::string&>();
+    if (type == "kill_after")
+        killAfter(request.message.at("seconds").get<double>());
+    else if (type == "watch")
+        m_remoteView.setWatched(watchFromJson(request.message).isWatching, steadySeconds());
+    m_box.answer(request, answerTo(request.message, m_controller));
+}
+
+void Worker::serveViewersAfar()
+{
+    const double now = steadySeconds();
+    if (m_remoteView.isWatched(now))
+        serveBox(); // more often than each second
+    if (m_server)
+        m_server->setWatchedFromAfar(m_remoteView.isWatched(now));
+    m_remoteView.publish(now);
 }
 
 void Worker::interrupted(int signal)

@@ -129,7 +129,7 @@ void WorkerLink::sendView(const ViewInput& input)
 
 void WorkerLink::pumpView()
 {
-    if (!m_hasView || m_viewId != 0 || !isConnected())
+    if (!m_hasView || m_viewId != 0 || (!isConnected() && !m_post))
         return;
     nlohmann::json message = viewToJson(m_view);
     m_hasView = false;

@@ -1,6 +1,7 @@
 #include "core/run/worker_server.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <QElapsedTimer>
 
@@ -148,11 +149,17 @@ nlohmann::json WorkerServer::answer(const nlohmann::json& request, Client& clien
     return answerTo(request, m_controller);
 }
 
+void WorkerServer::setWatchedFromAfar(bool watched)
+{
+    if (std::exchange(m_isWatchedFromAfar, watched) != watched)
+        updateWatched();
+}
+
 /// Frames stay in device memory only while every viewer can open it; one that cannot, or no longer,
 /// brings them all back to the host.
 void WorkerServer::updateWatched()
 {
-    bool isWatched = false, opensDevice = true;
+    bool isWatched = m_isWatchedFromAfar, opensDevice = !m_isWatchedFromAfar;
     for (const auto& [socket, client] : m_clients) {
         if (!client.watch.isWatching)
             continue;

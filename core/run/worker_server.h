@@ -28,6 +28,8 @@ public:
     /// Empty where no socket could be opened (logged); the run goes on without.
     const std::string& socketName() const { return m_name; }
     void broadcast(const std::vector<nlohmann::json>& messages);
+    /// Somebody watches who is no client: in files, from another computer.
+    void setWatchedFromAfar(bool watched);
     /// Waits until clients have read what was sent, or `milliseconds`.
     void drain(int milliseconds);
 
@@ -50,6 +52,7 @@ private:
     RunController& m_controller;
     QLocalServer m_server;
     std::string m_name;
+    bool m_isWatchedFromAfar = false;
     std::map<QLocalSocket*, Client> m_clients;
 };
 

@@ -192,6 +192,15 @@ Frame FramePublisher::newest(const std::string& stream)
     return frame ? std::move(*frame) : Frame{};
 }
 
+std::map<std::string, std::uint64_t> FramePublisher::sequences() const
+{
+    const std::lock_guard lock(m_mutex);
+    std::map<std::string, std::uint64_t> newest;
+    for (const auto& [stream, state] : m_streams)
+        newest[stream] = state->sequence;
+    return newest;
+}
+
 std::vector<std::string> FramePublisher::ringNames() const
 {
     const std::lock_guard lock(m_mutex);

@@ -60,6 +60,8 @@ public:
     /// where none, and where it lies in device memory.
     Frame newest(const std::string& stream);
     std::vector<std::string> ringNames() const;
+    /// Newest sequence of each stream.
+    std::map<std::string, std::uint64_t> sequences() const;
 
 private:
     struct StreamState;

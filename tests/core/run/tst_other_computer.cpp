@@ -55,6 +55,7 @@ class TestOtherComputer : public QObject {
 private Q_SLOTS:
     void itsRunsAreFollowedInTheFiles();
     void itsWorkerHearsRequests();
+    void itsPicturesComeWhileSomebodyLooks();
     void itsWorkerCanBeKilled();
     void requestsOfBeforeAreNotForTheNextWorker();
     void itsRunsAreNotResumedHere();
@@ -107,6 +108,37 @@ void TestOtherComputer::itsWorkerHearsRequests()
     QVERIFY(reaches(client, RunState::Stopped));
     QTRY_COMPARE(process.state(), QProcess::NotRunning);
     QVERIFY(loadNewestCheckpoint(bench.folder())->step > 0);
+}
+
+void TestOtherComputer::itsPicturesComeWhileSomebodyLooks()
+{
+    WorkerBench bench;
+    QProcess process;
+    NEEDS_ANOTHER_COMPUTER(process, bench,
+                           bench.arguments({"steps=1000000", "step_ms=5", "rate=0"}));
+    const auto live = bench.folder().root / "live";
+    RunClient client(bench.folder());
+    client.attach();
+    QVERIFY(!std::filesystem::exists(live));
+    client.setWatched(true);
+    std::optional<Frame> frame;
+    QTRY_VERIFY((frame = client.frame("picture", 0)));
+    QCOMPARE(frame->info.width, 32u);
+    QTRY_VERIFY(client.frame("picture", frame->info.sequence)); // and newer ones
+    QTRY_COMPARE(client.controls().size(), std::size_t{1});
+    QTRY_VERIFY(client.liveSettings().contains("rate"));
+    client.pause();
+    QVERIFY(reaches(client, RunState::Paused));
+    ViewInput input;
+    input.values["level"] = {1};
+    client.setView(input);
+    // The last pixel is the brightest; at level 1 it saturates.
+    QTRY_VERIFY((frame = client.frame("picture", 0)) &&
+                frame->pixels[4 * (32 * 32 - 1)] == std::byte{255});
+    client.setWatched(false);
+    QTRY_VERIFY(!std::filesystem::exists(live));
+    client.stop();
+    QVERIFY(reaches(client, RunState::Stopped));
 }
 
 void TestOtherComputer::itsWorkerCanBeKilled()
