@@ -24,6 +24,9 @@ void addValidateCommand(CLI::App& app, Session& session);
 void addConfigCommand(CLI::App& app, Session& session);
 void addPluginsCommand(CLI::App& app, Session& session);
 void addRunsCommand(CLI::App& app, Session& session);
+void addSubmitCommand(CLI::App& app, Session& session);
+void addCancelCommand(CLI::App& app, Session& session);
+void addTargetsCommand(CLI::App& app, Session& session);
 void addExportCommand(CLI::App& app, Session& session);
 void addDoctorCommand(CLI::App& app, Session& session);
 

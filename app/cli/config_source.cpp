@@ -163,20 +163,19 @@ std::string inputText(const ConfigRequest& request, const Draft& draft)
     return text;
 }
 
-void build(ConfigSource& source)
+ConfigBuilder::Result buildLayers(const LabPlugin& lab, const std::vector<ConfigIssue>& issues,
+                                  const std::vector<ConfigLayer>& layers)
 {
-    ConfigBuilder builder(source.lab->schema());
-    for (const ConfigIssue& issue : source.issues)
+    ConfigBuilder builder(lab.schema());
+    for (const ConfigIssue& issue : issues)
         builder.addIssue(issue);
-    for (const ConfigLayer& layer : source.layers) {
+    for (const ConfigLayer& layer : layers) {
         if (!layer.toml.empty())
             builder.addToml(layer.toml, layer.source);
         for (const std::string& assignment : layer.assignments)
             builder.addAssignment(assignment, layer.source);
     }
-    auto result = builder.build();
-    source.issues = std::move(result.issues);
-    source.config = std::move(result.config);
+    return builder.build();
 }
 
 } // namespace
@@ -200,7 +199,8 @@ ConfigSource resolveConfig(const ConfigRequest& request, const Session& session)
     requirePlugin(draft);
     ConfigSource source(request.plugins.search());
     source.registry.scan();
-    source.plugin = choosePlugin(source.registry, draft.plugin, session.executable);
+    source.plugin =
+        choosePlugin(source.registry, draft.plugin, session.executable, !request.isForElsewhere);
     source.lab = &source.registry.load(source.plugin);
     source.issues = draft.issues;
     addPreset(source, draft);
@@ -208,8 +208,29 @@ ConfigSource resolveConfig(const ConfigRequest& request, const Session& session)
     if (!request.assignments.empty())
         source.layers.push_back({"--set", "", request.assignments});
     source.input = inputText(request, draft);
-    build(source);
+    source.hasFile = !draft.files.empty();
+    source.ownIssues = source.issues;
+    auto result = buildLayers(*source.lab, source.ownIssues, source.layers);
+    source.issues = std::move(result.issues);
+    source.config = std::move(result.config);
     return source;
+}
+
+ConfigVariant variantOf(const ConfigSource& source, const std::vector<std::string>& assignments,
+                        const std::string& name)
+{
+    std::vector<ConfigLayer> layers = source.layers;
+    layers.push_back({name, "", assignments});
+    ConfigVariant variant;
+    variant.input = source.input;
+    for (const std::string& assignment : assignments) {
+        if (!source.hasFile)
+            variant.input += fmt::format("# {} {}\n", name, assignment);
+    }
+    auto result = buildLayers(*source.lab, source.ownIssues, layers);
+    variant.issues = std::move(result.issues);
+    variant.config = std::move(result.config);
+    return variant;
 }
 
 const Config& requireConfig(const ConfigSource& source)

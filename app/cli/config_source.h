@@ -19,6 +19,7 @@ struct ConfigRequest {
     std::string file;                     ///< --config; "-" for stdin
     std::vector<std::string> assignments; ///< --set key=value
     PluginOptions plugins;
+    bool isForElsewhere = false; ///< what this computer has no device for is no fault
 
     void addTo(CLI::App& app, bool requiresTarget = true);
 };
@@ -37,17 +38,29 @@ struct ConfigSource {
     PluginRegistry registry; ///< keeps what it loaded
     PluginDescriptor plugin;
     LabPlugin* lab = nullptr;
-    std::string preset; ///< empty for none
-    std::string input;  ///< what the user gave, for config.input.toml
+    std::string preset;   ///< empty for none
+    std::string input;    ///< what the user gave, for config.input.toml
+    bool hasFile = false; ///< `input` is a file of the user, byte for byte
     std::vector<ConfigLayer> layers;
-    std::vector<ConfigIssue> issues;
-    std::optional<Config> config; ///< present where no issue is an error
+    std::vector<ConfigIssue> ownIssues; ///< of no layer: another plugin, an unknown preset
+    std::vector<ConfigIssue> issues;    ///< all of them
+    std::optional<Config> config;       ///< present where no issue is an error
 };
 
 /// Loads the plugin and stacks default < preset < file < --set. Throws InputError for files that
 /// cannot be read and Error (exit code 4) for plugins; what is wrong inside a configuration comes
 /// back as issues.
 ConfigSource resolveConfig(const ConfigRequest& request, const Session& session);
+
+/// One configuration of several that differ in a few values.
+struct ConfigVariant {
+    std::string input; ///< for config.input.toml
+    std::vector<ConfigIssue> issues;
+    std::optional<Config> config; ///< present where no issue is an error
+};
+/// `source` with further assignments over all its layers, which messages call `name`.
+ConfigVariant variantOf(const ConfigSource& source, const std::vector<std::string>& assignments,
+                        const std::string& name);
 
 /// The configuration, or Error (exit code 3) after every issue was printed to stderr. Warnings are
 /// printed, too.

@@ -118,6 +118,9 @@ void addCommands(CLI::App& app, Session& session)
     addConfigCommand(app, session);
     addPluginsCommand(app, session);
     addRunsCommand(app, session);
+    addSubmitCommand(app, session);
+    addCancelCommand(app, session);
+    addTargetsCommand(app, session);
     addExportCommand(app, session);
     addDoctorCommand(app, session);
 }

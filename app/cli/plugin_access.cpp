@@ -31,7 +31,7 @@ PluginRegistry openRegistry(const PluginOptions& options)
 }
 
 PluginDescriptor choosePlugin(PluginRegistry& registry, const std::string& id,
-                              const std::filesystem::path& executable)
+                              const std::filesystem::path& executable, bool worksHere)
 {
     const PluginDescriptor* found = registry.find(id);
     if (!found) {
@@ -46,6 +46,8 @@ PluginDescriptor choosePlugin(PluginRegistry& registry, const std::string& id,
     }
     PluginDescriptor descriptor = *found;
     registry.probe(descriptor, executable);
+    if (!worksHere && descriptor.state == PluginState::Needs)
+        descriptor.state = PluginState::Ready;
     if (descriptor.state != PluginState::Ready) {
         throw Error(descriptor.reason, descriptor.state == PluginState::Needs
                                            ? ExitCode::NoDevice

@@ -23,10 +23,10 @@ struct PluginOptions {
 PluginRegistry openRegistry(const PluginOptions& options);
 
 /// The plugin `id`, probed in a process of its own before its code runs here.
-/// Throws Error with exit code 4 (missing, refused, quarantined) or 7 (needs a device), always with
-/// the reason.
+/// Throws Error with exit code 4 (missing, refused, quarantined) or 7 (needs a device, unless it is
+/// to work elsewhere), always with the reason.
 PluginDescriptor choosePlugin(PluginRegistry& registry, const std::string& id,
-                              const std::filesystem::path& executable);
+                              const std::filesystem::path& executable, bool worksHere = true);
 
 /// All candidates after a probe of those that may be opened.
 std::vector<PluginDescriptor> probedPlugins(const PluginOptions& options,

@@ -1,4 +1,5 @@
 #include <iostream>
+#include <map>
 #include <memory>
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include "core/artifact/checkpoint.h"
 #include "core/artifact/manifest.h"
 #include "core/base/error.h"
+#include "core/cluster/run_placement.h"
 
 namespace vergence::cli {
 
@@ -29,18 +31,48 @@ struct RunsOptions {
     }
 };
 
+/// Tells once what queue does not answer; the folders say the states then.
+std::map<fs::path, RunPlacement> placesOf(const std::vector<RunFolder>& runs)
+{
+    QueueAnswers answers = askQueues(runs);
+    for (const std::string& problem : answers.problems)
+        std::cerr << problem << '\n';
+    return std::move(answers.runs);
+}
+
+/// What the queue knows beside the folder.
+void addPlace(json& row, const RunPlacement& place)
+{
+    row["status"]["state"] = nameOf(place.state);
+    if (!place.problem.empty())
+        row["status"]["problem"] = place.problem;
+    row["job"] = {{"target", place.job.target},
+                  {"id", place.job.slurmId()},
+                  {"state", place.queue.slurmState},
+                  {"text", place.text}};
+}
+
 /// Status of a run with its folder; an unreadable one is told as such and hides no other.
-json summaryOf(const RunFolder& folder)
+json summaryOf(const RunFolder& folder, const std::map<fs::path, RunPlacement>& places)
 {
     json row = {{"id", folder.id()}, {"folder", folder.root.string()}};
     try {
         const RunStatus status = readStatus(folder);
         row["status"] = status.toJson();
         row["status"]["state"] = stateOf(folder, status);
+        if (const auto place = places.find(folder.root); place != places.end())
+            addPlace(row, place->second);
     } catch (const InputError& error) {
         row["problem"] = error.what();
     }
     return row;
+}
+
+/// For people: "Running on n1".
+std::string stateTextOf(const json& row)
+{
+    return row.contains("job") ? row["job"]["text"].get<std::string>()
+                               : row["status"]["state"].get<std::string>();
 }
 
 int list(const RunsOptions& options)
@@ -48,14 +80,16 @@ int list(const RunsOptions& options)
     auto runs = json::array();
     std::vector<std::vector<std::string>> rows = {
         {"run", "state", "plugin", "preset", "step", "device"}};
-    for (const RunFolder& folder : listRuns(options.folder())) {
-        runs.push_back(summaryOf(folder));
+    const std::vector<RunFolder> folders = listRuns(options.folder());
+    const auto places = placesOf(folders);
+    for (const RunFolder& folder : folders) {
+        runs.push_back(summaryOf(folder, places));
         if (runs.back().contains("problem")) {
             rows.push_back({folder.id(), "unreadable"});
             continue;
         }
         const RunStatus status = RunStatus::fromJson(runs.back()["status"]);
-        rows.push_back({folder.id(), status.state, status.plugin, status.preset,
+        rows.push_back({folder.id(), stateTextOf(runs.back()), status.plugin, status.preset,
                         status.total > 0 ? fmt::format("{}/{}", status.step, status.total)
                                          : std::to_string(status.step),
                         status.device});
@@ -73,9 +107,12 @@ void printRun(const json& run)
 {
     const RunStatus status = RunStatus::fromJson(run["status"]);
     std::cout << fmt::format("{}\n  state   {}\n  plugin  {}{}\n  step    {} of {}\n  device  {}\n",
-                             run["id"].get<std::string>(), status.state, status.plugin,
+                             run["id"].get<std::string>(), stateTextOf(run), status.plugin,
                              status.preset.empty() ? "" : ", preset " + status.preset, status.step,
                              status.total, status.device);
+    if (run.contains("job"))
+        std::cout << fmt::format("  job     {} of {}\n", run["job"]["id"].get<std::string>(),
+                                 run["job"]["target"].get<std::string>());
     if (!status.problem.empty())
         std::cout << "  problem " << status.problem << '\n';
     if (run["checkpoints"].empty())
@@ -114,7 +151,7 @@ void printManifest(const json& manifest)
 int show(const RunsOptions& options)
 {
     const RunFolder folder = findRun(options.run, options.folder());
-    json run = summaryOf(folder);
+    json run = summaryOf(folder, placesOf({folder}));
     if (run.contains("problem"))
         throw InputError(run["problem"].get<std::string>());
     run["checkpoints"] = json::array();

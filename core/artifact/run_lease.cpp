@@ -216,9 +216,11 @@ bool RunLease::renew()
     const std::lock_guard lock(m_mutex);
     if (!m_isHeld)
         return false;
-    // Any other failure than its absence is the disk's, and no reason to give up.
+    std::error_code ignored;
+    // Any other failure than its absence is the disk's, and no reason to give up; a folder that was
+    // deleted fails by itself.
     const bool isGone = ::utimensat(AT_FDCWD, file().c_str(), nullptr, 0) != 0 &&
-                        (errno == ENOENT || errno == ESTALE);
+                        (errno == ENOENT || errno == ESTALE) && fs::exists(m_folder, ignored);
     const auto all = isGone ? std::vector<Lease>() : leasesIn(m_folder);
     m_isHeld = !isGone && (all.empty() || all.back().number == m_number);
     return m_isHeld;

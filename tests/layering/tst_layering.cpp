@@ -21,7 +21,7 @@ const std::map<std::string, std::vector<std::string>>& allowedFolders()
 {
     static const std::vector<std::string> core = {"core/base",    "core/compute", "core/config",
                                                   "core/metrics", "core/view",    "core/artifact",
-                                                  "core/run",     "core/plugin"};
+                                                  "core/run",     "core/plugin",  "core/cluster"};
     static const auto upTo = [](std::size_t count) {
         return std::vector<std::string>(core.begin(), core.begin() + count);
     };
@@ -38,6 +38,7 @@ const std::map<std::string, std::vector<std::string>>& allowedFolders()
         {"core/artifact", upTo(5)},
         {"core/run", upTo(6)},
         {"core/plugin", upTo(7)},
+        {"core/cluster", upTo(8)},
         {"cuda/backend", {"core/base", "core/compute", "cuda/primitives"}},
         {"cuda/primitives", {"core/base", "core/compute"}},
         {"cuda/interop", {"core/base", "core/view"}},
@@ -131,8 +132,9 @@ std::string complaint(const Include& include)
     const bool isQt = include.isSystem && (target[0] == 'Q' || target.rfind("Qt", 0) == 0) &&
                       target.find('.') == std::string::npos;
     const bool mayUseQt = layer == "core/run" || layer == "core/plugin" ||
-                          layer.rfind("app", 0) == 0 || layer == "plugins/*" ||
-                          layer == "cuda/backend" || layer == "cuda/interop";
+                          layer == "core/cluster" || layer.rfind("app", 0) == 0 ||
+                          layer == "plugins/*" || layer == "cuda/backend" ||
+                          layer == "cuda/interop";
     if (isQt && !mayUseQt)
         return "Qt is not allowed in " + layer;
     if (include.isSystem) {

@@ -190,6 +190,14 @@ private Q_SLOTS:
         QVERIFY(fs::exists(run.lease(1)));
     }
 
+    void aDeletedFolderIsNobodyElses()
+    {
+        const ForeignRun run;
+        RunLease lease(run.folder());
+        fs::remove_all(run.folder().root);
+        QVERIFY(lease.renew());
+    }
+
     void aFolderThatCannotBeWrittenSaysSo()
     {
         VERGENCE_THROWS(OutputError, "who works on the run", RunLease{RunFolder{"/proc/1"}});

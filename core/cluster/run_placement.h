@@ -1,0 +1,41 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/artifact/run_folder.h"
+#include "core/cluster/slurm.h"
+#include "core/run/run_state.h"
+
+namespace vergence {
+
+/// Where a run with a job stands: what its folder and the queue say, in one.
+struct RunPlacement {
+    RunState state = RunState::Queued;
+    std::string text;    ///< for people: "Queued (other jobs go first)", "Running on n1"
+    std::string problem; ///< why it failed or stopped, where the queue alone knows; else empty
+    Job job;
+    JobState queue;
+};
+
+/// Whether the queue may know more of a run with a job than its folder: the run waits or works, or
+/// has stopped and may have been put back by Slurm.
+bool wantsQueue(const RunStatus& status);
+
+/// `isGoingOn`: see core/run/run_state.h.
+RunPlacement placementOf(const RunStatus& status, bool isGoingOn, const Job& job,
+                         const JobState& queue);
+
+struct QueueAnswers {
+    std::map<std::filesystem::path, RunPlacement> runs; ///< by RunFolder::root
+    std::vector<std::string> problems;                  ///< of queues that do not answer
+};
+
+/// Asks the queue, once per login, for those of the runs that have a job and want it. Runs whose
+/// queue does not answer are placed as their folder says. Blocks.
+QueueAnswers askQueues(const std::vector<RunFolder>& runs);
+
+} // namespace vergence
