@@ -10,9 +10,13 @@ selection=()
 [ "${1:-}" = --fast ] && { selection=(-LE long); shift; }
 
 announce 90 2 "runs the tests"
+packages_for=tests
 install_packages
 configure -DVERGENCE_BUILD_TESTS=ON
 build_targets all
+
+# Where Slurm could be installed, tests that need it do not skip themselves.
+is_installed slurmctld 2>/dev/null && export VERGENCE_REQUIRE_SLURM=${VERGENCE_REQUIRE_SLURM:-1}
 
 say "Running the tests"
 status=0

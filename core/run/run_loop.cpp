@@ -275,12 +275,11 @@ void RunLoop::saveCheckpoint()
     withSpace([&] {
         if (m_p.settings.confirmLease)
             m_p.settings.confirmLease();
-        m_p.journal.flush(); // a checkpoint must not know of numbers that metrics.csv lacks
         Checkpoint checkpoint;
         checkpoint.step = m_p.context.step();
-        const nlohmann::json own = ownState();
-        m_run->save(m_p.context, checkpoint);
-        checkpoint.state[kOwnState] = own;
+        m_run->save(m_p.context, checkpoint); // may report what it has held back until now
+        m_p.journal.flush(); // a checkpoint must not know of numbers that metrics.csv lacks
+        checkpoint.state[kOwnState] = ownState();
         path =
             vergence::saveCheckpoint(m_p.settings.folder, checkpoint, m_p.settings.keepCheckpoints);
         m_p.manifest.write(outcome(m_p.control.state()), m_p.artifacts.list());

@@ -15,6 +15,7 @@
 #include "plugins/live_diffusion/model/stop_scope.h"
 #include "plugins/live_diffusion/quality/frame_quality.h"
 #include "plugins/live_diffusion/session/shown.h"
+#include "plugins/live_diffusion/session/strip_state.h"
 #include "plugins/live_diffusion/stream/frame_grid.h"
 
 namespace vergence::live {
@@ -178,6 +179,7 @@ void TrainPart::save(RunContext& context, Checkpoint& checkpoint)
     checkpoint.state["train_seconds"] = m_seconds;
     checkpoint.state["train_losses"] = {m_firstLoss, m_meanLoss};
     checkpoint.state["train_sampled"] = m_sampledAt;
+    saveStrip(m_strip, checkpoint);
 }
 
 void TrainPart::load(RunContext& context, const Checkpoint& checkpoint)
@@ -185,7 +187,7 @@ void TrainPart::load(RunContext& context, const Checkpoint& checkpoint)
     try {
         NamedTensors saved;
         for (const HostTensor& tensor : checkpoint.tensors)
-            if (!Shown::isTensor(tensor.name))
+            if (!Shown::isTensor(tensor.name) && !isStripTensor(tensor.name))
                 saved.emplace_back(tensor.name,
                                    Tensor::wrap(makeCpuDevice(1),
                                                 const_cast<std::byte*>(tensor.bytes.data()),
@@ -196,6 +198,7 @@ void TrainPart::load(RunContext& context, const Checkpoint& checkpoint)
         m_firstLoss = checkpoint.state.at("train_losses").at(0).get<double>();
         m_meanLoss = checkpoint.state.at("train_losses").at(1).get<double>();
         m_sampledAt = checkpoint.state.value("train_sampled", m_trainer->updates());
+        m_strip = loadStrip(checkpoint);
     } catch (const nlohmann::json::exception& failure) {
         throw InputError(std::string("The checkpoint is damaged: ") + failure.what());
     }

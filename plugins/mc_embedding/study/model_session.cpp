@@ -502,7 +502,7 @@ void ModelSession::completeChunk(RunContext& context, const ChunkResult& result,
     m_chunk.reset();
     m_first += result.images;
     const bool isLast = m_first >= images();
-    if (isClean())
+    if (isClean() && !m_isCatchingUp)
         reportProgress(context, study(), result.images, isLast);
     if (isLast)
         completeMeasurement(context);

@@ -120,7 +120,7 @@ private:
     std::size_t m_chunkImages = 0;
     std::size_t m_measurement = 0, m_first = 0;
     BatchSize m_batch;
-    bool m_isReady = false;
+    bool m_isReady = false, m_isCatchingUp = false;
     std::set<int> m_probed; ///< numbers of sites that are alive
 };
 

@@ -10,9 +10,12 @@ namespace vergence::mc_embedding {
 
 void ModelSession::skipTo(RunContext& context, std::size_t measurement, std::size_t first)
 {
+    // What they reported stands in the metrics already.
+    m_isCatchingUp = true;
     bool goesOn = open(context);
     while (goesOn && !isDone() && std::pair(m_measurement, m_first) < std::pair(measurement, first))
         goesOn = takeStored(context) && (isDone() || open(context));
+    m_isCatchingUp = false;
 }
 
 void ModelSession::save(Stream& stream, std::vector<HostTensor>& tensors,

@@ -20,6 +20,7 @@ class TestRunResume : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void resumedRunRepeatsTheNumbersExactly();
+    void whatIsReportedWhileSavingIsKept();
     void resumeAfterAFailureRepeatsTheNumbersExactly();
     void decisiveSettingsMustStay();
     void resumeWithoutCheckpointStartsAnew();
@@ -55,6 +56,27 @@ void TestRunResume::resumedRunRepeatsTheNumbersExactly()
     QCOMPARE(bench.curve(), wholeCurve(60));
     QVERIFY(readManifest(bench.folder()).at("resumed").at(0).at("step") == 24);
     QVERIFY(readManifest(bench.folder()).at("metrics").at("train/loss").at("count") == 60);
+}
+
+/// Labs read their losses back in batches, and the rest of a batch before a checkpoint.
+void TestRunResume::whatIsReportedWhileSavingIsKept()
+{
+    ControllerBench bench;
+    bench.script.inStep = [&](RunContext& context) {
+        if (context.step() == 23)
+            bench.controller().requestStop();
+    };
+    bench.script.inSave = [](RunContext& context) { context.recordAt("held_back", 0.5, 24); };
+    bench.start(60);
+    QVERIFY(bench.ends());
+    bench.script.inStep = nullptr;
+    bench.script.inSave = nullptr;
+    bench.settings.resumes = true;
+    bench.start(60);
+    QVERIFY(bench.ends());
+    const QByteArray numbers = QByteArray::fromStdString(readFile(bench.folder().metrics()));
+    QCOMPARE(numbers.count(",held_back,0.5"), 1);
+    QCOMPARE(bench.curve(), wholeCurve(60));
 }
 
 void TestRunResume::resumeAfterAFailureRepeatsTheNumbersExactly()

@@ -1,0 +1,94 @@
+#include "tests/cluster/cluster_bench.h"
+
+#include "core/base/error.h"
+#include "core/cluster/job_file.h"
+
+namespace vergence::test {
+
+bool ClusterBench::begin()
+{
+    makeHome();
+    m_slurm = std::make_unique<SlurmBench>();
+    return m_slurm->start() && newTarget("here").code == 0;
+}
+
+Outcome ClusterBench::newTarget(const QString& name, const QStringList& settings)
+{
+    QStringList arguments{"targets", "new", name, "--set", "cores=2"};
+    for (const QString& setting : settings)
+        arguments << "--set" << setting;
+    return vergence(arguments);
+}
+
+Outcome ClusterBench::submit(const QStringList& arguments, const QString& target)
+{
+    return vergence(QStringList{"submit"} + arguments +
+                    QStringList{"--target", target, "--device", "cpu"});
+}
+
+RunFolder ClusterBench::madeHere(const QStringList& arguments)
+{
+    const Outcome outcome = patiently(QStringList{"run"} + arguments +
+                                      QStringList{"--device", "cpu", "--runs-dir", path("here")});
+    if (outcome.code != 0)
+        qWarning("%s", qPrintable(outcome.err));
+    return RunFolder{outcome.folder()};
+}
+
+nlohmann::json ClusterBench::listed(const RunFolder& run)
+{
+    for (const auto& row : vergence({"runs", "list", "--json"}).parsed()) {
+        if (row.value("id", "") == run.id())
+            return row;
+    }
+    return {};
+}
+
+void ClusterBench::fillNodes()
+{
+    for (const char* node : {"n1", "n2"})
+        SlurmBench::ask(
+            {"sbatch", "-c", "2", "-w", node, "-o", "/dev/null", "--wrap", "exec sleep 1000"});
+}
+
+std::vector<RunFolder> foldersOf(const Outcome& outcome)
+{
+    std::vector<RunFolder> folders;
+    for (const QString& line : outcome.out.split('\n', Qt::SkipEmptyParts))
+        folders.push_back(RunFolder{line.toStdString()});
+    return folders;
+}
+
+QString jobOf(const RunFolder& run)
+{
+    const auto job = readJob(run);
+    return job ? QString::fromStdString(job->slurmId()) : QString();
+}
+
+RunStatus statusOf(const RunFolder& run)
+{
+    try {
+        return readStatus(run);
+    } catch (const InputError&) {
+        return {};
+    }
+}
+
+QString stateOf(const RunFolder& run)
+{
+    return QString::fromStdString(statusOf(run).state);
+}
+
+QStringList waitingRun(bool waits)
+{
+    return {"chaos", "--set", "steps=" + QString::number(kEnd), "--set",
+            "wait_at=" + QString::number(waits ? kMiddle : -1)};
+}
+
+bool waitsInTheMiddle(const RunFolder& run)
+{
+    const RunStatus status = statusOf(run);
+    return status.state == "Running" && status.step == kMiddle;
+}
+
+} // namespace vergence::test
