@@ -197,7 +197,7 @@ void ConfigForm::Impl::start()
 void ConfigForm::Impl::queue()
 {
     commitFocused();
-    if (footer->canStart())
+    if (footer->canQueue())
         Q_EMIT form->queueRequested();
 }
 
@@ -383,6 +383,16 @@ void ConfigForm::showLive(const std::map<std::string, std::string>& values)
     }
     if (!shown.fields.empty())
         m_impl->show(shown);
+}
+
+void ConfigForm::setBlocked(const QString& start, const QString& queue)
+{
+    m_impl->footer->setBlocked(start, queue);
+}
+
+void ConfigForm::addToFooter(QWidget* widget)
+{
+    m_impl->footer->addWidget(widget);
 }
 
 void ConfigForm::focusField(const QString& key)

@@ -68,6 +68,10 @@ public:
     /// Live settings as a run has them, as in a TOML file: fields that show something else follow,
     /// without a step of the history and without liveChanged(). Not the one that is typed into.
     void showLive(const std::map<std::string, std::string>& values);
+    /// Why Start and “Add to queue” cannot be pressed however right the settings are; empty: they
+    /// can.
+    void setBlocked(const QString& start, const QString& queue);
+    void addToFooter(QWidget* widget); ///< left of the buttons
     void focusField(const QString& key);
     std::vector<ConfigDifference> differencesTo(const std::string& toml) const;
     /// Opens the comparison with `toml`, which is called `title`, and lets values be copied from

@@ -116,6 +116,7 @@ void SummaryLabel::paintEvent(QPaintEvent* event)
 
 FormFooter::FormFooter(QWidget* parent)
     : QWidget(parent),
+      m_row(new QHBoxLayout),
       m_summary(new SummaryLabel(this)),
       m_queue(new QPushButton(tr("Add to queue"), this)),
       m_start(new QPushButton(tr("Start"), this))
@@ -124,11 +125,10 @@ FormFooter::FormFooter(QWidget* parent)
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(4);
     column->addWidget(m_summary);
-    auto* row = new QHBoxLayout;
-    column->addLayout(row);
-    row->addStretch(1);
-    row->addWidget(m_queue);
-    row->addWidget(m_start);
+    column->addLayout(m_row);
+    m_row->addStretch(1);
+    m_row->addWidget(m_queue);
+    m_row->addWidget(m_start);
     m_summary->setObjectName(QStringLiteral("configSummary"));
     m_queue->setObjectName(QStringLiteral("queueButton"));
     m_start->setObjectName(QStringLiteral("startButton"));
@@ -147,18 +147,46 @@ void FormFooter::setIssues(const std::vector<ConfigIssue>& issues, int changedCo
     m_summary->setAccessibleName(text);
     m_summary->setToolTip(issues.empty() ? QString() : tr("Click to go to the setting"));
     m_summary->setCursor(issues.empty() ? Qt::ArrowCursor : Qt::PointingHandCursor);
-    const bool isRight = !hasErrors(issues);
-    m_start->setEnabled(isRight);
-    m_queue->setEnabled(isRight);
-    m_start->setToolTip(isRight ? tr("Start the run (Ctrl+R)") : tr("Cannot start. %1").arg(text));
-    m_queue->setToolTip(isRight ? tr("Start it after the runs that wait (Ctrl+Shift+R)")
-                                : tr("Cannot be queued. %1").arg(text));
+    refreshButtons();
     restyle();
+}
+
+void FormFooter::setBlocked(const QString& start, const QString& queue)
+{
+    m_startBlock = start;
+    m_queueBlock = queue;
+    refreshButtons();
+}
+
+void FormFooter::addWidget(QWidget* widget)
+{
+    m_row->insertWidget(0, widget, 1);
+    m_row->setStretch(1, 0); // it takes the room of the gap
+}
+
+void FormFooter::refreshButtons()
+{
+    const bool isRight = !hasErrors(m_issues);
+    const QString text = m_summary->text();
+    m_start->setEnabled(isRight && m_startBlock.isEmpty());
+    m_queue->setEnabled(isRight && m_queueBlock.isEmpty());
+    m_start->setToolTip(!isRight                 ? tr("Cannot start. %1").arg(text)
+                        : m_startBlock.isEmpty() ? tr("Start the run (Ctrl+R)")
+                                                 : m_startBlock);
+    m_queue->setToolTip(!isRight ? tr("Cannot be queued. %1").arg(text)
+                        : m_queueBlock.isEmpty()
+                            ? tr("Start it after the runs that wait (Ctrl+Shift+R)")
+                            : m_queueBlock);
 }
 
 bool FormFooter::canStart() const
 {
     return m_start->isEnabled();
+}
+
+bool FormFooter::canQueue() const
+{
+    return m_queue->isEnabled();
 }
 
 void FormFooter::changeEvent(QEvent* event)

@@ -7,6 +7,7 @@
 
 #include "core/config/issue.h"
 
+class QHBoxLayout;
 class QPushButton;
 
 namespace vergence {
@@ -32,14 +33,18 @@ private:
 };
 
 /// Foot of the form: what is wrong (a click jumps to it, the next click to the next) and the two
-/// buttons.
+/// buttons, with room for a widget of others beside them.
 class FormFooter : public QWidget {
     Q_OBJECT
 public:
     explicit FormFooter(QWidget* parent);
 
     void setIssues(const std::vector<ConfigIssue>& issues, int changedCount);
+    /// Why a button cannot be pressed however right the settings are; empty: it can.
+    void setBlocked(const QString& start, const QString& queue);
+    void addWidget(QWidget* widget); ///< left of the buttons
     bool canStart() const;
+    bool canQueue() const;
 
 Q_SIGNALS:
     void jumpRequested(const QString& key);
@@ -52,9 +57,12 @@ protected:
 private:
     void jump();
     void restyle();
+    void refreshButtons();
 
     std::vector<ConfigIssue> m_issues;
     std::size_t m_next = 0;
+    QString m_startBlock, m_queueBlock;
+    QHBoxLayout* m_row;
     SummaryLabel* m_summary;
     QPushButton* m_queue;
     QPushButton* m_start;

@@ -81,15 +81,24 @@ void describe(CardContent& card, const RunEntry& run, std::optional<std::int64_t
         card.whatHappened += (card.whatHappened.endsWith('.') ? "" : ".") + safety;
 }
 
-std::vector<CardContent::Button> buttonsFor(const QString& id, const RunFolder& folder,
+CardContent::Button targetsButton()
+{
+    return {"targets", tr("Cluster targets…")};
+}
+
+std::vector<CardContent::Button> buttonsFor(const QString& id, const RunEntry& run,
                                             std::optional<std::int64_t> checkpoint)
 {
     std::error_code ignored;
-    if (id == "E-OUTPUT" && !std::filesystem::exists(folder.config(), ignored))
+    if (id == "E-OUTPUT" && !std::filesystem::exists(run.folder.config(), ignored))
         return {{"runs_folder", tr("Choose another folder…")}, {"start_again", tr("Start again")}};
     std::vector<CardContent::Button> buttons;
     if (checkpoint && id != "E-CONFIG" && id != "E-PLUGIN")
         buttons.push_back({"resume", tr("Resume from step %1").arg(*checkpoint)});
+    else if (id == "E-JOB")
+        buttons.push_back({"resume", tr("Submit again")});
+    if (id == "E-JOB")
+        buttons.push_back(targetsButton());
     if (id == "E-LOST")
         buttons.push_back({"mark_stopped", tr("Mark as stopped")});
     if (id == "E-OOM")
@@ -127,7 +136,7 @@ std::optional<CardContent> cardForRun(const RunEntry& run, const QStringList& la
     CardContent card;
     card.id = id;
     describe(card, run, checkpoint);
-    card.buttons = buttonsFor(id, run.folder, checkpoint);
+    card.buttons = buttonsFor(id, run, checkpoint);
     card.details = tr("%1 · %2 · %3 · device %4\n").arg(id, run.id, stateText(run), run.device) +
                    (run.problem.isEmpty() ? QString() : run.problem + "\n") + lastLines.join('\n');
     return card;
@@ -193,6 +202,13 @@ CardContent cardForRefusal(const QString& id, const QString& sentence)
     CardContent card;
     card.id = id;
     std::tie(card.whatHappened, card.why) = headAndRest(sentence);
+    return card;
+}
+
+CardContent cardForCluster(const QString& sentence)
+{
+    CardContent card = cardForRefusal("E-CLUSTER", sentence);
+    card.buttons = {targetsButton()};
     return card;
 }
 

@@ -23,6 +23,8 @@ std::optional<CardContent> cardForData(const DataReport& report);
 
 /// The card of something that was asked for and cannot be done.
 CardContent cardForRefusal(const QString& id, const QString& sentence);
+/// The same for what a cluster did not take. Buttons: "targets".
+CardContent cardForCluster(const QString& sentence);
 
 /// Step of the newest complete checkpoint; nothing where there is none.
 std::optional<std::int64_t> newestCheckpointStep(const RunFolder& folder);

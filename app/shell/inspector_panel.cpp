@@ -216,6 +216,8 @@ void InspectorPanel::showFacts(const RunEntry& run)
     rows += htmlRow(tr("Device"), textAt(manifest, "/device/name").isEmpty()
                                       ? run.device
                                       : textAt(manifest, "/device/name"));
+    rows += htmlRow(tr("Host"), run.host);
+    rows += htmlRow(tr("Job"), jobText(run));
     rows += htmlRow(tr("Started"), localTime(textAt(manifest, "/times/start")));
     rows += htmlRow(tr("Duration"), run.seconds ? durationText(*run.seconds) : QString());
     rows += htmlRow(tr("Result"), run.result ? resultText(run.resultOf, *run.result) : QString());

@@ -38,6 +38,8 @@ MainWindow::MainWindow(const ShellOptions& options, Theme& theme, QWidget* paren
       m_catalog(searchOf(options), m_executable),
       m_starter(m_runs, m_settings, m_executable, options.pluginFolders),
       m_queue(m_runs, m_starter, QDir(m_settings.folder()).filePath("queue.json")),
+      m_submitter(m_runs, m_settings, m_executable, options.pluginFolders),
+      m_jobs(m_runs),
       m_validator(m_executable, pluginArguments(options.pluginFolders))
 {
     setObjectName("mainWindow");
@@ -56,6 +58,7 @@ MainWindow::MainWindow(const ShellOptions& options, Theme& theme, QWidget* paren
     connectSetup();
     connectPanels();
     connectRuns();
+    connectCluster();
     restoreWindow();
     setCurrent({});
 }

@@ -11,10 +11,12 @@
 #include "app/shell/dock_layout.h"
 #include "app/shell/draft_validator.h"
 #include "app/shell/inspector_panel.h"
+#include "app/shell/job_watch.h"
 #include "app/shell/log_panel.h"
 #include "app/shell/preview_path.h"
 #include "app/shell/problems_panel.h"
 #include "app/shell/queue_panel.h"
+#include "app/shell/run_submitter.h"
 #include "app/shell/runs_panel.h"
 #include "app/shell/setup_panel.h"
 #include "app/shell/shell_options.h"
@@ -56,7 +58,7 @@ public:
 
     void startDemo(const QString& plugin = {}); ///< empty: the first that has a demo
     /// Starts what the setup holds, unless it has errors; id of the run, empty where nothing was
-    /// started.
+    /// started, or where it goes to the chosen cluster.
     QString startDraft();
     /// Shows a run in a tab. `explores`: a finished one is served by a worker, so that its controls
     /// work.
@@ -86,6 +88,7 @@ private:
     void connectSetup();
     void connectPanels();
     void connectRuns();
+    void connectCluster();
     void describeView(RunView& view);
     void takeCatalog();
     void takeSession(const QString& id);
@@ -106,8 +109,18 @@ private:
     void takeIssues(const std::vector<ConfigIssue>& issues, const DataReport& report);
     void applyAppearance();
 
+    // main_window_cluster.cpp: runs in queues
+    void submit(const std::vector<RunDraft>& drafts); ///< to the chosen target
+    void submitAgain(const QString& id, const QString& assignment = {});
+    void takeSubmitted(const SubmittedRuns& runs);
+    void stopRuns(const QStringList& ids);
+    void openTargets();
+    void takeTargets(); ///< they have changed
+
     // main_window_runs.cpp, main_window_dialogs.cpp, main_window_data.cpp: what is done with runs
     QString launch(const std::function<QString()>& start);
+    bool hasRightDraft(); ///< takes over what is typed; says what is wrong
+    QString startHere();
     void followNew(const QString& id, bool fromForm);
     void freezeForm(const QString& id);
     void followInForm();
@@ -153,6 +166,8 @@ private:
     ProbeCatalog m_catalog;
     RunStarter m_starter;
     RunQueue m_queue;
+    RunSubmitter m_submitter;
+    JobWatch m_jobs;
     ProblemList m_problems;
     DraftValidator m_validator;
     PreviewPath m_previewPath;

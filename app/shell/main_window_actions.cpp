@@ -55,6 +55,8 @@ void MainWindow::connectActions()
             client->checkpoint();
     });
     onRun(a.resume, RunAction::Resume);
+    onRun(a.resumeHere, RunAction::ResumeHere);
+    on(a.targets, [this] { openTargets(); });
     onRun(a.extend, RunAction::Extend);
     onRun(a.explore, RunAction::Explore);
     onRun(a.useConfig, RunAction::UseConfig);

@@ -15,6 +15,7 @@
 #include "app/shell/main_window.h"
 #include "app/shell/screenshot.h"
 #include "app/shell/sweep_dialog.h"
+#include "app/shell/target_choice.h"
 #include "core/artifact/bundle.h"
 #include "core/artifact/manifest.h"
 #include "core/base/file.h"
@@ -55,8 +56,11 @@ void MainWindow::extendRun(const QString& id)
     dialog->setIntValue(static_cast<int>(std::max<std::int64_t>(1, run->total / 2)));
     const std::int64_t total = run->total;
     connect(dialog, &QInputDialog::intValueSelected, this, [this, id, key, total](int further) {
+        const QString assignment = QString("%1=%2").arg(key).arg(total + further);
+        if (const RunEntry* known = m_runs.find(id); known != nullptr && known->job)
+            return submitAgain(id, assignment);
         launch([&] {
-            m_starter.extend(id, QString("%1=%2").arg(key).arg(total + further));
+            m_starter.extend(id, assignment);
             return id;
         });
         followNew(id, false);
@@ -67,11 +71,8 @@ void MainWindow::extendRun(const QString& id)
 void MainWindow::openSweep()
 {
     const PluginInfo* plugin = m_catalog.find(m_setup->plugin());
-    m_setup->form().commitPending();
-    if (plugin == nullptr || hasErrors(m_setup->form().issues())) {
-        say(tr("The setup has errors; Problems lists them."));
-        return m_docks->reveal("problemsDock");
-    }
+    if (plugin == nullptr || !hasRightDraft())
+        return;
     const RunDraft draft = m_setup->draft();
     std::vector<double> seconds;
     for (int row = 0; row < m_runs.rowCount(); ++row) {
@@ -82,8 +83,11 @@ void MainWindow::openSweep()
     }
     auto* dialog = new SweepDialog(*plugin->schema, draft, std::move(seconds), this);
     dialog->setCheck(m_executable, pluginArguments(m_options.pluginFolders));
+    dialog->setTarget(m_setup->place().target());
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     connect(dialog, &SweepDialog::runsWanted, this, [this](const std::vector<RunDraft>& drafts) {
+        if (!m_setup->place().target().isEmpty())
+            return submit(drafts);
         m_docks->reveal("queueDock");
         for (const RunDraft& one : drafts)
             m_queue.add(one);

@@ -8,6 +8,7 @@
 
 #include "app/shell/error_catalogue.h"
 #include "app/shell/main_window.h"
+#include "app/shell/target_choice.h"
 
 namespace vergence {
 
@@ -147,7 +148,9 @@ void MainWindow::connectRuns()
         if (m_restoredRuns)
             return;
         m_restoredRuns = true;
-        const std::vector<QString> live = m_runs.liveIds();
+        std::vector<QString> live = m_runs.liveHere();
+        if (const auto all = m_runs.liveIds(); live.empty() && !all.empty())
+            live = {all.front()}; // a cluster may have many
         for (const QString& id : live)
             followNew(id, false);
     });
@@ -156,6 +159,8 @@ void MainWindow::connectRuns()
     connect(&m_runs, &RunListModel::foundAlive, this, [this](const QString& id) {
         if (m_restoredRuns && m_current.isEmpty())
             followNew(id, false);
+        else if (m_restoredRuns && m_runs.find(id)->job)
+            m_runs.setCharted(id, true); // somebody waited for it
     });
     connect(&m_starter, &RunStarter::startFailed, this,
             [this](const QString& id, const QString& sentence) {
@@ -343,9 +348,9 @@ void MainWindow::showCurrent()
 {
     const RunEntry* run = m_runs.find(m_current);
     QStringList live;
-    for (const QString& id : m_runs.liveIds())
+    for (const QString& id : m_runs.liveHere())
         live << m_runs.find(id)->name;
-    m_status->showRun(run, static_cast<int>(live.size()));
+    m_status->showRun(run, static_cast<int>(m_runs.liveIds().size()));
     m_devices->setUsers(live.join(", "));
     RunView* view = m_tabs->current();
     m_status->showPreview(view == nullptr ? QString() : view->panel().transportName());
@@ -368,8 +373,14 @@ void MainWindow::updateActions()
     const bool canResume = allowed(RunAction::Resume);
     StudioActions& a = *m_actions;
     const bool canStart = !m_setup->plugin().isEmpty();
-    a.start->setEnabled(canStart);
-    a.queue->setEnabled(canStart);
+    const QString busy = m_submitter.isSubmitting() ? tr("A submission is under way.") : QString();
+    const QString otherQueue =
+        m_setup->place().target().isEmpty()
+            ? QString()
+            : tr("Runs for this computer wait here; the cluster has a queue of its own.");
+    m_setup->form().setBlocked(busy, otherQueue);
+    a.start->setEnabled(canStart && busy.isEmpty());
+    a.queue->setEnabled(canStart && otherQueue.isEmpty());
     a.sweep->setEnabled(canStart);
     a.copyCommandLine->setEnabled(canStart);
     a.pause->setText(canResume ? tr("Resume") : tr("&Pause"));
@@ -380,7 +391,9 @@ void MainWindow::updateActions()
     a.exportRun->setEnabled(allowed(RunAction::Export));
     a.screenshot->setEnabled(m_tabs->currentPanel() != nullptr);
     const bool hasEnded = run != nullptr && run->isLoaded && run->hasEnded();
+    a.resume->setText(run != nullptr && run->job ? tr("Resume") : tr("Resume from &checkpoint"));
     a.resume->setEnabled(hasEnded && canResume);
+    a.resumeHere->setEnabled(allowed(RunAction::ResumeHere));
     a.extend->setEnabled(allowed(RunAction::Extend));
     a.explore->setEnabled(allowed(RunAction::Explore));
     a.useConfig->setEnabled(allowed(RunAction::UseConfig));

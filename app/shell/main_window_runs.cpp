@@ -12,6 +12,7 @@
 #include "app/shell/error_catalogue.h"
 #include "app/shell/main_window.h"
 #include "app/shell/plugin_manager.h"
+#include "app/shell/target_choice.h"
 #include "app/viewport/mesh/mesh_files.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
@@ -83,20 +84,35 @@ void MainWindow::startDemo(const QString& plugin)
     QTimer::singleShot(0, this, [this, chosen] {
         const PluginInfo* info = m_catalog.find(chosen);
         m_setup->choose(chosen, info ? QString::fromStdString(info->descriptor.demo) : "demo");
-        QTimer::singleShot(0, this, &MainWindow::startDraft);
+        QTimer::singleShot(0, this, &MainWindow::startHere);
     });
+}
+
+bool MainWindow::hasRightDraft()
+{
+    if (m_setup->plugin().isEmpty())
+        return false;
+    m_setup->form().commitPending();
+    if (!hasErrors(m_setup->form().issues()))
+        return true;
+    say(tr("The setup has errors; Problems lists them."));
+    m_docks->reveal("problemsDock");
+    return false;
 }
 
 QString MainWindow::startDraft()
 {
-    if (m_setup->plugin().isEmpty())
+    if (m_setup->place().target().isEmpty())
+        return startHere();
+    if (hasRightDraft())
+        submit({m_setup->draft()});
+    return {};
+}
+
+QString MainWindow::startHere()
+{
+    if (!hasRightDraft())
         return {};
-    m_setup->form().commitPending();
-    if (hasErrors(m_setup->form().issues())) {
-        say(tr("The setup has errors; Problems lists them."));
-        m_docks->reveal("problemsDock");
-        return {};
-    }
     const RunDraft draft = m_setup->draft();
     const QString id = launch([&] { return m_starter.start(draft); });
     if (!id.isEmpty())
@@ -287,13 +303,17 @@ void MainWindow::perform(RunAction action, const QStringList& ids)
     case RunAction::Resume:
         if (run->state == RunState::Paused)
             return clientOf(id)->resume();
+        if (run->job)
+            return submitAgain(id);
+        [[fallthrough]];
+    case RunAction::ResumeHere:
         launch([&] {
             m_starter.resume(id);
             return id;
         });
         return followNew(id, false);
     case RunAction::Stop:
-        return clientOf(id)->stop();
+        return stopRuns(ids);
     case RunAction::Kill:
         return clientOf(id)->kill();
     case RunAction::Extend:
@@ -336,6 +356,8 @@ void MainWindow::act(const QString& id, const QString& action)
         perform(RunAction::UseConfig, {id});
     else if (action == "mark_stopped")
         markStopped(id);
+    else if (action == "targets")
+        openTargets();
     else if (action == "runs_folder")
         chooseRunsFolder();
     else if (action == "start_again")
@@ -348,7 +370,10 @@ void MainWindow::act(const QString& id, const QString& action)
         compareWithStart(id);
     else if (action == "copy_draft") {
         m_setup->form().commitPending();
-        QGuiApplication::clipboard()->setText(m_starter.commandLineOf(m_setup->draft()));
+        const QString target = m_setup->place().target();
+        QGuiApplication::clipboard()->setText(
+            target.isEmpty() ? m_starter.commandLineOf(m_setup->draft())
+                             : m_submitter.commandLineOf(m_setup->draft(), target));
     } else if (action == "plugins") {
         auto* manager = new PluginManager(m_catalog, this);
         manager->setAttribute(Qt::WA_DeleteOnClose);
@@ -369,7 +394,7 @@ void MainWindow::useConfig(const QString& id)
 void MainWindow::markStopped(const QString& id)
 {
     const RunEntry* run = m_runs.find(id);
-    if (run == nullptr || run->state != RunState::Lost)
+    if (run == nullptr || !isAllowed(RunAction::MarkStopped, *run))
         return;
     launch([&] {
         RunStatus status = readStatus(run->folder);

@@ -9,6 +9,7 @@
 
 #include "app/shell/sweep.h"
 #include "core/artifact/run_folder.h"
+#include "core/cluster/run_placement.h"
 #include "core/metrics/metric_decl.h"
 #include "core/run/run_state.h"
 
@@ -23,7 +24,12 @@ struct RunEntry {
     QString name; ///< for people; the part of the id after the time where none was given
     QStringList tags;
     QString plugin, preset, device;
-    RunState state = RunState::Draft;
+    RunState state = RunState::Draft;      ///< as people see it
+    RunState written = RunState::Draft;    ///< as its folder or its worker tells it
+    QString host, slurmJob;                ///< where it works or worked; "slurm 1234_7", or empty
+    std::optional<Job> job;                ///< of a run that was submitted to a cluster
+    std::optional<RunPlacement> placement; ///< what the queue said last, while that matters
+    QString queueNote;                     ///< "the queue has not answered since 12:04"
     std::int64_t step = 0, total = 0;
     std::optional<int> exitCode;
     QString phase, problem, problemId;
@@ -40,6 +46,14 @@ struct RunEntry {
     RunSession* session = nullptr; ///< null unless opened, charted or live
 
     bool hasEnded() const { return isFinal(state); }
+    /// Whether it works, or has worked, under a cluster's care or on another computer.
+    bool isElsewhere() const;
+    /// Its folder or its worker tells another state.
+    void setWritten(RunState told);
+    void setPlacement(const std::optional<RunPlacement>& place);
+
+private:
+    void settleState();
 };
 
 /// Series that the runs of a plugin are told by, the most telling first; by plugin id.
@@ -67,8 +81,11 @@ QString defaultName(const QString& id, const QString& plugin, const QString& pre
 QString durationText(double seconds);
 /// Four significant digits, without a needless exponent.
 QString figureText(double value);
-/// "Crashed (signal 11)", "Failed (code 3)", "Starting: loading data".
+/// "Crashed (signal 11)", "Failed (code 3)", "Starting: loading data", "Running on n1", "Queued
+/// (other jobs go first)".
 QString stateText(const RunEntry& entry);
+/// "1234_7 (gpu)": the job that works on a run and its target; empty where there is none.
+QString jobText(const RunEntry& entry);
 /// Name of the icon of a state.
 QString stateIcon(RunState state);
 

@@ -51,6 +51,18 @@ QString stepText(const RunEntry& entry)
     return QString("%L1/%L2").arg(entry.step).arg(entry.total);
 }
 
+QString helpOf(const RunEntry& entry)
+{
+    QStringList lines{entry.id};
+    if (!entry.problem.isEmpty() || entry.job || entry.isElsewhere())
+        lines << stateText(entry);
+    if (const QString job = jobText(entry); !job.isEmpty())
+        lines << RunListModel::tr("Job %1").arg(job);
+    if (!entry.problem.isEmpty())
+        lines << entry.problem;
+    return lines.join('\n');
+}
+
 /// "for the paper, fig 3": each once, without the blanks around it.
 QStringList tagsIn(const QString& text)
 {
@@ -125,10 +137,7 @@ QVariant RunListModel::data(const QModelIndex& index, int role) const
     case SortRole:
         return sortKey(entry, column);
     case Qt::ToolTipRole:
-        return column == Result && entry.result ? resultHelp(entry.resultOf)
-               : entry.problem.isEmpty()
-                   ? entry.id
-                   : entry.id + "\n" + stateText(entry) + "\n" + entry.problem;
+        return column == Result && entry.result ? resultHelp(entry.resultOf) : helpOf(entry);
     case Qt::CheckStateRole:
         return column == State ? QVariant(entry.isCharted ? Qt::Checked : Qt::Unchecked)
                                : QVariant();

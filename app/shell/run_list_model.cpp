@@ -62,6 +62,30 @@ void RunListModel::setFolder(const QString& runsFolder)
     rescan();
 }
 
+void RunListModel::setFurtherFolders(const QStringList& runsFolders)
+{
+    if (m_furtherFolders == runsFolders)
+        return;
+    m_furtherFolders = runsFolders;
+    setFolder(m_folder);
+}
+
+QStringList RunListModel::folders() const
+{
+    QStringList all{m_folder};
+    for (const QString& further : m_furtherFolders)
+        if (!all.contains(further))
+            all << further;
+    return all;
+}
+
+void RunListModel::watchFolders()
+{
+    for (const QString& folder : folders())
+        if (!m_watcher.directories().contains(folder) && QDir(folder).exists())
+            m_watcher.addPath(folder);
+}
+
 void RunListModel::rescan()
 {
     if (m_scanner.isScanning())
@@ -74,13 +98,15 @@ void RunListModel::scan()
 {
     if (m_folder.isEmpty())
         return;
-    if (!m_watcher.directories().contains(m_folder) && QDir(m_folder).exists())
-        m_watcher.addPath(m_folder);
+    watchFolders();
     std::unordered_set<std::string> settled;
     for (const auto& entry : m_entries)
         if (entry->isLoaded && entry->hasEnded() && !m_isResultStale)
             settled.insert(entry->folder.id());
-    m_scanner.scan(m_folder.toStdString(), std::move(settled));
+    std::vector<std::filesystem::path> paths;
+    for (const QString& folder : folders())
+        paths.emplace_back(folder.toStdString());
+    m_scanner.scan(paths, std::move(settled));
 }
 
 /// Rows come, go and move one by one, so that what is selected or being edited stays so.
@@ -205,7 +231,8 @@ void RunListModel::merge(RunEntry& target, const RunEntry& fresh)
         merged.hasUnsavedLabels = true;
     }
     if (target.session != nullptr) { // what the client hears is newer than the files
-        merged.state = target.state;
+        merged.setWritten(target.written);
+        merged.isAlive = target.isAlive;
         merged.step = target.step;
         merged.total = target.total;
         merged.phase = target.phase;
@@ -219,6 +246,12 @@ void RunListModel::merge(RunEntry& target, const RunEntry& fresh)
         if (!merged.seconds)
             merged.seconds = target.seconds;
     }
+    const bool isSameJob =
+        target.job && merged.job && target.job->slurmId() == merged.job->slurmId();
+    if (isSameJob && !isLive(merged.written))
+        merged.setPlacement(target.placement);
+    if (isSameJob)
+        merged.queueNote = target.queueNote;
     target = std::move(merged);
 }
 
@@ -253,7 +286,7 @@ QString RunListModel::addFolder(const RunFolder& folder, const QString& plugin,
         entry.plugin = plugin;
         entry.preset = preset;
         entry.name = defaultName(id, plugin, preset);
-        entry.state = RunState::Starting;
+        entry.setWritten(RunState::Starting);
         entry.isLoaded = true;
     }
     std::vector<std::unique_ptr<RunEntry>> front;
@@ -293,8 +326,10 @@ void RunListModel::mirror(const QString& id)
     const RunClient& client = entry->session->client();
     const RunStatus& status = client.status();
     const RunState before = entry->state;
-    entry->state = client.state();
+    entry->setWritten(client.state());
     entry->isAlive = isLive(entry->state);
+    entry->host = QString::fromStdString(status.host);
+    entry->slurmJob = QString::fromStdString(status.job);
     entry->step = status.step;
     entry->total = status.total;
     entry->phase = client.phase();
@@ -382,6 +417,13 @@ std::vector<QString> RunListModel::chartedIds() const
     return ids;
 }
 
+std::vector<QString> RunListModel::liveHere() const
+{
+    std::vector<QString> ids = liveIds();
+    std::erase_if(ids, [this](const QString& id) { return find(id)->isElsewhere(); });
+    return ids;
+}
+
 std::vector<QString> RunListModel::liveIds() const
 {
     std::vector<QString> ids;
@@ -393,13 +435,11 @@ std::vector<QString> RunListModel::liveIds() const
 
 void RunListModel::setSweep(const QString& id, const SweepPlace& place)
 {
-    RunEntry* entry = findMutable(id);
-    if (entry == nullptr)
-        return;
-    entry->sweep = place;
-    entry->name += QStringLiteral(" · %1=%2").arg(place.key, place.value);
-    entry->hasUnsavedLabels = true;
-    emitRow(id);
+    if (RunEntry* entry = findMutable(id))
+        label(*entry, [&place](RunEntry& changed) {
+            changed.sweep = place;
+            changed.name += QStringLiteral(" · %1=%2").arg(place.key, place.value);
+        });
 }
 
 void RunListModel::rename(const QString& id, const QString& name)
@@ -440,11 +480,49 @@ void RunListModel::reload(const QString& id)
     const RunEntry fresh = loadRunEntry(entry->folder, m_headlines);
     const RunState before = entry->state;
     merge(*entry, fresh);
-    if (entry->session == nullptr)
-        entry->state = fresh.state;
+    noteState(*entry, before);
+}
+
+void RunListModel::lookAgain(const QString& id)
+{
+    reload(id);
+    RunEntry* entry = findMutable(id);
+    if (entry == nullptr)
+        return;
+    if (entry->session != nullptr) {
+        entry->session->client().attach();
+    } else if (entry->isAlive) {
+        follow(*entry);
+        Q_EMIT foundAlive(id);
+    }
+}
+
+void RunListModel::setPlacement(const QString& id, const std::optional<RunPlacement>& placement)
+{
+    RunEntry* entry = findMutable(id);
+    if (entry == nullptr)
+        return;
+    const RunState before = entry->state;
+    entry->setPlacement(placement);
+    noteState(*entry, before);
+}
+
+void RunListModel::setQueueNote(const QString& id, const QString& note)
+{
+    RunEntry* entry = findMutable(id);
+    if (entry == nullptr || entry->queueNote == note)
+        return;
+    entry->queueNote = note;
+    noteState(*entry, entry->state);
+}
+
+void RunListModel::noteState(const RunEntry& entry, RunState before)
+{
+    const QString id = entry.id;
     emitRow(id);
-    if (before != entry->state)
-        Q_EMIT runStateChanged(id, entry->state);
+    if (before != entry.state)
+        Q_EMIT runStateChanged(id, entry.state);
+    Q_EMIT runProgressed(id);
 }
 
 void RunListModel::emitRow(const QString& id)

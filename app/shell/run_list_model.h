@@ -15,8 +15,8 @@
 
 namespace vergence {
 
-/// The runs of one folder. Contents are read in the background; runs that live are followed by a
-/// session at once, others when they are opened or charted.
+/// The runs of a folder, and of further ones. Contents are read in the background; runs that live
+/// are followed by a session at once, others when they are opened or charted.
 class RunListModel : public QAbstractTableModel {
     Q_OBJECT
 public:
@@ -28,6 +28,8 @@ public:
 
     void setHeadlines(Headlines headlines);
     void setFolder(const QString& runsFolder);
+    /// Folders whose runs are listed as well, for instance those of clusters.
+    void setFurtherFolders(const QStringList& runsFolders);
     QString folder() const { return m_folder; }
     void rescan();
     bool isScanning() const { return m_scanner.isScanning(); }
@@ -45,6 +47,7 @@ public:
     void setCharted(const QString& id, bool charted);
     std::vector<QString> chartedIds() const;
     std::vector<QString> liveIds() const;
+    std::vector<QString> liveHere() const; ///< those that take up this computer
     /// Names a new run by its place in a sweep and gives its curves the colour of that place.
     void setSweep(const QString& id, const SweepPlace& place);
     // Where they cannot be written the old ones stay; see labelsRefused().
@@ -52,6 +55,12 @@ public:
     void setTags(const QString& id, const QStringList& tags);
     /// Reads status and manifest of one run again.
     void reload(const QString& id);
+    /// The same for a run that may have begun or ended elsewhere; one that goes on is followed.
+    void lookAgain(const QString& id);
+    /// What the queue says of a run; nothing where it has no say any more.
+    void setPlacement(const QString& id, const std::optional<RunPlacement>& placement);
+    /// Why nothing is known of a run's place in its queue; empty: something is.
+    void setQueueNote(const QString& id, const QString& note);
 
     int rowCount(const QModelIndex& parent = {}) const override;
     int columnCount(const QModelIndex& parent = {}) const override;
@@ -72,6 +81,8 @@ Q_SIGNALS:
     void scanFinished();
 
 private:
+    QStringList folders() const;
+    void watchFolders();
     void scan();
     void takeFolders(const std::vector<RunFolder>& folders);
     void removeUnlisted(const QHash<QString, int>& places);
@@ -87,9 +98,11 @@ private:
     QVariant text(const RunEntry& entry, int column) const;
     QVariant sortKey(const RunEntry& entry, int column) const;
     void emitRow(const QString& id);
+    void noteState(const RunEntry& entry, RunState before);
     RunEntry* findMutable(const QString& id);
 
     QString m_folder;
+    QStringList m_furtherFolders;
     RunScanner m_scanner;
     QFileSystemWatcher m_watcher;
     QTimer m_rescan, m_lateRescan;

@@ -175,7 +175,7 @@ int RunQueue::waitingCount() const
 
 void RunQueue::pump()
 {
-    while (!m_isPaused && m_runs.liveIds().empty()) {
+    while (!m_isPaused && m_runs.liveHere().empty()) {
         const auto next = std::find_if(m_items.begin(), m_items.end(), [](const Item& item) {
             return item.state == ItemState::Waiting;
         });

@@ -28,7 +28,8 @@ public:
     void setHeadlines(Headlines headlines);
     /// A scan that is under way ends early, without finished(), and this one follows. Runs named by
     /// `settled` are listed but not read again.
-    void scan(const std::filesystem::path& runsFolder, std::unordered_set<std::string> settled);
+    void scan(const std::vector<std::filesystem::path>& parents,
+              std::unordered_set<std::string> settled);
     bool isScanning() const { return m_thread != nullptr; }
 
 Q_SIGNALS:

@@ -81,6 +81,8 @@ RunView::RunView(RunListModel& runs, const QString& runId, QWidget* parent)
             takeState(run->state);
         if (run != nullptr)
             showAge();
+        if (run != nullptr && run->state == RunState::Queued)
+            showMessage(); // its place in the queue
     });
     connect(&m_session, &RunSession::problemAdded, this, [this](const RunProblem& problem) {
         const RunEntry* run = m_runs.find(m_id);
@@ -112,7 +114,7 @@ void RunView::takeState(RunState state)
     if (run == nullptr)
         return;
     const bool isLiveNow = isLive(state);
-    if (isLiveNow) {
+    if (isLiveNow || state == RunState::Queued) {
         clearCards();
         m_success->hide();
         m_pump->showRecorded({});
@@ -152,7 +154,7 @@ void RunView::showMessage()
     const RunEntry* run = m_runs.find(m_id);
     if (run == nullptr)
         return;
-    if (run->state == RunState::Starting)
+    if (run->state == RunState::Starting || run->state == RunState::Queued)
         m_panel->setMessage(stateText(*run));
     else if (isLive(run->state))
         m_panel->setMessage(tr("No picture yet. The charts show the numbers as they come."));

@@ -54,9 +54,11 @@ bool isAllowed(RunAction action, const RunEntry& run)
         return allows(RunEvent::PauseRequested);
     case RunAction::Resume:
         return run.state == RunState::Paused || (hasEnded && run.state != RunState::Completed &&
-                                                 !listCheckpoints(run.folder).empty());
+                                                 (run.job || !listCheckpoints(run.folder).empty()));
+    case RunAction::ResumeHere:
+        return run.job && hasEnded && run.state != RunState::Completed;
     case RunAction::Stop:
-        return allows(RunEvent::StopRequested);
+        return allows(RunEvent::StopRequested) || (run.state == RunState::Queued && run.job);
     case RunAction::Kill:
         return isLive(run.state);
     case RunAction::Extend:
@@ -71,7 +73,7 @@ bool isAllowed(RunAction action, const RunEntry& run)
     case RunAction::CopyCommand:
         return std::filesystem::exists(run.folder.manifest());
     case RunAction::MarkStopped:
-        return run.state == RunState::Lost;
+        return run.state == RunState::Lost || (run.state == RunState::Queued && !run.job);
     case RunAction::Trash:
         return hasEnded;
     }
@@ -202,6 +204,7 @@ void RunsPanel::showMenu(const QPoint& position)
     const RunEntry* run = ids.isEmpty() ? nullptr : m_runs.find(ids.front());
     if (run == nullptr)
         return;
+    const bool goesBack = run->hasEnded() && !run->job;
     const struct {
         RunAction action;
         QString text;
@@ -213,7 +216,8 @@ void RunsPanel::showMenu(const QPoint& position)
         {RunAction::Rename, tr("Rename…"), false},
         {RunAction::Tag, tr("Tags…"), true},
         {RunAction::Pause, tr("Pause"), false},
-        {RunAction::Resume, run->hasEnded() ? tr("Resume from checkpoint") : tr("Resume"), false},
+        {RunAction::Resume, goesBack ? tr("Resume from checkpoint") : tr("Resume"), false},
+        {RunAction::ResumeHere, tr("Resume here"), false},
         {RunAction::Extend, tr("Extend…"), false},
         {RunAction::Stop, tr("Stop"), false},
         {RunAction::Kill, tr("Kill the worker"), false},

@@ -19,6 +19,7 @@ enum class RunAction {
     UseConfig,
     Pause,
     Resume,
+    ResumeHere, ///< on this computer, a run that was submitted to a cluster
     Stop,
     Kill,
     Extend,

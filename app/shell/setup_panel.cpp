@@ -9,6 +9,7 @@
 #include <QVBoxLayout>
 
 #include "app/forms/form_combo.h"
+#include "app/shell/target_choice.h"
 #include "core/config/nearest.h"
 
 namespace vergence {
@@ -47,6 +48,9 @@ SetupPanel::SetupPanel(ProbeCatalog& catalog, QWidget* parent) : QWidget(parent)
     m_note->setAlignment(Qt::AlignCenter);
     m_dataCard = new DataCard(this);
     m_form = new ConfigForm(this);
+    m_place = new TargetChoice(m_form);
+    m_form->addToFooter(m_place);
+    connect(m_place, &TargetChoice::targetsRequested, this, &SetupPanel::targetsRequested);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(4, 4, 4, 4);
     column->addWidget(m_strip);
@@ -166,7 +170,9 @@ void SetupPanel::refuse(const CardContent& card)
     static_cast<QVBoxLayout*>(layout())->insertWidget(1, m_refusal); // below the strip
     m_refusal->show();
     connect(m_refusal, &ErrorCard::dismissed, this, &SetupPanel::clearRefusal);
-    connect(m_refusal, &ErrorCard::actionRequested, this, &SetupPanel::problemsRequested);
+    connect(m_refusal, &ErrorCard::actionRequested, this, [this](const QString& action) {
+        action == "targets" ? Q_EMIT targetsRequested() : Q_EMIT problemsRequested();
+    });
 }
 
 void SetupPanel::clearRefusal()

@@ -14,6 +14,8 @@ class QLabel;
 
 namespace vergence {
 
+class TargetChoice;
+
 /// The setup dock: stage strip, choice of the plugin, form.
 class SetupPanel : public QWidget {
     Q_OBJECT
@@ -45,10 +47,12 @@ public:
     ConfigForm& form() { return *m_form; }
     const ConfigForm& form() const { return *m_form; }
     StageStrip& strip() { return *m_strip; }
+    TargetChoice& place() { return *m_place; }
 
 Q_SIGNALS:
     void pluginChosen(const QString& plugin);
     void problemsRequested();
+    void targetsRequested();
 
 private:
     void takeCatalog();
@@ -62,6 +66,7 @@ private:
     QComboBox* m_plugins;
     QLabel* m_note;
     StageStrip* m_strip;
+    TargetChoice* m_place;
     DataCard* m_dataCard;
     DataReport m_data;
     QString m_dataValue; ///< of its setting when it was looked at

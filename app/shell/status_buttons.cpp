@@ -11,7 +11,18 @@ namespace vergence {
 
 namespace {
 
-QString runText(const RunEntry& run)
+/// "  on n1, job 1234_7 (gpu)" of a run that does not work on this computer.
+QString whereText(const RunEntry& run)
+{
+    QStringList words;
+    if (run.isElsewhere() && isLive(run.state) && run.state != RunState::Starting)
+        words << StatusButtons::tr("on %1").arg(run.host);
+    if (!jobText(run).isEmpty() && (run.state == RunState::Queued || run.isElsewhere()))
+        words << StatusButtons::tr("job %1").arg(jobText(run));
+    return words.isEmpty() ? QString() : "  " + words.join(", ");
+}
+
+QString progressText(const RunEntry& run)
 {
     if (!isLive(run.state) || run.state == RunState::Starting)
         return run.name + ": " + stateText(run);
@@ -22,6 +33,11 @@ QString runText(const RunEntry& run)
         text += "  " + stateText(run);
     const double left = run.session == nullptr ? -1 : run.session->secondsLeft();
     return left < 0 ? text : text + StatusButtons::tr("  ~%1 left").arg(durationText(left));
+}
+
+QString runText(const RunEntry& run)
+{
+    return progressText(run) + whereText(run);
 }
 
 } // namespace

@@ -54,6 +54,8 @@ StudioActions::StudioActions(QMainWindow& window) : QObject(&window)
     checkpoint = add("checkpoint", tr("&Checkpoint"), "checkpoint",
                      Qt::CTRL | Qt::SHIFT | Qt::Key_K, tr("Save the state of the current run now"));
     resume = add("resume", tr("Resume from &checkpoint"), "", {}, {});
+    resumeHere = add("resumeHere", tr("Resume &here"), "", {},
+                     tr("Let a run of a cluster go on on this computer"));
     extend = add("extend", tr("E&xtend…"), "", {}, tr("Let the current run go on for more steps"));
     explore = add("explore", tr("Ex&plore"), "eye", {},
                   tr("Serve the views of the current, finished run"));
@@ -80,6 +82,8 @@ StudioActions::StudioActions(QMainWindow& window) : QObject(&window)
         add("nextPane", tr("Ne&xt pane"), "", Qt::Key_F6, tr("Move the focus to the next panel"));
     previousPane = add("previousPane", tr("Pre&vious pane"), "", Qt::SHIFT | Qt::Key_F6, {});
     pluginManager = add("pluginManager", tr("Plugin &manager…"), "plugin", {}, {});
+    targets =
+        add("targets", tr("Cluster &targets…"), "", {}, tr("Clusters whose queues runs may go to"));
     keySheet = add("keySheet", tr("&Keyboard map"), "", Qt::Key_F1, {});
     about = add("about", tr("&About Vergence Studio"), "", {}, {});
     makeMenus(window);
@@ -100,10 +104,11 @@ void StudioActions::makeMenus(QMainWindow& window)
     menu(tr("&Edit"), {undo, redo, nullptr, find, palette, nullptr, preferences});
     m_view = menu(tr("&View"),
                   {startPage, fullScreen, resetLayout, nullptr, nextPane, previousPane, nullptr});
-    menu(tr("&Run"), {start, queue, sweep, copyCommandLine, nullptr, pause, stop, checkpoint,
-                      nullptr, resume, extend, explore, useConfig, nullptr, rename, restore});
+    menu(tr("&Run"),
+         {start, queue, sweep, copyCommandLine, nullptr, pause, stop, checkpoint, nullptr, resume,
+          resumeHere, extend, explore, useConfig, nullptr, rename, restore});
     menu(tr("&Plugins"), {pluginManager});
-    menu(tr("&Tools"), {nextProblem, previousProblem});
+    menu(tr("&Tools"), {targets, nullptr, nextProblem, previousProblem});
     menu(tr("&Help"), {keySheet, about});
 }
 

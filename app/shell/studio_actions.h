@@ -20,12 +20,12 @@ public:
 
     QAction *newRun, *open, *quit;
     QAction *undo, *redo, *find, *preferences, *palette;
-    QAction *start, *queue, *sweep, *pause, *stop, *checkpoint, *resume, *extend, *explore,
-        *useConfig, *rename, *restore;
+    QAction *start, *queue, *sweep, *pause, *stop, *checkpoint, *resume, *resumeHere, *extend,
+        *explore, *useConfig, *rename, *restore;
     QAction *exportRun, *screenshot;
     QAction *fullScreen, *resetLayout, *startPage, *nextPane, *previousPane;
     QAction *nextProblem, *previousProblem;
-    QAction *pluginManager, *copyCommandLine, *openRunsFolder;
+    QAction *pluginManager, *targets, *copyCommandLine, *openRunsFolder;
     QAction *keySheet, *about;
     QComboBox* layoutCombo;
 

@@ -99,6 +99,16 @@ void StudioSettings::setPreviewPath(const QString& path)
     m_settings->setValue("viewport/preview_path", path);
 }
 
+QString StudioSettings::target() const
+{
+    return m_settings->value("runs/target").toString();
+}
+
+void StudioSettings::setTarget(const QString& name)
+{
+    m_settings->setValue("runs/target", name);
+}
+
 bool StudioSettings::continuesQueueAfterFailure() const
 {
     return m_settings->value("queue/continue_after_failure", true).toBool();

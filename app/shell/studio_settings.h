@@ -30,6 +30,8 @@ public:
     void setCheckpointSeconds(int seconds);
     QString previewPath() const; ///< "auto" or "shm"
     void setPreviewPath(const QString& path);
+    QString target() const; ///< where runs start; empty: on this computer
+    void setTarget(const QString& name);
     bool continuesQueueAfterFailure() const;
     void setContinuesQueueAfterFailure(bool on);
 

@@ -184,6 +184,14 @@ void SweepDialog::setCheck(const QString& executable, const QStringList& extraAr
         showSummary();
 }
 
+void SweepDialog::setTarget(const QString& target)
+{
+    m_target = target;
+    m_add->setText(target.isEmpty() ? tr("Add to queue") : tr("Submit to %1").arg(target));
+    if (m_field->count() > 0)
+        showSummary();
+}
+
 void SweepDialog::say(const QString& summary, bool canAdd)
 {
     m_summary->setText(summary);
@@ -224,7 +232,9 @@ QString SweepDialog::estimate(qsizetype runs) const
     std::vector<double> seconds = m_earlierSeconds;
     const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
     std::nth_element(seconds.begin(), middle, seconds.end());
-    const QString time = durationText(*middle * static_cast<double>(runs));
+    // The queue of this computer starts one after the other.
+    const QString time = m_target.isEmpty() ? durationText(*middle * static_cast<double>(runs))
+                                            : tr("%1 each").arg(durationText(*middle));
     return seconds.size() == 1
                ? tr("About %1, from one earlier run.").arg(time)
                : tr("About %1, from %2 earlier runs.").arg(time).arg(seconds.size());

@@ -30,6 +30,9 @@ public:
     /// From now on every run of the sweep is checked before it can be queued.
     void setCheck(const QString& executable, const QStringList& extraArguments);
 
+    /// The runs go to that cluster, as one job array; empty: into the queue of this computer.
+    void setTarget(const QString& target);
+
 Q_SIGNALS:
     void runsWanted(const std::vector<vergence::RunDraft>& drafts);
 
@@ -47,6 +50,7 @@ private:
     ConfigSchema m_schema;
     RunDraft m_draft;
     std::vector<double> m_earlierSeconds;
+    QString m_target;
     QComboBox *m_field, *m_kind, *m_scale = nullptr;
     QStackedWidget* m_pages;
     QLineEdit *m_list = nullptr, *m_from = nullptr, *m_to = nullptr;

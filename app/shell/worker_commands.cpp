@@ -69,6 +69,46 @@ QStringList exploreArguments(const QString& runFolder)
     return {"view", runFolder};
 }
 
+QStringList submitArguments(const RunDraft& draft, const QString& target, const QString& runsFolder)
+{
+    QStringList arguments = QStringList{"submit"} + draftArguments(draft);
+    arguments << "--target" << target;
+    if (!runsFolder.isEmpty())
+        arguments << "--runs-dir" << runsFolder;
+    return arguments;
+}
+
+QStringList submitSweepArguments(const std::vector<RunDraft>& drafts, const QString& target,
+                                 const QString& runsFolder)
+{
+    RunDraft common = drafts.front();
+    const QString key = common.sweep->key;
+    QStringList values;
+    for (const RunDraft& draft : drafts)
+        values << draft.sweep->value;
+    common.flags.removeIf([&](const QString& flag) { return flag.startsWith(key + '='); });
+    return submitArguments(common, target, runsFolder) << "--sweep" << key + '=' + values.join(',');
+}
+
+QStringList resubmitArguments(const QString& runFolder, const QString& target,
+                              const QString& assignment)
+{
+    QStringList arguments{"submit", runFolder, "--target", target};
+    if (!assignment.isEmpty())
+        arguments << "--set" << assignment;
+    return arguments;
+}
+
+QStringList cancelArguments(const QStringList& runFolders)
+{
+    return QStringList{"cancel"} + runFolders;
+}
+
+QStringList checkTargetArguments(const QString& target)
+{
+    return {"targets", "check", target, "--json"};
+}
+
 QStringList validateArguments(const QString& configFile)
 {
     return {"validate", configFile, "--json"};

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <vector>
 
 #include <QString>
 #include <QStringList>
@@ -29,6 +30,17 @@ QStringList resumeArguments(const QString& runFolder, int checkpointSeconds);
 QStringList extendArguments(const QString& runFolder, const QString& assignment,
                             int checkpointSeconds);
 QStringList exploreArguments(const QString& runFolder);
+/// `runsFolder` empty: that of the target.
+QStringList submitArguments(const RunDraft& draft, const QString& target,
+                            const QString& runsFolder);
+/// A run for each value of the setting that `drafts` differ in; see sweepDrafts().
+QStringList submitSweepArguments(const std::vector<RunDraft>& drafts, const QString& target,
+                                 const QString& runsFolder);
+/// `assignment`: a new total, or empty.
+QStringList resubmitArguments(const QString& runFolder, const QString& target,
+                              const QString& assignment);
+QStringList cancelArguments(const QStringList& runFolders);
+QStringList checkTargetArguments(const QString& target);
 QStringList validateArguments(const QString& configFile);
 QStringList validateArguments(const RunDraft& draft);
 

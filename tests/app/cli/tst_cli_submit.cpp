@@ -39,6 +39,7 @@ private Q_SLOTS:
     void silentQueueIsToldOnce();
     void runWhoseJobIsGoneHasFailed();
     void waitingRunIsCancelled();
+    void failedRunKeepsItsReason();
     void runWithoutAJobIsNotCancelled();
 
 private:
@@ -384,6 +385,21 @@ void CliSubmitTest::waitingRunIsCancelled()
     QCOMPARE(readStatus(runs[0]).state, std::string("Stopped"));
     QCOMPARE(readStatus(runs[0]).problem, std::string("cancelled before it began"));
     QCOMPARE(readStatus(runs[1]).state, std::string("Queued"));
+}
+
+/// Whoever cancels a run whose job failed before it began does not hide why.
+void CliSubmitTest::failedRunKeepsItsReason()
+{
+    const QString run = QString::fromStdString(submitted({"heat"}).at(0).root.string());
+    m_programs->add("scontrol", "echo 'JobId=7 JobState=FAILED ExitCode=127:0'");
+    const Outcome outcome = vergence({"cancel", run});
+    QVERIFY2(outcome.code == 0 && outcome.err.contains("had ended already"),
+             qPrintable(outcome.err));
+    const json row = vergence({"runs", "list", "--json"}).parsed()[0];
+    QCOMPARE(row["status"]["state"].get<std::string>(), std::string("Failed"));
+    QVERIFY2(row["status"]["problem"].get<std::string>().find("exit code 127") != std::string::npos,
+             row.dump(2).c_str());
+    QVERIFY(m_programs->arguments("scancel").empty());
 }
 
 void CliSubmitTest::runWithoutAJobIsNotCancelled()

@@ -55,6 +55,27 @@ private Q_SLOTS:
         QCOMPARE(arguments.value(1), QString("/p/mine.toml"));
         QVERIFY(!arguments.contains("--preset"));
     }
+    void aSubmissionNamesItsTarget()
+    {
+        const RunDraft draft{"heat", "demo", {"sweeps=9"}, {}};
+        QCOMPARE(submitArguments(draft, "uni", "/runs"),
+                 QStringList({"submit", "heat", "--preset", "demo", "--set", "sweeps=9", "--target",
+                              "uni", "--runs-dir", "/runs"}));
+        QCOMPARE(submitArguments(draft, "uni", {}).back(), QString("uni"));
+        QCOMPARE(resubmitArguments("/runs/r", "uni", "sweeps=9"),
+                 QStringList({"submit", "/runs/r", "--target", "uni", "--set", "sweeps=9"}));
+    }
+    void aSweepIsSubmittedAtOnce()
+    {
+        Field field;
+        field.key = "sweeps";
+        field.type = FieldType::Int;
+        const auto drafts =
+            sweepDrafts({"heat", {}, {"size=8", "sweeps=9"}, {}}, field, {"4", "5"});
+        QCOMPARE(submitSweepArguments(drafts, "uni", {}),
+                 QStringList({"submit", "heat", "--set", "size=8", "--target", "uni", "--sweep",
+                              "sweeps=4,5"}));
+    }
     void wordsAreQuotedWhereNeeded()
     {
         QCOMPARE(commandLine("vergence", {"run", "--set", "name=a b"}),
