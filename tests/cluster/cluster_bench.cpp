@@ -5,11 +5,12 @@
 
 namespace vergence::test {
 
-bool ClusterBench::begin()
+bool ClusterBench::begin(SlurmBench::Limits limits)
 {
+    end();
     makeHome();
     m_slurm = std::make_unique<SlurmBench>();
-    return m_slurm->start() && newTarget("here").code == 0;
+    return m_slurm->start(limits) && newTarget("here").code == 0;
 }
 
 Outcome ClusterBench::newTarget(const QString& name, const QStringList& settings)

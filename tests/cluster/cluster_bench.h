@@ -14,8 +14,8 @@ namespace vergence::test {
 /// and the target `here`, whose jobs fill a node each.
 class ClusterBench : public CliBench {
 protected:
-    /// All afresh, before each test; false where Slurm does not come up.
-    bool begin();
+    /// All afresh, before each test; false where Slurm does not come up, though it did before.
+    bool begin(SlurmBench::Limits limits = SlurmBench::Limits::Enforced);
     void end() { m_slurm.reset(); }
     SlurmBench& slurm() { return *m_slurm; }
 

@@ -2,6 +2,7 @@
 #include <QTemporaryDir>
 
 #include "tests/support/cluster/slurm_bench.h"
+#include "tests/support/fake_programs.h"
 #include "tests/support/patience.h"
 #include "tests/support/test_program.h"
 
@@ -40,6 +41,7 @@ private Q_SLOTS:
     void jobsFillBothNodes();
     void deadNodesJobQueuesAgain();
     void jobsDieWithTheTest();
+    void slurmThatDoesNotComeUpIsTold();
 
 private:
     QString path(const QString& name) const { return m_folder->filePath(name); }
@@ -109,6 +111,16 @@ void SlurmBenchTest::jobsDieWithTheTest()
     test.kill();
     QTRY_VERIFY(!isAlive(path("child")));
     QTRY_COMPARE(test.state(), QProcess::NotRunning);
+}
+
+void SlurmBenchTest::slurmThatDoesNotComeUpIsTold()
+{
+    m_slurm.reset();
+    FakePrograms programs;
+    programs.add("slurmctld", "echo 'this container forbids it'; exit 1");
+    const QString reason = SlurmBench::whyNot();
+    QVERIFY2(reason.startsWith("Slurm does not come up on this computer.\n"), qPrintable(reason));
+    QVERIFY2(reason.contains("this container forbids it"), qPrintable(reason));
 }
 
 VERGENCE_TEST(SlurmBenchTest)

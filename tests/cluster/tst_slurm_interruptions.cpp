@@ -1,6 +1,10 @@
 #include "tests/cluster/cluster_bench.h"
 
+#include <csignal>
+
 #include "core/artifact/checkpoint.h"
+#include "core/base/file.h"
+#include "core/run/worker_log.h"
 #include "tests/cluster/cluster_results.h"
 #include "tests/support/test_program.h"
 
@@ -17,6 +21,7 @@ private Q_SLOTS:
     void cleanup() { end(); }
 
     void timeThatRunsOutSavesAndQueuesAgain();
+    void timeThatRunsOutWhileTheControllerIsAway();
     void tasksOfASweepGoTheirOwnWays();
     void preemptedRunGoesOn();
     void deadNodesRunGoesOnElsewhere();
@@ -32,6 +37,17 @@ private:
     /// Slurm learns what it would notice itself after a while.
     void declareDead(const QString& node);
 };
+
+namespace {
+
+/// "1234 (vergence) S 17 …": the parent is 17.
+pid_t parentOf(int pid)
+{
+    const std::string stat = readFile("/proc/" + std::to_string(pid) + "/stat");
+    return static_cast<pid_t>(std::stol(stat.substr(stat.rfind(") ") + 4)));
+}
+
+} // namespace
 
 RunFolder SlurmInterruptionsTest::submitWaiting(const QString& target)
 {
@@ -74,6 +90,24 @@ void SlurmInterruptionsTest::timeThatRunsOutSavesAndQueuesAgain()
     QCOMPARE(SlurmBench::jobWord(job, "Restarts"), QString("1"));
     QCOMPARE(differences(run, madeHere(waitingRun(false))), QString());
     QCOMPARE(repeatedLines(run), QString());
+}
+
+/// The script asks for its place in the queue until somebody answers.
+void SlurmInterruptionsTest::timeThatRunsOutWhileTheControllerIsAway()
+{
+    const RunFolder run = submitWaiting();
+    const QString job = jobOf(run);
+    slurm().shutController();
+    ::kill(parentOf(statusOf(run).pid), SIGUSR1);
+    QTRY_VERIFY(readFile(workerLog(run)).find("Unable to contact slurm controller") !=
+                std::string::npos);
+    QCOMPARE(stateOf(run), QString("Stopped"));
+
+    slurm().startController();
+    QTRY_COMPARE(SlurmBench::jobState(job), QString("COMPLETED"));
+    QCOMPARE(stateOf(run), QString("Completed"));
+    QCOMPARE(SlurmBench::jobWord(job, "Restarts"), QString("1"));
+    QCOMPARE(differences(run, madeHere(waitingRun(false))), QString());
 }
 
 void SlurmInterruptionsTest::tasksOfASweepGoTheirOwnWays()

@@ -16,6 +16,7 @@ private Q_SLOTS:
 
     void settingTheClusterDoesNotKnow_data();
     void settingTheClusterDoesNotKnow();
+    void timeThatTheClusterTakesAndNeverStarts();
     void programThatIsNotThere();
     void controllerThatIsGone();
 };
@@ -31,7 +32,12 @@ void SlurmRefusalsTest::settingTheClusterDoesNotKnow_data()
     QTest::newRow("memory") << "memory=64G"
                             << "No node of the partition has what the target asks for.";
     QTest::newRow("cores") << "cores=64"
-                           << "No node of the partition has what the target asks for.";
+                           << "No node of the partition has so many cores (the largest has 2). "
+                              "Correct `cores`.";
+    QTest::newRow("gpus") << "gpus=gpu:1"
+                          << "The cluster has no `gpu:1`. Correct `gpus`.";
+    QTest::newRow("extra") << "extra=[\"--gpus=1\"]"
+                           << "The cluster has no such GPUs. Correct `--gpus=1` in `extra`.";
 }
 
 void SlurmRefusalsTest::settingTheClusterDoesNotKnow()
@@ -49,6 +55,21 @@ void SlurmRefusalsTest::settingTheClusterDoesNotKnow()
     QVERIFY2(check.code != 0, qPrintable(check.out));
 }
 
+void SlurmRefusalsTest::timeThatTheClusterTakesAndNeverStarts()
+{
+    QVERIFY(begin(SlurmBench::Limits::Ignored));
+    QCOMPARE(newTarget("long", {"time=2:00:00"}).code, 0);
+    const Outcome check = vergence({"targets", "check", "long"});
+    QVERIFY2(check.code != 0 && check.out.contains("The time 2:00:00 is longer than the partition "
+                                                   "`all` allows (1:00:00)"),
+             qPrintable(check.out));
+
+    const RunFolder run{submit({"heat", "--preset", "demo"}, "long").folder()};
+    QTRY_COMPARE(SlurmBench::jobWord(jobOf(run), "Reason"), QString("PartitionTimeLimit"));
+    QVERIFY2(vergence({"runs", "list"}).out.contains("cancel it and set a shorter `time`"),
+             qPrintable(vergence({"runs", "list"}).out));
+}
+
 void SlurmRefusalsTest::programThatIsNotThere()
 {
     QCOMPARE(newTarget("elsewhere", {"program=/nonexistent/vergence"}).code, 0);
@@ -58,6 +79,9 @@ void SlurmRefusalsTest::programThatIsNotThere()
     QVERIFY2(row["status"]["state"] == "Failed", row.dump(2).c_str());
     QVERIFY2(row.dump().find("`vergence` cannot be started") != std::string::npos,
              row.dump(2).c_str());
+    const Outcome late = vergence({"cancel", QString::fromStdString(run.root.string())});
+    QVERIFY2(late.code == 0 && late.err.contains("had ended already"), qPrintable(late.err));
+    QVERIFY2(listed(run)["status"]["state"] == "Failed", listed(run).dump(2).c_str());
     const Outcome check = vergence({"targets", "check", "elsewhere"});
     QVERIFY2(check.code != 0 && check.out.contains("/nonexistent/vergence"), qPrintable(check.out));
 }
