@@ -15,9 +15,6 @@ install_packages
 configure -DVERGENCE_BUILD_TESTS=ON
 build_targets all
 
-# Where Slurm could be installed, tests that need it do not skip themselves.
-is_installed slurmctld 2>/dev/null && export VERGENCE_REQUIRE_SLURM=${VERGENCE_REQUIRE_SLURM:-1}
-
 say "Running the tests"
 status=0
 logged tests ctest --test-dir "$build" --output-on-failure -j "$(nproc)" "${selection[@]}" "$@" || status=$?

@@ -27,28 +27,29 @@ RunsByLogin runsToCancel(const std::vector<RunFolder>& runs, std::vector<Cancell
     return found;
 }
 
-/// False for a run that does not wait. A worker that began after all has replaced the status.
-bool markCancelled(const RunFolder& run)
+/// A worker that began after all has replaced the status of a run that waited.
+void markCancelled(const RunFolder& run)
 {
     RunStatus status = readStatus(run);
     if (status.state != nameOf(RunState::Queued))
-        return false;
+        return;
     status.state = nameOf(RunState::Stopped);
     status.problem =
         status.step == 0 ? "cancelled before it began" : "cancelled while it waited to go on";
     writeStatus(run, status);
-    return true;
 }
 
-/// `queue`: as it was before.
+/// `queue`: as it was before. Of a job that had left it Slurm knows how it ended; see RunPlacement.
 Cancellation outcomeOf(const RunFolder& run, const Job& job,
                        const std::map<std::string, JobState>& queue)
 {
     const auto state = queue.find(job.slurmId());
-    const bool wasThere = state != queue.end();
-    if (wasThere && state->second.phase == JobState::Phase::Running)
+    if (state == queue.end())
+        return Cancellation::HasEnded;
+    if (state->second.phase == JobState::Phase::Running)
         return Cancellation::Stops;
-    return markCancelled(run) || wasThere ? Cancellation::LeftQueue : Cancellation::HasEnded;
+    markCancelled(run);
+    return Cancellation::LeftQueue;
 }
 
 } // namespace

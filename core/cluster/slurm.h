@@ -50,8 +50,9 @@ struct JobState {
     int exitCode = 0;       ///< of an ended job, where Slurm knows it
 };
 
-/// "Priority" → "other jobs go first". Unknown reasons stay as they are.
-std::string pendingReasonText(const std::string& reason);
+/// "Priority" → "other jobs go first"; what to do with the job (see Job::slurmId()) where it cannot
+/// begin. Unknown reasons stay as they are.
+std::string pendingReasonText(const std::string& reason, const std::string& job);
 
 /// States of all jobs that the queue of `login` (see Target) knows of this user, by Job::slurmId(),
 /// from one `squeue`. Throws InputError where it does not answer.

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <cstdlib>
+#include <optional>
 #include <sstream>
 
 #include <unistd.h>
@@ -12,7 +12,9 @@
 #include "core/base/file.h"
 #include "core/cluster/slurm.h"
 #include "core/cluster/slurm_command.h"
+#include "core/cluster/slurm_partitions.h"
 #include "core/cluster/slurm_refusal.h"
+#include "core/cluster/target_rules.h"
 
 namespace vergence {
 
@@ -39,45 +41,34 @@ void checkSlurm(const Target& target, Lines& lines)
                                        target.login.empty() ? "" : " on " + target.login)});
 }
 
-struct PartitionNodes {
-    int all = 0, idle = 0;
-};
-
-/// By name, from lines "all*|2|idle"; the star marks the default one.
-std::map<std::string, PartitionNodes> partitionsOf(const std::string& output, std::string& first)
+void tellPartitions(const std::vector<detail::Partition>& partitions, Lines& lines)
 {
-    std::map<std::string, PartitionNodes> partitions;
-    for (const std::string& line : linesOf(output)) {
-        std::istringstream fields(line);
-        std::string name, count, state;
-        std::getline(fields, name, '|');
-        std::getline(fields, count, '|');
-        std::getline(fields, state, '|');
-        if (name.ends_with('*')) {
-            name.pop_back();
-            first = name;
-        }
-        const int nodes = std::atoi(count.c_str());
-        partitions[name].all += nodes;
-        if (state == "idle")
-            partitions[name].idle += nodes;
-    }
-    return partitions;
+    for (const detail::Partition& one : partitions)
+        lines.push_back({true, fmt::format("Partition `{}`: {} node{}, {} idle.", one.name,
+                                           one.nodes, one.nodes == 1 ? "" : "s", one.idle)});
 }
 
-void checkPartition(const Target& target, Lines& lines)
+/// Nothing where there is no limit.
+std::optional<long> longestTime(const detail::Partition& partition)
 {
-    std::string wanted = target.partition, standard;
-    const auto partitions = partitionsOf(
-        detail::askSlurm(target.login, {"sinfo", "-h", "-o", "%P|%D|%T"}).output, standard);
-    std::istringstream names(wanted.empty() ? standard : wanted);
-    for (std::string name; std::getline(names, name, ',');) {
-        const auto found = partitions.find(name);
-        if (found != partitions.end()) // sbatch names the known ones
-            lines.push_back(
-                {true, fmt::format("Partition `{}`: {} node{}, {} idle.", name, found->second.all,
-                                   found->second.all == 1 ? "" : "s", found->second.idle)});
-    }
+    return detail::slurmSeconds(partition.time);
+}
+
+/// A cluster without EnforcePartLimits takes jobs that it never starts.
+void checkTime(const Target& target, const std::vector<detail::Partition>& partitions, Lines& lines)
+{
+    const auto wanted = detail::slurmSeconds(target.time);
+    const auto allows = [&wanted](const detail::Partition& partition) {
+        return wanted <= longestTime(partition).value_or(*wanted);
+    };
+    if (!wanted || partitions.empty() || std::ranges::any_of(partitions, allows))
+        return;
+    const auto widest = std::ranges::max_element(partitions, {}, &longestTime);
+    lines.push_back(
+        {false, fmt::format("The time {} is longer than the partition `{}` allows ({}): "
+                            "a job would wait for ever. Set a shorter `time`; a run "
+                            "that needs longer goes back into the queue.",
+                            target.time, widest->name, widest->time)});
 }
 
 /// What sbatch would say of a job of this target, without one.
@@ -246,9 +237,12 @@ TargetCheck checkTarget(const Target& target, const fs::path& runsFolder,
     TargetCheck check;
     try {
         checkSlurm(target, check.lines);
-        checkPartition(target, check.lines);
-        if (checkSettings(target, vergence, check.lines))
+        const std::vector<detail::Partition> partitions = detail::partitionsOf(target);
+        tellPartitions(partitions, check.lines);
+        if (checkSettings(target, vergence, check.lines)) {
+            checkTime(target, partitions, check.lines);
             checkNode(target, fs::absolute(runsFolder), vergence, seconds, check.lines);
+        }
     } catch (const IoError& error) {
         check.lines.push_back({false, error.what()});
     }

@@ -25,6 +25,15 @@ std::string missingText(const std::string& login, const std::string& program)
                        login, program);
 }
 
+/// Whether a shell says that it did not find the program. srun ends with the code of its own
+/// program, which may be this one.
+bool isNotFound(const std::string& program, const CommandResult& result)
+{
+    const std::string& said = result.errors;
+    return result.exitCode == kNotFound && said.find(program) != std::string::npos &&
+           said.find(program + ": error: ") == std::string::npos;
+}
+
 bool isControllerSilent(const std::string& errors)
 {
     for (const char* words : {"Unable to contact slurm controller", "Socket timed out",
@@ -40,7 +49,7 @@ std::string whyNoAnswer(const std::string& login, const std::string& program,
 {
     if (std::string problem = sshProblem(login, program, result); !problem.empty())
         return problem;
-    if (result.isMissing || (result.whyNot.empty() && result.exitCode == kNotFound))
+    if (result.isMissing || (result.whyNot.empty() && isNotFound(program, result)))
         return missingText(login, program);
     if (!result.whyNot.empty())
         return fmt::format("Slurm does not answer: {}", result.whyNot);

@@ -15,13 +15,13 @@ namespace {
 
 using JobStates = std::map<std::string, JobState>;
 
-/// "1:0": code and signal.
-JobState stateOfEnd(const std::string& name, const std::string& reason, const std::string& exit)
+/// Of "1:0": code and signal.
+detail::JobEnd endOf(const std::string& exit)
 {
-    int code = 0, signal = 0;
+    detail::JobEnd end;
     char colon = 0;
-    std::istringstream(exit) >> code >> colon >> signal;
-    return detail::jobStateOf(name, reason, code, signal);
+    std::istringstream(exit) >> end.exitCode >> colon >> end.signal;
+    return end;
 }
 
 /// The members of a line of `scontrol -o show job`. Values may hold blanks; the first of equal keys
@@ -48,8 +48,8 @@ void readControl(const std::string& output, JobStates& states)
                                    : members["JobId"];
         if (members["JobState"].empty())
             continue;
-        JobState& state = states[id] =
-            stateOfEnd(members["JobState"], members["Reason"], members["ExitCode"]);
+        JobState& state = states[id] = detail::jobStateOf(
+            id, members["JobState"], members["Reason"], endOf(members["ExitCode"]));
         if (const std::string nodes = members["NodeList"]; nodes != "(null)")
             state.node = nodes;
     }
@@ -67,7 +67,7 @@ void readAccounting(const std::string& output, JobStates& states)
         std::getline(fields, nodes, '|');
         if (name.empty())
             continue;
-        JobState& state = states[id] = stateOfEnd(name, {}, exit);
+        JobState& state = states[id] = detail::jobStateOf(id, name, {}, endOf(exit));
         state.node = nodes == "None assigned" ? std::string() : nodes;
     }
 }

@@ -45,7 +45,7 @@ std::map<std::string, JobState> queuedJobs(const std::string& login)
         const auto [id, name, nodes, reason] = queueFields(line);
         if (name.empty()) // what a login shell greets with
             continue;
-        JobState& state = jobs[id] = detail::jobStateOf(name, reason, 0, 0);
+        JobState& state = jobs[id] = detail::jobStateOf(id, name, reason);
         state.node = nodes;
     }
     return jobs;

@@ -127,16 +127,28 @@ while [ "$signalled" ]; do
 done
 )";
 
+/// The controller may be away for a while; it is asked again for as long as the job may still run.
 constexpr std::string_view kRequeueLines =
     R"(# 138: USR1 came before the worker listened to it.
 if [ "$code" = 138 ]; then
     code=124
 fi
 if [ "$code" = 124 ] && [ -z "$cancelled" ]; then
-    scontrol requeue "${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_}${SLURM_ARRAY_TASK_ID:-$SLURM_JOB_ID}"
+    worker=  # its number may be that of another process by now
+    job=${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_}${SLURM_ARRAY_TASK_ID:-$SLURM_JOB_ID}
+    until scontrol requeue "$job" || [ "$cancelled" ] || [ "$SECONDS" -ge "$patience" ]; do
+        sleep 5
+    done
 fi
 exit "$code"
 )";
+
+std::string requeueLines(const Target& target)
+{
+    return fmt::format("patience=$((SECONDS + {}))  # s; Slurm's controller may be away for a "
+                       "while\n{}",
+                       target.grace, kRequeueLines);
+}
 
 } // namespace
 
@@ -148,7 +160,7 @@ std::string slurmScript(const Target& target, const Submission& submission,
                                                    : "Runs of Vergence Studio, one per task.";
     return fmt::format("#!/bin/bash\n{}\n# {}\n{}{}\n{}\n{}{}\n{}", optionLines(target, submission),
                        what, runLines(submission), beginLines(submission), kSignalLines,
-                       workerLine(submission, vergence), kWaitLines, kRequeueLines);
+                       workerLine(submission, vergence), kWaitLines, requeueLines(target));
 }
 
 } // namespace vergence

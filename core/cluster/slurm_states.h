@@ -6,8 +6,13 @@
 
 namespace vergence::detail {
 
-/// From the state and the pending reason as Slurm's commands print them, and how an ended job
-/// ended. Phase Unknown for a state of a later version.
-JobState jobStateOf(const std::string& name, const std::string& reason, int exitCode, int signal);
+struct JobEnd {
+    int exitCode = 0, signal = 0;
+};
+
+/// Of a job (see Job::slurmId()): from its state and its pending reason as Slurm's commands print
+/// them, and how it ended. Phase Unknown for a state of a later version.
+JobState jobStateOf(const std::string& job, const std::string& name, const std::string& reason,
+                    const JobEnd& end = {});
 
 } // namespace vergence::detail

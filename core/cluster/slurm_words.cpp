@@ -16,8 +16,12 @@ using Phase = JobState::Phase;
 struct StateName {
     const char* name;
     Phase phase;
-    const char* reason; ///< of a job in that state; empty where the queue says more
+    const char* reason; ///< of the job {} in that state; empty where the queue says more
 };
+
+constexpr const char* kHeld = "held; `scontrol release {}` lets it go on";
+constexpr const char* kHeldAfterFailure =
+    "held, because it could not be started; `scontrol release {}` lets it go on";
 
 // Source: squeue(1) of Slurm 22.05 and 24.05, "Job state codes".
 constexpr StateName kStates[] = {
@@ -25,9 +29,9 @@ constexpr StateName kStates[] = {
     {"CONFIGURING", Phase::Pending, "its nodes start"},
     {"REQUEUED", Phase::Pending, "it queues again"},
     {"REQUEUE_FED", Phase::Pending, "it queues again"},
-    {"REQUEUE_HOLD", Phase::Pending, "it queues again and is held"},
+    {"REQUEUE_HOLD", Phase::Pending, kHeld},
     {"RESV_DEL_HOLD", Phase::Pending, "its reservation is gone"},
-    {"SPECIAL_EXIT", Phase::Pending, "it queues again and is held"},
+    {"SPECIAL_EXIT", Phase::Pending, kHeld},
     {"RUNNING", Phase::Running, ""},
     {"COMPLETING", Phase::Running, "it ends"},
     {"RESIZING", Phase::Running, ""},
@@ -73,66 +77,97 @@ std::string exitText(int code, int signal)
     }
 }
 
-/// Source: squeue(1), "Job reason codes". Of several with the same begin the longer comes first.
+/// Of the job {}. Source: squeue(1), "Job reason codes". Of several with the same begin the longer
+/// comes first.
 constexpr std::pair<const char*, const char*> kReasons[] = {
+    {"AccountNotAllowed",
+     "the partition does not take its account; cancel it and set another `account` or `partition`"},
     {"AssocGrp", "the account uses all that it may at a time"},
     {"AssocMax", "your jobs use all that they may at a time"},
-    {"BadConstraints", "no node has what it asks for"},
+    {"BadConstraints", "no node has what it asks for; cancel it and correct the target"},
     {"BeginTime", "it waits for its time to begin"},
     {"Cleaning", "its last attempt is being cleaned up"},
     {"DependencyNeverSatisfied", "a job that it waits for has failed"},
     {"Dependency", "it waits for another job"},
-    {"InvalidAccount", "its account is not valid any more"},
-    {"InvalidQOS", "its quality of service is not valid any more"},
+    {"InvalidAccount", "its account is not valid any more; cancel it and set another `account`"},
+    {"InvalidQOS", "its quality of service is not valid any more; cancel it and set another `qos`"},
     {"JobArrayTaskLimit", "others of this submission go first"},
     {"JobHeldAdmin", "held by an administrator"},
-    {"JobHeldUser", "held; `scontrol release` lets it go on"},
+    {"JobHeldUser", kHeld},
     {"Licenses", "it waits for a licence"},
-    {"MaxMemPerLimit", "it asks for more memory than the partition allows"},
+    {"MaxMemPerLimit",
+     "it asks for more memory than the partition allows; cancel it and set less `memory`"},
     {"NodeDown", "its node is down"},
-    {"PartitionDown", "the partition is down"},
-    {"PartitionInactive", "the partition takes no jobs"},
-    {"PartitionNodeLimit", "it asks for more nodes than the partition allows"},
-    {"PartitionTimeLimit", "it asks for more time than the partition allows"},
+    {"PartitionConfig",
+     "the partition does not allow what it asks for; cancel it and ask for less of `time`, `cores` "
+     "and `memory`, or set another `partition`"},
+    {"PartitionDown", "the partition is down; wait, or cancel it and set another `partition`"},
+    {"PartitionInactive",
+     "the partition starts no jobs; wait, or cancel it and set another `partition`"},
+    {"PartitionMinNodes",
+     "the partition wants jobs of more nodes; cancel it and set another `partition`"},
+    {"PartitionNodeLimit",
+     "it asks for more nodes than the partition allows; cancel it and correct `extra`, or set "
+     "another `partition`"},
+    {"PartitionTimeLimit",
+     "it asks for more time than the partition allows; cancel it and set a shorter `time`"},
     {"Priority", "other jobs go first"},
     {"QOSGrp", "its quality of service is used up at present"},
     {"QOSMax", "your jobs use all that they may at a time"},
+    {"QOSMin", "its quality of service wants larger jobs; cancel it and set another `qos`"},
+    {"QOSNotAllowed",
+     "the partition does not take its quality of service; cancel it and set another `qos`"},
     {"QOS", "its quality of service does not allow more at present"},
     {"ReqNodeNotAvail", "nodes that it needs are not available"},
     {"Reservation", "it waits for its reservation"},
     {"Resources", "it waits for free nodes"},
-    {"launch failed requeued held", "held, because it could not be started"},
-    {"launch_failed_requeued_held", "held, because it could not be started"},
+    {"launch failed requeued held", kHeldAfterFailure},
+    {"launch_failed_requeued_held", kHeldAfterFailure},
 };
+
+/// Limits of one job: "QOSMaxWallDurationPerJobLimit", "AssocMaxCpuPerNode"
+bool isOfOneJob(const std::string& reason)
+{
+    return reason.find("PerJob") != std::string::npos || reason.ends_with("PerNode");
+}
+
+std::string ofJob(const char* words, const std::string& job)
+{
+    return fmt::format(fmt::runtime(words), job);
+}
 
 } // namespace
 
-std::string pendingReasonText(const std::string& reason)
+std::string pendingReasonText(const std::string& reason, const std::string& job)
 {
     if (reason == "None" || reason == "(null)")
         return {};
+    if (isOfOneJob(reason))
+        return "it asks for more than one job of yours may have; cancel it and ask for less of "
+               "`time`, `cores`, `memory` and `gpus`";
     for (const auto& [code, words] : kReasons)
         if (reason.starts_with(code))
-            return words;
+            return ofJob(words, job);
     return reason;
 }
 
 namespace detail {
 
-JobState jobStateOf(const std::string& name, const std::string& reason, int exitCode, int signal)
+JobState jobStateOf(const std::string& job, const std::string& name, const std::string& reason,
+                    const JobEnd& end)
 {
     JobState state;
     state.slurmState = name.substr(0, name.find_first_of(" +")); // "CANCELLED by 1000"
-    state.exitCode = exitCode;
+    state.exitCode = end.exitCode;
     const StateName* known = findState(state.slurmState);
     if (known == nullptr) // of a later version
         return state;
     state.phase = known->phase;
-    state.reason = known->reason;
+    state.reason = ofJob(known->reason, job);
     if (state.slurmState == "PENDING")
-        state.reason = pendingReasonText(reason);
+        state.reason = pendingReasonText(reason, job);
     else if (state.slurmState == "FAILED")
-        state.reason = exitText(exitCode, signal);
+        state.reason = exitText(end.exitCode, end.signal);
     return state;
 }
 

@@ -22,6 +22,9 @@ private Q_SLOTS:
     void busyNodesAreNoFault();
     void nodeIsLookedAt_data();
     void nodeIsLookedAt();
+    void codeOfANodesProgramIsNotThatOfSrun();
+    void timeThatNoPartitionAllowsIsTold_data();
+    void timeThatNoPartitionAllowsIsTold();
     void folderThatCannotBeMadeIsTold();
 
 private:
@@ -171,6 +174,53 @@ void SlurmCheckTest::nodeIsLookedAt()
     QVERIFY(!check.isGood());
     const TargetCheck::Line* line = find(check, sentence.toStdString());
     QVERIFY(line && !line->isGood);
+}
+
+/// 127: a shell finds no program; srun ends with the code of its own one.
+void SlurmCheckTest::codeOfANodesProgramIsNotThatOfSrun()
+{
+    for (const std::string login : {"", "me@n1"}) {
+        m_target.login = login;
+        m_programs->add("srun", "echo 'srun: error: n7: task 0: Exited with exit code 127' >&2\n"
+                                "echo 'node n7'; exit 127");
+        const TargetCheck check = this->check();
+        QVERIFY(!find(check, "Slurm's commands are not"));
+        QVERIFY(find(check, "vergence does not start on n7."));
+    }
+}
+
+void SlurmCheckTest::timeThatNoPartitionAllowsIsTold_data()
+{
+    QTest::addColumn<QByteArray>("partition");
+    QTest::addColumn<QByteArray>("time");
+    QTest::addColumn<QByteArray>("sentence"); ///< empty: nothing
+    QTest::newRow("none") << QByteArray("all") << QByteArray() << QByteArray();
+    QTest::newRow("as long") << QByteArray("all") << QByteArray("60") << QByteArray();
+    QTest::newRow("longer") << QByteArray("all") << QByteArray("1:00:01")
+                            << QByteArray("The time 1:00:01 is longer than the partition `all` "
+                                          "allows (1:00:00): a job would wait for ever. Set a "
+                                          "shorter `time`; a run that needs longer goes back into "
+                                          "the queue.");
+    QTest::newRow("of the default one")
+        << QByteArray() << QByteArray("2:00:00") << QByteArray("than the partition `all` allows");
+    QTest::newRow("no limit") << QByteArray("long") << QByteArray("90-0") << QByteArray();
+    QTest::newRow("one of two") << QByteArray("all,days") << QByteArray("1-0") << QByteArray();
+    QTest::newRow("none of two") << QByteArray("all,days") << QByteArray("4-0")
+                                 << QByteArray("than the partition `days` allows (2-00:00:00)");
+}
+
+void SlurmCheckTest::timeThatNoPartitionAllowsIsTold()
+{
+    QFETCH(QByteArray, partition);
+    QFETCH(QByteArray, time);
+    QFETCH(QByteArray, sentence);
+    m_programs->add("sinfo", "printf 'all*|3|idle|8|1:00:00\\ndays|1|idle|8|2-00:00:00\\n"
+                             "long|2|allocated|8|infinite\\n'");
+    m_target.partition = partition.toStdString();
+    m_target.time = time.toStdString();
+    const TargetCheck check = this->check();
+    QCOMPARE(check.isGood(), sentence.isEmpty());
+    QVERIFY(sentence.isEmpty() || find(check, sentence.toStdString()));
 }
 
 void SlurmCheckTest::folderThatCannotBeMadeIsTold()

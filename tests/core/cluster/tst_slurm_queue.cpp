@@ -25,6 +25,7 @@ private Q_SLOTS:
     void statesHaveAPhase();
     void reasonsAreWords_data();
     void reasonsAreWords();
+    void heldJobNamesItsRelease();
     void endIsThatOfTheController_data();
     void endIsThatOfTheController();
     void endIsThatOfTheAccounts();
@@ -159,11 +160,35 @@ void SlurmQueueTest::reasonsAreWords_data()
     row("Dependency", "it waits for another job");
     row("DependencyNeverSatisfied", "a job that it waits for has failed");
     row("JobArrayTaskLimit", "others of this submission go first");
-    row("JobHeldUser", "held; `scontrol release` lets it go on");
+    row("JobHeldUser", "held; `scontrol release 7_1` lets it go on");
+    row("launch failed requeued held",
+        "held, because it could not be started; `scontrol release 7_1` lets it go on");
+    row("launch_failed_requeued_held",
+        "held, because it could not be started; `scontrol release 7_1` lets it go on");
     row("QOSMaxJobsPerUserLimit", "your jobs use all that they may at a time");
     row("QOSGrpGRES", "its quality of service is used up at present");
     row("AssocGrpCpuLimit", "the account uses all that it may at a time");
-    row("PartitionTimeLimit", "it asks for more time than the partition allows");
+    row("QOSMaxWallDurationPerJobLimit",
+        "it asks for more than one job of yours may have; cancel it and ask for less of `time`, "
+        "`cores`, `memory` and `gpus`");
+    row("AssocMaxCpuPerNode",
+        "it asks for more than one job of yours may have; cancel it and ask for less of `time`, "
+        "`cores`, `memory` and `gpus`");
+    row("QOSMaxCpuPerUserLimit", "your jobs use all that they may at a time");
+    row("QOSNotAllowed",
+        "the partition does not take its quality of service; cancel it and set another `qos`");
+    row("AccountNotAllowed", "the partition does not take its account; cancel it and set another "
+                             "`account` or `partition`");
+    row("PartitionConfig",
+        "the partition does not allow what it asks for; cancel it and ask for less of `time`, "
+        "`cores` and `memory`, or set another `partition`");
+    row("PartitionDown", "the partition is down; wait, or cancel it and set another `partition`");
+    row("PartitionInactive",
+        "the partition starts no jobs; wait, or cancel it and set another `partition`");
+    row("PartitionNodeLimit", "it asks for more nodes than the partition allows; cancel it and "
+                              "correct `extra`, or set another `partition`");
+    row("PartitionTimeLimit",
+        "it asks for more time than the partition allows; cancel it and set a shorter `time`");
     row("ReqNodeNotAvail, UnavailableNodes:n1", "nodes that it needs are not available");
     row("ReqNodeNotAvail, May be reserved for other job", "nodes that it needs are not available");
     row("SomethingNew", "SomethingNew");
@@ -173,7 +198,17 @@ void SlurmQueueTest::reasonsAreWords()
 {
     QFETCH(QByteArray, reason);
     QFETCH(QByteArray, words);
-    QCOMPARE(pendingReasonText(reason.toStdString()), words.toStdString());
+    QCOMPARE(pendingReasonText(reason.toStdString(), "7_1"), words.toStdString());
+}
+
+void SlurmQueueTest::heldJobNamesItsRelease()
+{
+    print("squeue", "7_1|PENDING||launch failed requeued held\n8|REQUEUE_HOLD||None\n");
+    const auto jobs = queuedJobs({});
+    QCOMPARE(jobs.at("7_1").reason,
+             std::string("held, because it could not be started; `scontrol release 7_1` lets it go "
+                         "on"));
+    QCOMPARE(jobs.at("8").reason, std::string("held; `scontrol release 8` lets it go on"));
 }
 
 void SlurmQueueTest::endIsThatOfTheController_data()

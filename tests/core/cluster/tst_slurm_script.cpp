@@ -22,6 +22,7 @@ private Q_SLOTS:
     {
         m_programs = std::make_unique<FakePrograms>();
         m_runs = std::make_unique<Scratch>();
+        m_target = {};
     }
     void cleanup() { m_programs.reset(); }
 
@@ -42,10 +43,15 @@ private Q_SLOTS:
     void signalReachesTheWorker();
     void earlyTimeSignalQueuesAgain();
     void checkpointSignalBeforeTheWorkerListensIsNoEnd();
+    void silentControllerIsAskedAgain();
+    void silentControllerIsNotAskedForEver();
+    void jobCancelledMeanwhileAsksNoMore();
 
 private:
     /// The script in bash, as a job of Slurm finds itself.
     std::unique_ptr<QProcess> start(const Submission& submission, const char* task = nullptr);
+    /// A run whose time is up, while scontrol does `body`; the script does not wait in between.
+    std::unique_ptr<QProcess> startRequeue(const std::string& body);
     RunFolder newRun(const std::string& name);
     /// Whether that file has come to be.
     bool has(const char* file) { return !m_programs->text(file).empty(); }
@@ -53,6 +59,7 @@ private:
 
     std::unique_ptr<FakePrograms> m_programs;
     std::unique_ptr<Scratch> m_runs;
+    Target m_target;
 };
 
 namespace {
@@ -81,7 +88,7 @@ std::unique_ptr<QProcess> SlurmScriptTest::start(const Submission& submission, c
         environment.insert("SLURM_ARRAY_TASK_ID", task);
     }
     process->setProcessEnvironment(environment);
-    writeFileAtomic(*m_runs / "job.sh", slurmScript({}, submission, worker()));
+    writeFileAtomic(*m_runs / "job.sh", slurmScript(m_target, submission, worker()));
     process->start("bash", {QString::fromStdString(*m_runs / "job.sh")});
     return process;
 }
@@ -339,6 +346,43 @@ void SlurmScriptTest::checkpointSignalBeforeTheWorkerListensIsNoEnd()
     writeFileAtomic(m_programs->folder() / "end", "now");
     QVERIFY(process->waitForFinished(kGuardMilliseconds));
     QCOMPARE(process->exitCode(), 0);
+}
+
+std::unique_ptr<QProcess> SlurmScriptTest::startRequeue(const std::string& body)
+{
+    m_programs->add("worker", "exit 124");
+    m_programs->add("sleep");
+    m_programs->add("scontrol", body);
+    return start(submissionOf({newRun("a")}));
+}
+
+void SlurmScriptTest::silentControllerIsAskedAgain()
+{
+    const auto process =
+        startRequeue("echo >>\"$FAKES/calls\"; [ $(wc -l <\"$FAKES/calls\") = 3 ]");
+    QVERIFY(process->waitForFinished(kGuardMilliseconds));
+    QCOMPARE(process->exitCode(), 124);
+    QCOMPARE(m_programs->text("calls"), std::string("\n\n\n"));
+    QCOMPARE(m_programs->arguments("sleep"), (std::vector<std::string>{"5", "5"}));
+}
+
+void SlurmScriptTest::silentControllerIsNotAskedForEver()
+{
+    m_target.grace = 1;
+    const auto process = startRequeue("exit 1");
+    QVERIFY(process->waitForFinished(kGuardMilliseconds));
+    QCOMPARE(process->exitCode(), 124);
+    QVERIFY(!m_programs->arguments("sleep").empty());
+}
+
+void SlurmScriptTest::jobCancelledMeanwhileAsksNoMore()
+{
+    const auto process = startRequeue("echo >>\"$FAKES/ready\"; exit 1");
+    QTRY_VERIFY(has("ready"));
+    ::kill(static_cast<pid_t>(process->processId()), SIGTERM);
+    QVERIFY(process->waitForFinished(kGuardMilliseconds));
+    QCOMPARE(process->exitStatus(), QProcess::NormalExit);
+    QCOMPARE(process->exitCode(), 124);
 }
 
 VERGENCE_TEST(SlurmScriptTest)

@@ -23,6 +23,8 @@ private Q_SLOTS:
     void refusalIsASentence_data();
     void refusalIsASentence();
     void refusalNamesWhatTheClusterHas();
+    void refusalOfAnExtraOptionNamesIt_data();
+    void refusalOfAnExtraOptionNamesIt();
     void refusedRunsStayAsTheyWere();
     void clusterThatCannotBeAskedIsTold_data();
     void clusterThatCannotBeAskedIsTold();
@@ -220,6 +222,13 @@ void SlurmSubmitTest::refusalIsASentence_data()
         "No node of the partition has what the target asks for.");
     row("group", "sbatch: error: User's group not permitted to use this partition",
         "The partition `gpu` is not open to you. Choose another `partition`.");
+    row("cores",
+        "sbatch: error: Batch job submission failed: More processors requested than permitted",
+        "No node of the partition has so many cores. Correct `cores`.");
+    row("default partition",
+        "sbatch: error: Batch job submission failed: No partition specified or system default "
+        "partition",
+        "The cluster has no default partition. Set `partition`.");
     row("limit",
         "sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job "
         "submit limit, user's size and/or time limits)",
@@ -244,6 +253,7 @@ void SlurmSubmitTest::refusalIsASentence()
     m_target.time = "9-0";
     m_target.constraint = "fast";
     m_target.gpus = "gpu:9";
+    m_target.cores = 64;
     refuse(said.toStdString());
     m_programs->hideOthers({"sh", "cat"}); // sinfo and scontrol say nothing
     try {
@@ -259,17 +269,62 @@ void SlurmSubmitTest::refusalIsASentence()
 void SlurmSubmitTest::refusalNamesWhatTheClusterHas()
 {
     m_target.partition = "gpu";
+    m_target.cores = 64;
     refuse("sbatch: error: invalid partition specified: gpu");
     m_programs->add("sinfo", "echo all; echo long");
     VERGENCE_THROWS(Error, "has no partition `gpu`. It has: all, long. Correct `partition`.",
                     submitToSlurm(m_target, submission(1), "v"));
     QCOMPARE(m_programs->arguments("sinfo"), (std::vector<std::string>{"-h", "-o", "%R"}));
 
+    refuse("sbatch: error: Batch job submission failed: More processors requested than permitted");
+    m_programs->add("sinfo",
+                    "printf 'all*|1|idle|256|infinite\\ngpu|2|idle|32|infinite\\ngpu|1|mixed|"
+                    "48|infinite\\n'");
+    m_runs = std::make_unique<Scratch>();
+    VERGENCE_THROWS(Error, "has so many cores (the largest has 48). Correct `cores`.",
+                    submitToSlurm(m_target, submission(1), "v"));
+
     refuse("sbatch: error: Batch job submission failed: Invalid job array specification");
     m_programs->add("scontrol", "echo 'MaxArraySize            = 1001'; echo 'MaxX = 3'");
     m_runs = std::make_unique<Scratch>();
     VERGENCE_THROWS(Error, "fewer runs in one submission (MaxArraySize is 1001).",
                     submitToSlurm(m_target, submission(2), "v"));
+}
+
+void SlurmSubmitTest::refusalOfAnExtraOptionNamesIt_data()
+{
+    QTest::addColumn<QByteArray>("option");
+    QTest::addColumn<QByteArray>("said");
+    QTest::addColumn<QByteArray>("sentence");
+    const auto row = [](const char* option, const char* said, const char* sentence) {
+        QTest::addRow("%s, %s", option, said)
+            << QByteArray(option) << QByteArray(said) << QByteArray(sentence);
+    };
+    row("--gpus=1", "Invalid generic resource (gres) specification",
+        "The cluster has no such GPUs. Correct `--gpus=1` in `extra`.");
+    row("--partition=gpu", "Invalid partition name specified",
+        "The cluster has no partition `gpu`. Correct `--partition=gpu` in `extra`.");
+    row("--time=9-0", "Requested time limit is invalid (missing or exceeds some limit)",
+        "The time 9-0 is longer than the partition allows. Set a shorter `--time=9-0` in `extra`;");
+    row("--cpus=64", "More processors requested than permitted",
+        "has so many cores. Correct `--cpus=64` in `extra`.");
+    row("--constr=fast", "Invalid feature specification",
+        "No node has the features `fast`. Correct `--constr=fast` in `extra`.");
+    row("--exclusive", "Invalid partition name specified",
+        "The cluster has no partition that the job asks for. Correct `partition` or `extra`.");
+    row("--exclusive", "Invalid generic resource (gres) specification",
+        "The cluster has no such GPUs. Correct `gpus` or `extra`.");
+}
+
+void SlurmSubmitTest::refusalOfAnExtraOptionNamesIt()
+{
+    QFETCH(QByteArray, option);
+    QFETCH(QByteArray, said);
+    QFETCH(QByteArray, sentence);
+    m_target.extra = {"--mail-type=END", option.toStdString()};
+    refuse("sbatch: error: Batch job submission failed: " + said.toStdString());
+    m_programs->hideOthers({"sh", "cat"}); // sinfo says nothing
+    VERGENCE_THROWS(Error, sentence, submitToSlurm(m_target, submission(1), "v"));
 }
 
 void SlurmSubmitTest::refusedRunsStayAsTheyWere()

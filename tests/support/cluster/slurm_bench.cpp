@@ -1,5 +1,6 @@
 #include "tests/support/cluster/slurm_bench.h"
 
+#include <algorithm>
 #include <csignal>
 
 #include <QFile>
@@ -59,9 +60,8 @@ bool canLeaveControlGroups()
     return QVersionNumber::fromString(version.section(' ', -1)) >= QVersionNumber(24, 5);
 }
 
-} // namespace
-
-QString SlurmBench::missing()
+/// A program of Slurm that this computer lacks, in a sentence; empty where there are all.
+QString missingProgram()
 {
     for (const char* name : {"munged", "slurmctld", "slurmd", "sbatch", "scontrol"}) {
         if (program(name).isEmpty()) {
@@ -71,6 +71,17 @@ QString SlurmBench::missing()
         }
     }
     return {};
+}
+
+} // namespace
+
+QString SlurmBench::whyNot()
+{
+    if (QString missing = missingProgram(); !missing.isEmpty())
+        return missing;
+    SlurmBench trial;
+    return trial.start() ? QString()
+                         : "Slurm does not come up on this computer.\n" + trial.lastWords();
 }
 
 SlurmBench::SlurmBench()
@@ -90,7 +101,7 @@ SlurmBench::~SlurmBench()
         machine->waitForFinished(kGuardMilliseconds);
 }
 
-QByteArray SlurmBench::configuration() const
+QByteArray SlurmBench::configuration(Limits limits) const
 {
     // KillWait, the time between TERM and KILL, and BatchStartTimeout stay as on real clusters:
     // they end what hangs. A token that is good for five seconds lets a job that was put back into
@@ -115,7 +126,7 @@ JobAcctGatherType=jobacct_gather/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SchedulerParameters=sched_interval=1,batch_sched_delay=0,bf_interval=1
-EnforcePartLimits=ALL
+EnforcePartLimits=%6
 JobRequeue=1
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
@@ -135,6 +146,7 @@ PartitionName=high PriorityTier=3 PreemptMode=OFF
         .arg(m_folder.path())
         .arg(m_ports[1])
         .arg(m_ports[2])
+        .arg(limits == Limits::Enforced ? "ALL" : "NO")
         .toUtf8();
 }
 
@@ -149,7 +161,14 @@ void SlurmBench::boot(const QString& machine, const QStringList& command)
     m_machines[machine] = std::move(process);
 }
 
-bool SlurmBench::start()
+bool SlurmBench::hasLost() const
+{
+    return std::ranges::any_of(m_machines, [](const auto& machine) {
+        return machine.second->state() == QProcess::NotRunning;
+    });
+}
+
+bool SlurmBench::start(Limits limits)
 {
     QFile::setPermissions(m_folder.path(), // MUNGE wants its socket to be reached by everybody
                           QFile::Permissions(0x7055));
@@ -157,7 +176,7 @@ bool SlurmBench::start()
     QRandomGenerator::system()->fillRange(reinterpret_cast<quint32*>(key.data()), 32);
     write(path("munge.key"), key);
     QFile::setPermissions(path("munge.key"), QFile::ReadOwner);
-    write(path("slurm.conf"), configuration());
+    write(path("slurm.conf"), configuration(limits));
     if (canLeaveControlGroups())
         write(path("cgroup.conf"), "CgroupPlugin=disabled\n");
     QDir(m_folder.path()).mkdir("state");
@@ -165,14 +184,16 @@ bool SlurmBench::start()
     boot("munge", {"munged", "--foreground", "--key-file=" + path("munge.key"),
                    "--socket=" + path("munge.sock"), "--pid-file=" + path("munged.pid"),
                    "--seed-file=" + path("munge.seed")});
-    if (!waitFor([this] { return QFile::exists(path("munge.sock")); }))
+    const auto hasMunge = [this] { return QFile::exists(path("munge.sock")); };
+    if (!waitFor([&] { return hasMunge() || hasLost(); }) || !hasMunge())
         return false;
-    boot("controller", {"slurmctld", "-D"});
+    startController();
     for (const char* node : {"n1", "n2"})
         boot(node, {"slurmd", "-D", "-N", node});
-    return waitFor([] {
+    const auto hasNodes = [] {
         return ask({"sinfo", "--noheader", "-p", "all", "-t", "idle", "-o", "%D"}) == "2";
-    });
+    };
+    return waitFor([&] { return hasLost() || hasNodes(); }) && !hasLost();
 }
 
 QString SlurmBench::lastWords() const
@@ -204,6 +225,17 @@ void SlurmBench::killDaemon(const QString& node)
 void SlurmBench::killController()
 {
     powerOff("controller");
+}
+
+void SlurmBench::shutController()
+{
+    ask({"scontrol", "shutdown", "slurmctld"});
+    m_machines.at("controller")->waitForFinished(kGuardMilliseconds);
+}
+
+void SlurmBench::startController()
+{
+    boot("controller", {"slurmctld", "-D"});
 }
 
 bool SlurmBench::isDown(const QString& node) const

@@ -22,8 +22,15 @@ namespace vergence::test {
 /// put back into the queue waits six seconds, the least that Slurm knows.
 class SlurmBench {
 public:
-    /// What is missing for one on this computer, as a sentence; empty where nothing is.
-    static QString missing();
+    /// Why there is none on this computer: a sentence on what is missing, or the last words of
+    /// daemons that a trial could not start, as where a container forbids it. Empty where it works.
+    static QString whyNot();
+
+    /// What becomes of a job that asks for more than its partition allows.
+    enum class Limits {
+        Enforced, ///< it is refused
+        Ignored   ///< it waits for ever, as on a cluster without EnforcePartLimits
+    };
 
     SlurmBench();
     ~SlurmBench(); ///< tells the daemons' last words where the test has failed
@@ -31,7 +38,7 @@ public:
     SlurmBench& operator=(const SlurmBench&) = delete;
 
     /// Starts the daemons; false unless both nodes became idle.
-    bool start();
+    bool start(Limits limits = Limits::Enforced);
     /// What the daemons said last.
     QString lastWords() const;
 
@@ -41,6 +48,9 @@ public:
     void killDaemon(const QString& node);
     /// slurmctld is gone: no command is answered.
     void killController();
+    /// slurmctld ends in peace, and begins again where it ended.
+    void shutController();
+    void startController();
     /// Whether Slurm has noticed that a node is dead, which takes it 15 s.
     bool isDown(const QString& node) const;
 
@@ -53,7 +63,9 @@ public:
 
 private:
     QString path(const QString& name) const { return m_folder.filePath(name); }
-    QByteArray configuration() const;
+    QByteArray configuration(Limits limits) const;
+    /// Whether a daemon has ended that was started.
+    bool hasLost() const;
     void boot(const QString& machine, const QStringList& command);
 
     QTemporaryDir m_folder;
@@ -64,13 +76,13 @@ private:
 
 } // namespace vergence::test
 
-/// For initTestCase(): skips all where there is no Slurm, or fails where VERGENCE_REQUIRE_SLURM is
-/// set.
+/// For initTestCase(): skips all where Slurm is missing or does not come up, or fails where
+/// VERGENCE_REQUIRE_SLURM is set.
 #define VERGENCE_NEEDS_SLURM()                                                                     \
     do {                                                                                           \
-        const QString vergenceMissing = vergence::test::SlurmBench::missing();                     \
-        if (!vergenceMissing.isEmpty() && qEnvironmentVariableIntValue("VERGENCE_REQUIRE_SLURM"))  \
-            QFAIL(qPrintable(vergenceMissing));                                                    \
-        if (!vergenceMissing.isEmpty())                                                            \
-            QSKIP(qPrintable(vergenceMissing));                                                    \
+        const QString vergenceWhyNot = vergence::test::SlurmBench::whyNot();                       \
+        if (!vergenceWhyNot.isEmpty() && qEnvironmentVariableIntValue("VERGENCE_REQUIRE_SLURM"))   \
+            QFAIL(qPrintable(vergenceWhyNot));                                                     \
+        if (!vergenceWhyNot.isEmpty())                                                             \
+            QSKIP(qPrintable(vergenceWhyNot));                                                     \
     } while (false)
