@@ -184,11 +184,13 @@ void RunClient::Impl::adopt(const RunStatus& fromFile)
         status.device = fromFile.device;
         status.preset = fromFile.preset;
         status.bootId = fromFile.bootId;
+        status.host = fromFile.host;
+        status.job = fromFile.job;
         status.socket = fromFile.socket;
         status.rings = fromFile.rings;
         return;
     }
-    noticeWorker(fromFile.pid);
+    noticeWorker(fromFile.host, fromFile.pid);
     const bool hasMoved = fromFile.step != status.step || fromFile.total != status.total ||
                           fromFile.heartbeat != status.heartbeat || fromFile.phase != status.phase;
     status = fromFile;
@@ -204,12 +206,13 @@ void RunClient::Impl::adopt(const RunStatus& fromFile)
 }
 
 /// Another worker goes on from a checkpoint, with fewer lines of metrics.csv than the last one had.
-void RunClient::Impl::noticeWorker(int pid)
+void RunClient::Impl::noticeWorker(const std::string& host, int pid)
 {
     if (pid == 0)
         return; // the run waits for one
-    const int before = std::exchange(workerPid, pid);
-    if (before == 0 || before == pid || pid == startedPid)
+    const std::pair now(host, pid);
+    const auto before = std::exchange(worker, now);
+    if (before.second == 0 || before == now || pid == startedPid)
         return; // start() has forgotten the lines already
     history.restart();
     Q_EMIT q.metricsRestarted();

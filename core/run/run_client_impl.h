@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <QTimer>
@@ -29,7 +30,7 @@ struct RunClient::Impl {
     void schedule();
     void launch();
     void readStatusFile();
-    void noticeWorker(int pid);
+    void noticeWorker(const std::string& host, int pid);
     void adopt(const RunStatus& fromFile);
     void tryConnect();
 
@@ -98,7 +99,8 @@ struct RunClient::Impl {
     bool isExploring = false; ///< the worker shows a finished run; the state stays what it was
     bool isStarting = false;  ///< files are of an earlier worker until the new one has spoken
     WatchRequest watchRequest;
-    int startedPid = 0, workerPid = 0; ///< of our own child; of whoever works on the run
+    int startedPid = 0;                 ///< of our own child
+    std::pair<std::string, int> worker; ///< host and process of whoever works on the run
     struct Command {
         QString executable;
         QStringList arguments;

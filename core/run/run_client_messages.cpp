@@ -74,7 +74,7 @@ void RunClient::Impl::hearHello(const json& message)
     status.total = message.at("total").get<std::int64_t>();
     status.plugin = textOf(message, "plugin");
     if (!isExploring) {
-        noticeWorker(status.pid);
+        noticeWorker(currentHost(), status.pid); // sockets are those of this computer
         history.expectLive(message.at("metric_lines").get<std::int64_t>(),
                            message.at("log_lines").get<std::int64_t>());
     }

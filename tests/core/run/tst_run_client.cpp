@@ -33,6 +33,7 @@ private Q_SLOTS:
     void strangersDeathIsLost();
     void whatAnotherWorkerDoesAnewIsShown();
     void otherBootIsLostAfterAWhile();
+    void sameNumberOnAnotherHostIsAnotherWorker();
     void failureBeforeTheFolderExistsIsTold();
     void missingProgramIsTold();
     void hangingRunLeavesRequestsAnsweredAndCanBeKilled();
@@ -250,6 +251,32 @@ void TestRunClient::otherBootIsLostAfterAWhile()
     QCOMPARE(nameOf(old.state()), std::string("Lost"));
     QCOMPARE(problems.size(), 1);
     QVERIFY(reaches(fresh, RunState::Lost));
+}
+
+void TestRunClient::sameNumberOnAnotherHostIsAnotherWorker()
+{
+    WorkerBench bench;
+    std::filesystem::create_directories(bench.folder().root);
+    RunStatus status;
+    status.state = "Running";
+    status.plugin = "chaos";
+    status.pid = 7; // as in a container
+    status.bootId = "another boot";
+    status.host = "n1";
+    writeStatus(bench.folder(), status);
+    writeFileAtomic(bench.folder().metrics(),
+                    MetricStore::csvHeader() + MetricStore::toCsv({{1, 0.1, "train/loss", 1.0},
+                                                                   {2, 0.2, "train/loss", 2.0}}));
+    RunClient client(bench.folder());
+    QSignalSpy restarts(&client, &RunClient::metricsRestarted);
+    client.attach();
+    QTRY_COMPARE(WorkerBench::curveOf(client).size(), std::size_t{2});
+    status.host = "n2";
+    writeFileAtomic(bench.folder().metrics(),
+                    MetricStore::csvHeader() + MetricStore::toCsv({{1, 0.1, "train/loss", 3.0}}));
+    writeStatus(bench.folder(), status);
+    QTRY_COMPARE(restarts.size(), 1);
+    QTRY_COMPARE(WorkerBench::curveOf(client), (std::vector<std::string>{"1 3"}));
 }
 
 void TestRunClient::failureBeforeTheFolderExistsIsTold()
