@@ -6,6 +6,7 @@
 #include "app/cli/config_source.h"
 #include "app/cli/run_access.h"
 #include "core/base/error.h"
+#include "core/run/run_state.h"
 #include "core/run/worker.h"
 
 namespace vergence::cli {
@@ -27,9 +28,10 @@ int view(const ViewOptions& options, const Session& session)
                                                       ? defaultRunsFolder()
                                                       : std::filesystem::path(options.runsFolder));
     const RunStatus status = readStatus(folder);
-    if (isWorkerAlive(status)) {
-        throw Error(fmt::format("The run {} is still going on (process {}); its window shows it.",
-                                folder.id(), status.pid),
+    if (isGoingOn(folder, status)) {
+        throw Error(fmt::format("The run {} is still going on (process {}{}); its window shows it.",
+                                folder.id(), status.pid,
+                                isWorkerAlive(status) ? "" : " of " + status.host),
                     ExitCode::Usage);
     }
     ConfigRequest request;

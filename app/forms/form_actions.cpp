@@ -13,8 +13,8 @@
 #include "app/forms/diff_dialog.h"
 #include "app/forms/form_impl.h"
 #include "app/forms/preset_bar.h"
-#include "app/forms/shell_text.h"
 #include "core/base/file.h"
+#include "core/base/shell_word.h"
 
 namespace vergence {
 namespace {
@@ -35,6 +35,11 @@ QFileDialog* openDialog(ConfigForm* form, const QString& title)
     dialog->setNameFilters({ConfigForm::tr("TOML (*.toml)"), ConfigForm::tr("All files (*)")});
     dialog->setDefaultSuffix(QStringLiteral("toml"));
     return dialog;
+}
+
+QString quoted(const QString& word)
+{
+    return QString::fromStdString(shellWord(word.toStdString()));
 }
 
 } // namespace
@@ -131,13 +136,13 @@ void ConfigForm::Impl::copyCommand()
     const FormPreset* found = findPreset(preset);
     const bool isFile = found != nullptr && !found->file.isEmpty();
     QString line = QStringLiteral("vergence run ") +
-                   shellQuoted(isFile ? found->file : QString::fromStdString(draft.schema().id()));
+                   quoted(isFile ? found->file : QString::fromStdString(draft.schema().id()));
     if (isShipped())
-        line += QStringLiteral(" --preset ") + shellQuoted(preset);
+        line += QStringLiteral(" --preset ") + quoted(preset);
     const auto defaults = draft.read({}, {}).config;
     const bool isBare = !isFile && !isShipped() && defaults; // a preset that nobody else knows
     for (const QString& flag : isBare ? flagsAgainst(*defaults) : form->flags())
-        line += QStringLiteral(" --set ") + shellQuoted(flag);
+        line += QStringLiteral(" --set ") + quoted(flag);
     QGuiApplication::clipboard()->setText(line);
 }
 

@@ -3,9 +3,9 @@
 #include <QCoreApplication>
 #include <QDir>
 #include <QRandomGenerator>
-#include <QRegularExpression>
 
 #include "core/base/clock.h"
+#include "core/base/shell_word.h"
 
 namespace vergence {
 
@@ -129,11 +129,9 @@ QStringList pluginArguments(const QStringList& pluginFolders)
 
 QString commandLine(const QString& program, const QStringList& arguments)
 {
-    static const QRegularExpression plain("^[A-Za-z0-9_./:=,@%+-]+$");
     QStringList words;
     for (const QString& word : QStringList{program} + arguments)
-        words << (plain.match(word).hasMatch() ? word
-                                               : "'" + QString(word).replace("'", "'\\''") + "'");
+        words << QString::fromStdString(shellWord(word.toStdString()));
     return words.join(' ');
 }
 

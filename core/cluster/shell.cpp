@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/base/error.h"
+#include "core/base/shell_word.h"
 
 namespace vergence {
 
@@ -36,18 +37,6 @@ void collect(QProcess& process, CommandResult& result)
 }
 
 } // namespace
-
-std::string shellWord(const std::string& word)
-{
-    constexpr std::string_view kPlain =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:=,@%+-";
-    if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos)
-        return word;
-    std::string quoted = "'";
-    for (const char c : word)
-        c == '\'' ? quoted += "'\\''" : quoted += c;
-    return quoted + "'";
-}
 
 CommandResult Shell::run(const std::vector<std::string>& command, const std::string& input,
                          double seconds) const

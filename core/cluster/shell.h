@@ -15,9 +15,6 @@ struct CommandResult {
     bool isGood() const { return whyNot.empty() && exitCode == 0; }
 };
 
-/// `word` for a POSIX shell: it stays one word and nothing in it is executed.
-std::string shellWord(const std::string& word);
-
 /// Runs programs on this computer, or on another by OpenSSH (its configuration, keys, agent and
 /// jump hosts; it never asks for a password). Blocks; any thread.
 class Shell {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/base/error.h"
+#include "core/base/shell_word.h"
 #include "core/cluster/shell.h"
 #include "core/cluster/slurm.h"
 #include "core/run/worker_log.h"

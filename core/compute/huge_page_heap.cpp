@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kAlignment = 256;
 constexpr std::align_val_t kChunkAlignment{kHugePage};
 
-std::size_t roundedUp(std::size_t bytes)
+std::size_t wholeUnits(std::size_t bytes)
 {
     return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
@@ -73,7 +73,7 @@ bool HugePageHeap::addChunk()
 
 void* HugePageHeap::allocate(std::size_t bytes)
 {
-    const std::size_t wanted = roundedUp(bytes);
+    const std::size_t wanted = wholeUnits(bytes);
     const std::lock_guard lock(m_mutex);
     auto found = m_sizes.lower_bound({wanted, nullptr});
     if (found == m_sizes.end()) {
@@ -91,7 +91,7 @@ void* HugePageHeap::allocate(std::size_t bytes)
 void HugePageHeap::deallocate(void* pointer, std::size_t bytes) noexcept
 {
     auto* place = static_cast<std::byte*>(pointer);
-    std::size_t size = roundedUp(bytes);
+    std::size_t size = wholeUnits(bytes);
     const std::lock_guard lock(m_mutex);
     const auto after = m_free.lower_bound(place);
     // Chunks may lie side by side, but go back one by one.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <optional>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -41,12 +42,14 @@ public:
         : m_controller(controller),
           m_options(options),
           m_system(controller, controller.device().uuid),
-          m_box(controller.settings().folder),
-          m_remoteView(controller),
           m_showsLine(options.showsProgress && !options.jsonLines && ::isatty(STDERR_FILENO) != 0)
     {
         if (options.servesSocket)
             m_server = std::make_unique<WorkerServer>(controller);
+        if (controller.settings().exploresOnly)
+            return; // the run's folder is that of its worker
+        m_box.emplace(controller.settings().folder);
+        m_remoteView.emplace(controller);
     }
 
     int run();
@@ -66,8 +69,8 @@ private:
     RunController& m_controller;
     WorkerOptions m_options;
     SystemRecorder m_system;
-    RequestBox m_box;
-    RemoteView m_remoteView;
+    std::optional<RequestBox> m_box; ///< from and for other computers
+    std::optional<RemoteView> m_remoteView;
     std::unique_ptr<WorkerServer> m_server;
     SignalWatch m_signals;
     QEventLoop m_loop;
@@ -158,7 +161,9 @@ void Worker::beat()
 /// Requests from other computers.
 void Worker::serveBox()
 {
-    for (const RequestBox::Request& request : m_box.take())
+    if (!m_box)
+        return;
+    for (const RequestBox::Request& request : m_box->take())
         hear(request);
 }
 
@@ -168,18 +173,20 @@ void Worker::hear(const RequestBox::Request& request)
     if (type == "kill_after")
         killAfter(request.message.at("seconds").get<double>());
     else if (type == "watch")
-        m_remoteView.setWatched(watchFromJson(request.message).isWatching, steadySeconds());
-    m_box.answer(request, answerTo(request.message, m_controller));
+        m_remoteView->setWatched(watchFromJson(request.message).isWatching, steadySeconds());
+    m_box->answer(request, answerTo(request.message, m_controller));
 }
 
 void Worker::serveViewersAfar()
 {
+    if (!m_remoteView)
+        return;
     const double now = steadySeconds();
-    if (m_remoteView.isWatched(now))
+    if (m_remoteView->isWatched(now))
         serveBox(); // more often than each second
     if (m_server)
-        m_server->setWatchedFromAfar(m_remoteView.isWatched(now));
-    m_remoteView.publish(now);
+        m_server->setWatchedFromAfar(m_remoteView->isWatched(now));
+    m_remoteView->publish(now);
 }
 
 void Worker::interrupted(int signal)

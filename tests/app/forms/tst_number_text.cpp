@@ -5,7 +5,6 @@
 
 #include "app/forms/field_state.h"
 #include "app/forms/number_text.h"
-#include "app/forms/shell_text.h"
 #include "tests/support/test_program.h"
 
 using namespace vergence;
@@ -23,7 +22,6 @@ private Q_SLOTS:
     void stepsAreRound();
     void shortestTextReadsBackExactly();
     void listsNameTheWrongElement();
-    void wordsAreQuotedForAShell();
 };
 
 void TestNumberText::floatsAreReadInTheCLocale_data()
@@ -145,13 +143,6 @@ void TestNumberText::listsNameTheWrongElement()
     QVERIFY(!wrong.isValid());
     QVERIFY2(wrong.reason.contains(QStringLiteral("Element 2")), qPrintable(wrong.reason));
     QVERIFY(wrong.value == last);
-}
-
-void TestNumberText::wordsAreQuotedForAShell()
-{
-    QCOMPARE(shellQuoted(QStringLiteral("lr=1e-4")), QStringLiteral("lr=1e-4"));
-    QCOMPARE(shellQuoted(QStringLiteral("it's here")), QStringLiteral("'it'\\''s here'"));
-    QCOMPARE(shellQuoted(QString()), QStringLiteral("''"));
 }
 
 VERGENCE_WINDOW_TEST(TestNumberText)

@@ -7,6 +7,7 @@
 #include "core/base/crc32c.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/shell_word.h"
 #include "tests/support/test_program.h"
 #include "tests/support/thrown.h"
 
@@ -52,6 +53,13 @@ private Q_SLOTS:
         const double before = steadySeconds();
         QVERIFY(steadySeconds() >= before);
         QVERIFY(epochSeconds() > 1.7e9);
+    }
+
+    void wordsAreQuotedForAShell()
+    {
+        QCOMPARE(shellWord("lr=1e-4"), std::string("lr=1e-4"));
+        QCOMPARE(shellWord("it's here"), std::string("'it'\\''s here'"));
+        QCOMPARE(shellWord(""), std::string("''"));
     }
 
     void listenersHearAreaAndLevel()

@@ -1,5 +1,5 @@
+#include "core/base/shell_word.h"
 #include "core/cluster/shell.h"
-
 #include "tests/support/fake_programs.h"
 #include "tests/support/test_program.h"
 

@@ -1,5 +1,5 @@
 #include "core/base/error.h"
-#include "core/cluster/shell.h"
+#include "core/base/shell_word.h"
 #include "core/cluster/slurm.h"
 #include "tests/support/fake_programs.h"
 #include "tests/support/test_program.h"

@@ -58,7 +58,8 @@ private Q_SLOTS:
     void itsPicturesComeWhileSomebodyLooks();
     void itsWorkerCanBeKilled();
     void requestsOfBeforeAreNotForTheNextWorker();
-    void itsRunsAreNotResumedHere();
+    void itsRunsAreNeitherResumedNorViewedHere();
+    void aViewerLeavesRequestsAlone();
     void whoWaitsGoesOnWhenTheOtherIsSilent();
     void whoWaitsHasNothingToDoAfterTheEnd();
     void oneOfTwoResumesWinsWithoutLocks();
@@ -166,12 +167,28 @@ void TestOtherComputer::requestsOfBeforeAreNotForTheNextWorker()
     QCOMPARE(bench.curve().size(), std::size_t{400});
 }
 
-void TestOtherComputer::itsRunsAreNotResumedHere()
+/// Nor pictures: those are of the worker that may have begun meanwhile.
+void TestOtherComputer::aViewerLeavesRequestsAlone()
+{
+    WorkerBench bench;
+    QCOMPARE(bench.runAlone(bench.arguments({"steps=20"})), 0);
+    const auto request = bench.folder().root / "requests/1-x-1.request",
+               frame = bench.folder().root / "live/70.frame";
+    for (const auto& file : {request, frame}) {
+        std::filesystem::create_directories(file.parent_path());
+        writeFileAtomic(file, std::string_view(R"({"type":"stop","id":1})"));
+    }
+    QCOMPARE(bench.runAlone(bench.viewArguments() + QStringList{"--linger", "0.01"}), 0);
+    QVERIFY(std::filesystem::exists(request) && std::filesystem::exists(frame));
+}
+
+void TestOtherComputer::itsRunsAreNeitherResumedNorViewedHere()
 {
     WorkerBench bench;
     QProcess process;
     NEEDS_ANOTHER_COMPUTER(process, bench, bench.arguments({"steps=1000000", "step_ms=5"}));
     QCOMPARE(bench.runAlone(bench.resumeArguments()), 2);
+    QCOMPARE(bench.runAlone(bench.viewArguments()), 2);
     QCOMPARE(process.state(), QProcess::Running);
     ::kill(static_cast<pid_t>(process.processId()), SIGINT);
     QVERIFY(process.waitForFinished(60'000));
