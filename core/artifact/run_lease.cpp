@@ -15,9 +15,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/artifact/remote_run.h"
 #include "core/base/clock.h"
 #include "core/base/file.h"
 #include "core/base/file_clock.h"
+#include "core/base/shell_word.h"
 
 namespace vergence {
 
@@ -178,6 +180,12 @@ RunTaken::~RunTaken() = default;
 
 RunLease::RunLease(const RunFolder& folder) : m_folder(leasesOf(folder))
 {
+    if (const auto remote = readRemoteRun(folder))
+        throw RunTaken(fmt::format("The run {} is on {}, and what is here is a copy. `vergence "
+                                   "submit {} --target {}` goes on there; `vergence fetch {} "
+                                   "--home` brings it to this computer.",
+                                   folder.id(), remote->login, shellWord(folder.root.string()),
+                                   remote->target, shellWord(folder.root.string())));
     FolderGuard guard(lockedFolder(folder));
     if (::mkdir(m_folder.c_str(), 0755) != 0 && errno != EEXIST)
         throwCannotTake(m_folder, errno);

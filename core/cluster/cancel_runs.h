@@ -14,8 +14,13 @@ enum class Cancellation {
     HasNoJob   ///< it was never submitted; nothing was done
 };
 
-/// Takes the jobs of runs out of their queues. One answer per run. Throws InputError where a file
-/// cannot be read or a queue does not answer; then some may have been cancelled.
+/// Takes the jobs of runs out of their queues; processes that wait for lanes are asked to end, and
+/// waited for. One answer per run. Throws InputError where a file cannot be read, a queue or
+/// another computer does not answer; then some may have been cancelled.
 std::vector<Cancellation> cancelRuns(const std::vector<RunFolder>& runs);
+
+/// Notes that a run in a queue was cancelled. A worker that began after all has replaced its
+/// status, which stays. Throws InputError, OutputError.
+void markCancelled(const RunFolder& run);
 
 } // namespace vergence

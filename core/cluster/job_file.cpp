@@ -32,6 +32,16 @@ int jobTask(const nlohmann::json& json, const std::string& file)
     return found->get<int>();
 }
 
+/// Files of before there were lanes do not say it.
+Scheduler jobScheduler(const nlohmann::json& json, const std::string& file)
+{
+    if (!json.contains("scheduler"))
+        return Scheduler::Slurm;
+    if (const auto scheduler = enumOf<Scheduler>(jobText(json, "scheduler", file)))
+        return *scheduler;
+    throw InputError(fmt::format("{} is damaged: `scheduler` must be slurm or lanes.", file));
+}
+
 } // namespace
 
 std::string Job::slurmId() const
@@ -63,6 +73,7 @@ std::optional<Job> readJob(const RunFolder& folder)
     job.login = jobText(json, "login", file);
     job.id = jobText(json, "id", file);
     job.task = jobTask(json, file);
+    job.scheduler = jobScheduler(json, file);
     // Both become arguments of programs.
     if (job.login.starts_with('-'))
         throw InputError(fmt::format("{} is damaged: `login` must be a computer.", file));
@@ -74,6 +85,7 @@ std::optional<Job> readJob(const RunFolder& folder)
 void writeJob(const RunFolder& folder, const Job& job)
 {
     nlohmann::json json = {{"target", job.target}, {"login", job.login}, {"id", job.id}};
+    json["scheduler"] = nameOf(job.scheduler);
     json["task"] = job.task < 0 ? nlohmann::json() : nlohmann::json(job.task);
     writeFileAtomic(jobFile(folder), prettyJson(json));
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/artifact/run_folder.h"
+#include "core/cluster/target.h"
 
 namespace vergence {
 
@@ -14,6 +15,7 @@ struct Job {
     std::string login;  ///< where Slurm's commands are, as in the target
     std::string id;     ///< "1234": of the job, or of the array
     int task = -1;      ///< of the array; -1: none
+    Scheduler scheduler = Scheduler::Slurm;
     /// "1234" or "1234_7", as Slurm's commands take it.
     std::string slurmId() const;
 };

@@ -1,8 +1,17 @@
 #include "core/cluster/run_placement.h"
 
+#include <algorithm>
+#include <fstream>
+
+#include <QDateTime>
+
 #include <fmt/format.h>
 
+#include "core/artifact/run_lease.h"
 #include "core/base/error.h"
+#include "core/base/file_clock.h"
+#include "core/cluster/shell.h"
+#include "core/run/worker_log.h"
 
 namespace vergence {
 
@@ -51,21 +60,88 @@ void placeLeft(RunPlacement& place, bool hasBegun)
         hasBegun ? "ended before the run could" : "ended before the run began", place.queue.reason);
 }
 
+/// The last line of a worker's log, without the name of the program and the full stop; it may be
+/// long, and only its end is read.
+std::string endOfLog(const RunFolder& folder)
+{
+    constexpr std::streamoff kEnd = 1 << 16;
+    constexpr std::string_view kProgram = "vergence: ";
+    std::ifstream file(workerLog(folder), std::ios::binary | std::ios::ate);
+    if (!file)
+        return {};
+    file.seekg(std::max<std::streamoff>(0, file.tellg() - kEnd));
+    std::string line = lastLine(
+        std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()));
+    if (line.starts_with(kProgram))
+        line.erase(0, kProgram.size());
+    if (line.ends_with('.'))
+        line.pop_back();
+    return line;
+}
+
+/// A run whose process ended, or never began, while it waited for a lane.
+void placeForsaken(RunPlacement& place, const RunFolder& folder, const RunStatus& status)
+{
+    place.state = RunState::Stopped;
+    place.queue.phase = Phase::Ended;
+    place.queue.reason = "its process ended";
+    place.text = withDetail(place.state, place.queue.reason);
+    const std::string words = endOfLog(folder);
+    place.problem =
+        fmt::format("Its process ended before the run {}{}{}.",
+                    status.step == 0 ? "began" : "went on", words.empty() ? "" : ": ", words);
+}
+
+/// Whether the process of a run that waits should have been heard of.
+bool isOverdue(const RunFolder& folder, const RunStatus& status)
+{
+    if (status.pid > 0)
+        return true;
+    const auto submitted = secondsSinceWritten(jobFile(folder)), sign = secondsSinceSign(folder);
+    return submitted && *submitted > kSilence && sign && *sign > kSilence;
+}
+
+std::string clockText(double seconds)
+{
+    return QDateTime::fromSecsSinceEpoch(static_cast<qint64>(seconds))
+        .toString("HH:mm")
+        .toStdString();
+}
+
+Phase phaseOf(RunState state)
+{
+    if (state == RunState::Queued)
+        return Phase::Pending;
+    return isLive(state) ? Phase::Running : Phase::Ended;
+}
+
 struct QueueQuestion {
     RunFolder folder;
     RunStatus status;
     Job job;
 };
 
-/// Nothing for a run whose files cannot be read: they are told elsewhere.
-std::optional<QueueQuestion> questionOf(const RunFolder& folder)
+/// Places a run of which no queue has to be asked; a question where one has to. Runs whose files
+/// cannot be read are told elsewhere.
+std::optional<QueueQuestion> placeOrAsk(const RunFolder& folder, QueueAnswers& answers)
 {
     try {
         const RunStatus status = readStatus(folder);
-        if (!wantsQueue(status))
+        if (const auto remote = readRemoteRun(folder)) {
+            answers.runs[folder.root] =
+                placementThere(*remote, status, readJob(folder).value_or(Job{}));
             return std::nullopt;
-        if (const auto job = readJob(folder))
-            return QueueQuestion{folder, status, *job};
+        }
+        const auto state = runStateFromName(status.state);
+        const auto job =
+            wantsQueue(status) || (state && isLive(*state)) ? readJob(folder) : std::nullopt;
+        if (!job)
+            return std::nullopt;
+        if (job->scheduler == Scheduler::Slurm)
+            return wantsQueue(status) ? std::optional(QueueQuestion{folder, status, *job})
+                                      : std::nullopt;
+        if (auto place = placementInLanes(folder, status, *job))
+            answers.runs[folder.root] = std::move(*place);
     } catch (const InputError&) {
     }
     return std::nullopt;
@@ -125,13 +201,60 @@ RunPlacement placementOf(const RunStatus& status, bool isGoingOn, const Job& job
     return place;
 }
 
+std::optional<RunPlacement> placementInLanes(const RunFolder& folder, const RunStatus& status,
+                                             const Job& job)
+{
+    const auto state = runStateFromName(status.state);
+    if (!state || (*state != RunState::Queued && !isLive(*state)))
+        return std::nullopt;
+    RunPlacement place;
+    place.job = job;
+    place.state = *state;
+    place.queue.phase = phaseOf(*state);
+    const bool goesOn = isGoingOn(folder, status);
+    if (*state == RunState::Queued) {
+        if (!goesOn && isOverdue(folder, status)) {
+            placeForsaken(place, folder, status);
+        } else {
+            place.queue.reason = status.phase;
+            placeWaiting(place);
+        }
+    } else if (goesOn) {
+        place.queue.node = status.host;
+        place.text = onNode(place.state, status.host);
+    } else {
+        place.state = RunState::Lost;
+        place.queue.phase = Phase::Ended;
+        place.text = nameOf(place.state);
+    }
+    return place;
+}
+
+RunPlacement placementThere(const RemoteRun& remote, const RunStatus& status, const Job& job)
+{
+    RunPlacement place;
+    place.job = job;
+    place.job.target = remote.target;
+    place.job.login = remote.login;
+    const auto said = runStateFromName(remote.state);
+    place.state = said ? *said : runStateFromName(status.state).value_or(RunState::Lost);
+    place.text = said && !remote.text.empty() ? remote.text : nameOf(place.state);
+    place.problem = remote.problem;
+    place.queue.phase = phaseOf(place.state);
+    if (remote.unreachedSince > 0) {
+        place.queue.phase = Phase::Unknown;
+        place.text += fmt::format(", not reached since {}", clockText(remote.unreachedSince));
+    }
+    return place;
+}
+
 QueueAnswers askQueues(const std::vector<RunFolder>& runs)
 {
+    QueueAnswers answers;
     std::map<std::string, std::vector<QueueQuestion>> byLogin;
     for (const RunFolder& run : runs)
-        if (auto question = questionOf(run))
+        if (auto question = placeOrAsk(run, answers))
             byLogin[question->job.login].push_back(std::move(*question));
-    QueueAnswers answers;
     for (const auto& [login, questions] : byLogin) {
         std::map<std::string, JobState> states;
         try {

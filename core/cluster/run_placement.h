@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/artifact/remote_run.h"
 #include "core/artifact/run_folder.h"
 #include "core/cluster/slurm.h"
 #include "core/run/run_state.h"
@@ -21,21 +22,30 @@ struct RunPlacement {
     JobState queue;
 };
 
-/// Whether the queue may know more of a run with a job than its folder: the run waits or works, or
-/// has stopped and may have been put back by Slurm.
+/// Whether the queue of Slurm may know more of a run with a job than its folder: the run waits or
+/// works, or has stopped and may have been put back by Slurm.
 bool wantsQueue(const RunStatus& status);
 
 /// `isGoingOn`: see core/run/run_state.h.
 RunPlacement placementOf(const RunStatus& status, bool isGoingOn, const Job& job,
                          const JobState& queue);
 
+/// Of a run that waits for a lane of a computer or works on one: what folder and process tell.
+/// Nothing where it does neither.
+std::optional<RunPlacement> placementInLanes(const RunFolder& folder, const RunStatus& status,
+                                             const Job& job);
+
+/// Of a run on the disk of another computer, of which `status` is a copy: what that one said last.
+RunPlacement placementThere(const RemoteRun& remote, const RunStatus& status, const Job& job);
+
 struct QueueAnswers {
     std::map<std::filesystem::path, RunPlacement> runs; ///< by RunFolder::root
     std::vector<std::string> problems;                  ///< of queues that do not answer
 };
 
-/// Asks the queue, once per login, for those of the runs that have a job and want it. Runs whose
-/// queue does not answer are placed as their folder says. Blocks.
+/// Where runs with a job stand that are not over, and all of other computers' disks. Asks the queue
+/// of Slurm, once per login, for those that want it; where it does not answer they are placed as
+/// their folder says. Blocks.
 QueueAnswers askQueues(const std::vector<RunFolder>& runs);
 
 } // namespace vergence

@@ -6,10 +6,49 @@
 
 #include "core/base/error.h"
 #include "core/base/shell_word.h"
+#include "core/run/socket_folder.h"
 
 namespace vergence {
 
 namespace {
+
+constexpr int kGraceMilliseconds = 3000; ///< for a program to end when it is told to
+
+/// Where the calls to a host meet, so that they share one connection; empty where no such name can
+/// be given. ssh puts 40 digits for %C, and 17 characters behind while it makes the socket, whose
+/// name the system limits to 107.
+std::string connectionSocket()
+{
+    constexpr std::size_t kLongest = 107 - 17, kDigits = 40;
+    try {
+        const std::string name = (socketFolder() / "ssh-").string();
+        const bool isPlain = shellWord(name) == name && name.find('%') == std::string::npos;
+        return isPlain && name.size() + kDigits <= kLongest ? name + "%C" : std::string();
+    } catch (const OutputError&) {
+        return {};
+    }
+}
+
+/// A link that is dead is noticed within 15 s.
+std::vector<std::string> sshTo(const std::string& host)
+{
+    std::vector<std::string> words{"ssh",
+                                   "-o",
+                                   "BatchMode=yes",
+                                   "-o",
+                                   "ConnectTimeout=15",
+                                   "-o",
+                                   "ServerAliveInterval=5",
+                                   "-o",
+                                   "ServerAliveCountMax=3"};
+    if (const std::string socket = connectionSocket(); !socket.empty())
+        for (const std::string& option :
+             {std::string("ControlMaster=auto"), std::string("ControlPersist=60"),
+              "ControlPath=" + socket})
+            words.insert(words.end(), {"-o", option});
+    words.insert(words.end(), {"--", host});
+    return words;
+}
 
 /// OpenSSH hands its command to a shell, as one text.
 std::vector<std::string> overSsh(const std::string& host, const std::vector<std::string>& command)
@@ -17,7 +56,9 @@ std::vector<std::string> overSsh(const std::string& host, const std::vector<std:
     std::string text;
     for (const std::string& word : command)
         text += (text.empty() ? "" : " ") + shellWord(word);
-    return {"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "--", host, text};
+    std::vector<std::string> words = sshTo(host);
+    words.push_back(text);
+    return words;
 }
 
 QStringList argumentsOf(const std::vector<std::string>& command)
@@ -26,6 +67,16 @@ QStringList argumentsOf(const std::vector<std::string>& command)
     for (std::size_t i = 1; i < command.size(); ++i)
         arguments << QString::fromStdString(command[i]);
     return arguments;
+}
+
+/// rsync removes what it has begun when it is told to end.
+void end(QProcess& process)
+{
+    process.terminate();
+    if (process.waitForFinished(kGraceMilliseconds))
+        return;
+    process.kill();
+    process.waitForFinished();
 }
 
 void collect(QProcess& process, CommandResult& result)
@@ -59,13 +110,30 @@ CommandResult Shell::run(const std::vector<std::string>& command, const std::str
         process.write(input.data(), static_cast<qint64>(input.size()));
         process.closeWriteChannel();
     }
+    // Of the process, not of its pipes: the connection that ssh leaves behind may hold those.
     if (!process.waitForFinished(milliseconds)) {
-        process.kill();
-        process.waitForFinished();
+        end(process);
         result.whyNot = fmt::format("{} did not end within {:g} s.", words.front(), seconds);
     }
     collect(process, result);
     return result;
+}
+
+std::string sshCommandLine(const std::string& host)
+{
+    std::string line;
+    for (const std::string& word : sshTo(host)) {
+        line += line.empty() ? "" : " ";
+        if (shellWord(word) == word) {
+            line += word;
+            continue;
+        }
+        line += '\'';
+        for (const char c : word)
+            line += c == '\'' ? "''" : std::string(1, c);
+        line += '\'';
+    }
+    return line;
 }
 
 } // namespace vergence

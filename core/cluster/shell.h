@@ -16,7 +16,8 @@ struct CommandResult {
 };
 
 /// Runs programs on this computer, or on another by OpenSSH (its configuration, keys, agent and
-/// jump hosts; it never asks for a password). Blocks; any thread.
+/// jump hosts; it never asks for a password). All calls to a host share one connection, which stays
+/// for a minute. Blocks; any thread.
 class Shell {
 public:
     /// `host`: an ssh destination; empty: this computer.
@@ -30,6 +31,10 @@ public:
 private:
     std::string m_host;
 };
+
+/// `ssh` with its options and the host, as one text for rsync, which splits it at spaces and knows
+/// quotes. What follows is a command for the shell there.
+std::string sshCommandLine(const std::string& host);
 
 /// Why `ssh host` did not get as far as `program`, and what to do; empty where it did, or where no
 /// host is named.

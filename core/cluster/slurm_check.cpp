@@ -2,21 +2,18 @@
 #include <optional>
 #include <sstream>
 
-#include <unistd.h>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "core/artifact/manifest.h"
-#include "core/base/error.h"
-#include "core/base/file.h"
-#include "core/cluster/slurm.h"
+#include "core/cluster/folder_token.h"
 #include "core/cluster/slurm_command.h"
 #include "core/cluster/slurm_partitions.h"
 #include "core/cluster/slurm_refusal.h"
+#include "core/cluster/target_check.h"
 #include "core/cluster/target_rules.h"
 
-namespace vergence {
+namespace vergence::detail {
 
 namespace {
 
@@ -33,32 +30,31 @@ std::vector<std::string> linesOf(const std::string& text)
 }
 
 /// "slurm 22.05.8", "slurm-wlm 22.05.8".
-void checkSlurm(const Target& target, Lines& lines)
+void checkVersionOfSlurm(const Target& target, Lines& lines)
 {
-    const std::string said =
-        lastLine(detail::askSlurm(target.login, {"sinfo", "--version"}).output);
+    const std::string said = lastLine(askSlurm(target.login, {"sinfo", "--version"}).output);
     lines.push_back({true, fmt::format("Slurm {} answers{}.", said.substr(said.rfind(' ') + 1),
                                        target.login.empty() ? "" : " on " + target.login)});
 }
 
-void tellPartitions(const std::vector<detail::Partition>& partitions, Lines& lines)
+void tellPartitions(const std::vector<Partition>& partitions, Lines& lines)
 {
-    for (const detail::Partition& one : partitions)
+    for (const Partition& one : partitions)
         lines.push_back({true, fmt::format("Partition `{}`: {} node{}, {} idle.", one.name,
                                            one.nodes, one.nodes == 1 ? "" : "s", one.idle)});
 }
 
 /// Nothing where there is no limit.
-std::optional<long> longestTime(const detail::Partition& partition)
+std::optional<long> longestTime(const Partition& partition)
 {
-    return detail::slurmSeconds(partition.time);
+    return slurmSeconds(partition.time);
 }
 
 /// A cluster without EnforcePartLimits takes jobs that it never starts.
-void checkTime(const Target& target, const std::vector<detail::Partition>& partitions, Lines& lines)
+void checkTime(const Target& target, const std::vector<Partition>& partitions, Lines& lines)
 {
-    const auto wanted = detail::slurmSeconds(target.time);
-    const auto allows = [&wanted](const detail::Partition& partition) {
+    const auto wanted = slurmSeconds(target.time);
+    const auto allows = [&wanted](const Partition& partition) {
         return wanted <= longestTime(partition).value_or(*wanted);
     };
     if (!wanted || partitions.empty() || std::ranges::any_of(partitions, allows))
@@ -75,67 +71,21 @@ void checkTime(const Target& target, const std::vector<detail::Partition>& parti
 bool checkSettings(const Target& target, const std::string& vergence, Lines& lines)
 {
     const Submission sample{"check", {RunFolder{"/"}}, {}, {}};
-    const CommandResult result = detail::askSlurm(target.login, {"sbatch", "--test-only"},
-                                                  slurmScript(target, sample, vergence));
+    const CommandResult result =
+        askSlurm(target.login, {"sbatch", "--test-only"}, slurmScript(target, sample, vergence));
     if (result.exitCode != 0)
-        lines.push_back({false, detail::refusalText(target, result)});
+        lines.push_back({false, refusalText(target, result)});
     else
         lines.push_back({true, "The cluster takes jobs with these settings."});
     return result.exitCode == 0;
 }
 
-/// A file in the runs folder that a node must find, and one that it must make there.
-class Token {
-public:
-    explicit Token(const fs::path& folder)
-    {
-        std::error_code code;
-        fs::create_directories(folder, code); // writing says what is wrong
-        m_path = folder / fmt::format(".vergence-check-{}", ::getpid());
-        writeFileAtomic(m_path, "Vergence Studio looks whether the nodes of a cluster see this "
-                                "folder. The file may be removed.\n");
-    }
-    ~Token()
-    {
-        std::error_code code;
-        fs::remove(m_path, code);
-        fs::remove(answer(), code);
-    }
-    Token(const Token&) = delete;
-    Token& operator=(const Token&) = delete;
-
-    const fs::path& path() const { return m_path; }
-    fs::path answer() const { return m_path.string() + "-node"; }
-
-private:
-    fs::path m_path;
-};
-
-std::vector<std::string> srunCommand(const Target& target, double seconds)
+/// What a node does: looks for the token in the runs folder, names itself and the program.
+std::string nodeScript()
 {
-    std::vector<std::string> words{"srun", "--quiet", "--ntasks=1", "--job-name=vergence-check",
-                                   fmt::format("--immediate={:.0f}", seconds)};
-    const auto add = [&words](const char* name, const std::string& value) {
-        if (!value.empty())
-            words.push_back(fmt::format("--{}={}", name, value));
-    };
-    add("partition", target.partition);
-    add("account", target.account);
-    add("qos", target.qos);
-    add("constraint", target.constraint);
-    add("gres", target.gpus);
-    add("mem", target.memory);
-    add("time", "2");
-    return words;
+    return std::string("echo \"node ${SLURMD_NODENAME:-$(hostname)}\"\n") + kLookForToken +
+           "\"$2\" --version --verbose\nexit 0";
 }
-
-/// What a node does: finds the file, makes another one beside it, names itself and the program.
-constexpr const char* kNodeScript = R"sh(
-echo "node ${SLURMD_NODENAME:-$(hostname)}"
-if [ -f "$1" ]; then echo 'sees folder'; fi
-if : >"$1-node"; then echo 'writes folder'; fi
-"$2" --version --verbose
-exit 0)sh";
 
 struct NodeAnswer {
     std::string node, version;
@@ -159,7 +109,8 @@ NodeAnswer nodeAnswerOf(const std::string& output)
     return answer;
 }
 
-void tellFolder(const NodeAnswer& answer, const fs::path& folder, Lines& lines)
+void tellFolder(const Target& target, const NodeAnswer& answer, const fs::path& folder,
+                Lines& lines)
 {
     if (answer.sees && answer.writes)
         lines.push_back(
@@ -170,9 +121,10 @@ void tellFolder(const NodeAnswer& answer, const fs::path& folder, Lines& lines)
                                             answer.node, folder.string())});
     else
         lines.push_back(
-            {false, fmt::format("{} does not see {}. Set `folder` to one on a disk that "
-                                "this computer and the nodes share.",
-                                answer.node, folder.string())});
+            {false, fmt::format("{} does not see {}. Set `folder` to one on a disk that {} and the "
+                                "nodes share.",
+                                answer.node, folder.string(),
+                                target.disk == Disk::Own ? target.login : "this computer")});
 }
 
 void tellProgram(const NodeAnswer& answer, const std::string& vergence, Lines& lines)
@@ -204,49 +156,37 @@ void tellDevices(const Target& target, const NodeAnswer& answer, Lines& lines)
                                                      : "")});
 }
 
-void checkNode(const Target& target, const fs::path& folder, const std::string& vergence,
-               double seconds, Lines& lines)
+void checkNode(const Target& target, const StudioThere& studio, double seconds, Lines& lines)
 {
     constexpr double kForTheJob = 60; // s; once it has a node
-    const Token token(folder);
-    std::vector<std::string> command = srunCommand(target, seconds);
-    command.insert(command.end(), {"sh", "-c", kNodeScript, "sh", token.path().string(), vergence});
-    const CommandResult result = detail::askSlurm(target.login, command, {}, seconds + kForTheJob);
+    const FolderToken token(target.disk == Disk::Own ? target.login : std::string(), studio.runs);
+    std::vector<std::string> command = srunCommand(target, seconds, 2);
+    command.insert(command.end(),
+                   {"sh", "-c", nodeScript(), "sh", token.path().string(), studio.program});
+    const CommandResult result = askSlurm(target.login, command, {}, seconds + kForTheJob);
     const NodeAnswer answer = nodeAnswerOf(result.output);
     if (answer.node.empty()) {
         lines.push_back({true, fmt::format("No node is free at present, so what the nodes see was "
                                            "not looked at ({}).",
-                                           detail::slurmWords(result))});
+                                           slurmWords(result))});
         return;
     }
-    tellFolder(answer, folder, lines);
-    tellProgram(answer, vergence, lines);
+    tellFolder(target, answer, studio.runs, lines);
+    tellProgram(answer, studio.program, lines);
     tellDevices(target, answer, lines);
 }
 
 } // namespace
 
-bool TargetCheck::isGood() const
+void checkSlurm(const Target& target, const StudioThere& studio, double seconds, Lines& lines)
 {
-    return std::ranges::all_of(lines, &Line::isGood);
-}
-
-TargetCheck checkTarget(const Target& target, const fs::path& runsFolder,
-                        const std::string& vergence, double seconds)
-{
-    TargetCheck check;
-    try {
-        checkSlurm(target, check.lines);
-        const std::vector<detail::Partition> partitions = detail::partitionsOf(target);
-        tellPartitions(partitions, check.lines);
-        if (checkSettings(target, vergence, check.lines)) {
-            checkTime(target, partitions, check.lines);
-            checkNode(target, fs::absolute(runsFolder), vergence, seconds, check.lines);
-        }
-    } catch (const IoError& error) {
-        check.lines.push_back({false, error.what()});
+    checkVersionOfSlurm(target, lines);
+    const std::vector<Partition> partitions = partitionsOf(target);
+    tellPartitions(partitions, lines);
+    if (checkSettings(target, studio.program, lines)) {
+        checkTime(target, partitions, lines);
+        checkNode(target, studio, seconds, lines);
     }
-    return check;
 }
 
-} // namespace vergence
+} // namespace vergence::detail

@@ -90,6 +90,26 @@ CommandResult askSlurmOfUser(const std::string& login, const std::vector<std::st
     return answered(login, command.front(), Shell(login).run(words, {}, kSlurmPatience));
 }
 
+std::vector<std::string> srunCommand(const Target& target, double seconds, int minutes)
+{
+    std::vector<std::string> words{"srun", "--quiet", "--ntasks=1", "--job-name=vergence-check",
+                                   fmt::format("--immediate={:.0f}", seconds)};
+    const auto add = [&words](const char* name, const std::string& value) {
+        if (!value.empty())
+            words.push_back(fmt::format("--{}={}", name, value));
+    };
+    add("partition", target.partition);
+    add("account", target.account);
+    add("qos", target.qos);
+    add("constraint", target.constraint);
+    add("gres", target.gpus);
+    add("mem", target.memory);
+    if (target.cores > 0)
+        add("cpus-per-task", std::to_string(target.cores));
+    add("time", std::to_string(minutes));
+    return words;
+}
+
 std::string slurmWords(const CommandResult& result)
 {
     std::string words;

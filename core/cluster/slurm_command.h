@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/cluster/shell.h"
+#include "core/cluster/target.h"
 
 namespace vergence::detail {
 
@@ -16,6 +17,10 @@ CommandResult askSlurm(const std::string& login, const std::vector<std::string>&
 
 /// The same, with `-u` and the name that the user has there behind the command.
 CommandResult askSlurmOfUser(const std::string& login, const std::vector<std::string>& command);
+
+/// Words that begin a command of one task on a node of the target, of at most so many minutes, if
+/// one is free within `seconds`.
+std::vector<std::string> srunCommand(const Target& target, double seconds, int minutes);
 
 /// What a command said of its failure, without "sbatch: error: " in front and a full stop behind.
 std::string slurmWords(const CommandResult& result);

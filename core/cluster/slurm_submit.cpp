@@ -2,77 +2,19 @@
 
 #include <fmt/format.h>
 
-#include "core/artifact/json_text.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
+#include "core/cluster/queued_statuses.h"
 #include "core/cluster/slurm.h"
 #include "core/cluster/slurm_command.h"
 #include "core/cluster/slurm_refusal.h"
-#include "core/run/run_state.h"
 
 namespace vergence {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-/// What is left of a status while the run waits for its next worker.
-RunStatus waitingStatus(const RunStatus& before)
-{
-    RunStatus status;
-    status.state = nameOf(RunState::Queued);
-    status.plugin = before.plugin;
-    status.preset = before.preset;
-    status.device = before.device;
-    status.step = before.step;
-    status.total = before.total;
-    status.rings = before.rings;
-    return status;
-}
-
-/// The statuses of runs on their way into the queue. Those that no worker has replaced are set back
-/// at the end, unless they are kept.
-class QueuedStatuses {
-public:
-    QueuedStatuses() = default;
-    ~QueuedStatuses()
-    {
-        for (const Change& change : m_changes)
-            restore(change);
-    }
-    QueuedStatuses(const QueuedStatuses&) = delete;
-    QueuedStatuses& operator=(const QueuedStatuses&) = delete;
-
-    void change(const RunFolder& run)
-    {
-        Change change{run, readFile(run.status()),
-                      prettyJson(waitingStatus(readStatus(run)).toJson())};
-        if (change.after == change.before)
-            return;
-        writeFileAtomic(run.status(), change.after);
-        m_changes.push_back(std::move(change));
-    }
-    void keep() { m_changes.clear(); }
-
-private:
-    struct Change {
-        RunFolder run;
-        std::string before, after;
-    };
-
-    static void restore(const Change& change) noexcept
-    {
-        try {
-            if (readFile(change.run.status()) == change.after)
-                writeFileAtomic(change.run.status(), change.before);
-        } catch (const Error& error) {
-            log("cluster").warn("The run {} stays Queued: {}", change.run.id(), error.what());
-        }
-    }
-
-    std::vector<Change> m_changes;
-};
 
 /// Of "1234" or "1234;cluster" in a line of its own.
 std::string submittedId(const Target& target, const CommandResult& result)

@@ -26,10 +26,13 @@ constexpr SshComplaint kSshComplaints[] = {
      "`ssh-copy-id {0}`."},
     {"Could not resolve hostname",
      "There is no computer {0}. Correct `login`, or look whether the network is there."},
+    {"not responding", "{0} answers no more. Look whether it runs and the network reaches it."},
     {"timed out", "{0} does not answer. Look whether it runs and the network reaches it."},
     {"Connection refused", "{0} takes no connections by ssh. Ask whether it is a login computer."},
     {"No route to host", "{0} cannot be reached from this network."},
     {"Network is unreachable", "{0} cannot be reached: this computer has no network."},
+    {"Broken pipe", "The connection to {0} broke off. Look whether the network is there."},
+    {"Connection reset", "The connection to {0} broke off. Look whether the network is there."},
 };
 
 } // namespace

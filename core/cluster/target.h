@@ -4,17 +4,41 @@
 #include <string>
 #include <vector>
 
+#include "core/base/enum_names.h"
 #include "core/config/config.h"
 
 namespace vergence {
 
-/// A place beside this computer where runs may work: the queue of a Slurm cluster that sees the
-/// runs folder under the same path. One TOML file each, `targets/NAME.toml` below configHome().
+/// Who decides when a run works.
+enum class Scheduler {
+    Slurm, ///< the queue of a cluster
+    Lanes  ///< a computer works on as many runs at a time as it has lanes, in their order
+};
+constexpr auto namesOf(Scheduler)
+{
+    return std::array{EnumName{Scheduler::Slurm, "slurm"}, EnumName{Scheduler::Lanes, "lanes"}};
+}
+
+/// Whose disk the run folders are on.
+enum class Disk {
+    Shared, ///< seen here under the same path
+    Own     ///< of the target; what is seen here is a copy that follows it
+};
+constexpr auto namesOf(Disk)
+{
+    return std::array{EnumName{Disk::Shared, "shared"}, EnumName{Disk::Own, "own"}};
+}
+
+/// A place beside this computer where runs may work: a Slurm cluster, or a computer that ssh
+/// reaches. One TOML file each, `targets/NAME.toml` below configHome().
 struct Target {
-    std::string name;     ///< of the file; letters, digits, `-`, `_` and `.`
-    std::string login;    ///< ssh destination that has Slurm's commands; empty: they are here
-    std::string folder;   ///< for run folders; empty: this computer's runs folder
-    std::string vergence; ///< command line program on the nodes; empty: this one's path
+    std::string name; ///< of the file; letters, digits, `-`, `_` and `.`
+    Scheduler scheduler = Scheduler::Slurm;
+    std::string login; ///< ssh destination that starts runs; empty: this computer does
+    Disk disk = Disk::Shared;
+    std::string folder;   ///< for run folders, as the target sees it; empty: see runsFolderOf()
+    std::string vergence; ///< command line program there; empty: see programOf()
+    std::vector<std::string> lanes; ///< device of each lane; empty: one, of its own choice
     std::string partition, account, qos, constraint; ///< empty: the cluster's default
     std::string time;   ///< longest time of a job, as Slurm writes it ("4:00:00"); empty: default
     std::string memory; ///< of a node, as Slurm writes it ("16G"); empty: default

@@ -38,9 +38,12 @@ Config configOf(const Target& target)
 {
     ConfigBuilder builder(targetSchema());
     const std::pair<const char*, ConfigValue> values[] = {
+        {"scheduler", std::string(nameOf(target.scheduler))},
         {"login", target.login},
+        {"disk", std::string(nameOf(target.disk))},
         {"folder", target.folder},
         {"program", target.vergence},
+        {"lanes", target.lanes},
         {"partition", target.partition},
         {"account", target.account},
         {"qos", target.qos},
@@ -119,8 +122,8 @@ std::string targetToToml(const Target& target)
 {
     // A lab's file begins with its plugin, which a target has not; an empty line ends that header.
     const std::string file = emitToml(configOf(target));
-    return fmt::format("# Target {}: a Slurm cluster that runs of Vergence Studio may go to.\n{}",
-                       target.name, file.substr(file.find("\n\n") + 1));
+    return fmt::format("# Target {}: where runs of Vergence Studio may work.\n{}", target.name,
+                       file.substr(file.find("\n\n") + 1));
 }
 
 void saveTarget(const Target& target)

@@ -99,6 +99,24 @@ void checkTime(const Target& target, Issues& issues)
     }
 }
 
+/// A computer with a disk of its own is not this one; lanes are devices, and Slurm has none.
+void checkPlace(const Target& target, Issues& issues)
+{
+    static const std::regex kDevice("cpu|cuda(:[0-9]{1,3})?|GPU-[0-9a-f-]{4,36}");
+    for (const std::string& lane : target.lanes)
+        if (!std::regex_match(lane, kDevice))
+            issues.push_back(
+                ruleError("lanes", fmt::format("lanes must hold devices, like cpu, cuda:0 or the "
+                                               "UUID of a GPU (found {}).",
+                                               toToml(lane))));
+    if (target.scheduler == Scheduler::Slurm && !target.lanes.empty())
+        issues.push_back(ruleError("lanes", "lanes must be empty where Slurm decides; `at_once` "
+                                            "limits how many runs work at a time."));
+    if (target.disk == Disk::Own && target.login.empty())
+        issues.push_back(ruleError("login", "login must name the computer whose disk the runs are "
+                                            "on; with disk = \"shared\" it may be this one."));
+}
+
 /// What the script of a job rests on, and what would keep it from the queue. Options may be
 /// abbreviated.
 bool isOfTheScript(const std::string& option)
@@ -146,6 +164,7 @@ std::optional<long> slurmSeconds(const std::string& time)
 std::vector<ConfigIssue> targetIssues(const Target& target)
 {
     Issues issues;
+    checkPlace(target, issues);
     checkGrammars(target, issues);
     checkFreeText(target, issues);
     checkTime(target, issues);

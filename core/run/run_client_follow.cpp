@@ -8,6 +8,7 @@
 
 #include "core/artifact/checkpoint.h"
 #include "core/artifact/manifest.h"
+#include "core/artifact/remote_run.h"
 #include "core/artifact/run_lease.h"
 #include "core/base/clock.h"
 #include "core/base/file.h"
@@ -80,6 +81,19 @@ std::string complaint(const std::string& words, int exitCode)
         return {};
     const bool hasIssues = exitCode == static_cast<int>(ExitCode::ConfigInvalid);
     return (hasIssues ? words.substr(0, at) : std::string()) + words.substr(at + kMark.size());
+}
+
+/// Of a copy the other side says it; a run that has ended there has its end on the way here.
+bool isLost(const RunFolder& folder, const RunStatus& status)
+{
+    if (!isRemote(folder))
+        return !isGoingOn(folder, status);
+    try {
+        const auto remote = readRemoteRun(folder);
+        return remote && remote->state == nameOf(RunState::Lost);
+    } catch (const InputError&) {
+        return false; // nothing is known
+    }
 }
 
 /// "Your data up to step 800 is safe."
@@ -245,7 +259,7 @@ void RunClient::Impl::judge()
         adopt(*again); // it may have ended properly between the two looks
     if (!isLive(state) || isWorkerAlive(status))
         return;
-    if (!isGoingOn(folder, status))
+    if (isLost(folder, status))
         lost();
 }
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include "core/artifact/remote_run.h"
 #include "core/artifact/run_folder.h"
 #include "core/artifact/run_lease.h"
+#include "core/base/error.h"
 
 namespace vergence {
 
@@ -198,12 +200,36 @@ const std::vector<RunEvent>& allRunEvents()
     return events;
 }
 
+namespace {
+
+/// A worker should exist, or does exist and waits for a lane.
+bool shouldHaveProcess(const RunStatus& status)
+{
+    const auto state = runStateFromName(status.state);
+    return state && (isLive(*state) || (*state == RunState::Queued && status.pid > 0));
+}
+
+/// Nothing where the other side has not said how the run stands.
+std::optional<bool> isGoingOnThere(const RunFolder& folder)
+{
+    try {
+        const auto remote = readRemoteRun(folder);
+        const auto state = remote ? runStateFromName(remote->state) : std::nullopt;
+        return state ? std::optional(isLive(*state)) : std::nullopt;
+    } catch (const InputError&) {
+        return std::nullopt;
+    }
+}
+
+} // namespace
+
 bool isGoingOn(const RunFolder& folder, const RunStatus& status)
 {
+    if (isRemote(folder))
+        return isGoingOnThere(folder).value_or(shouldHaveProcess(status));
     if (isWorkerAlive(status))
         return true;
-    const auto state = runStateFromName(status.state);
-    if (!state || !isLive(*state) || isOfThisComputer(status))
+    if (!shouldHaveProcess(status) || isOfThisComputer(status))
         return false;
     const auto silence = secondsSinceSign(folder);
     return silence && *silence <= kSilence;

@@ -56,8 +56,9 @@ std::optional<RunState> next(RunState state, RunEvent event);
 std::vector<RunEvent> allowedEvents(RunState state);
 bool isLive(RunState state);  ///< a worker process should exist
 bool isFinal(RunState state); ///< Completed, Stopped, Failed, Crashed, Lost
-/// Whether somebody works on the run: its worker is alive here, or is one of another computer (or
-/// of before a restart) that gave a sign of life within kSilence, by the clock of the disk.
+/// Whether somebody works on the run, or waits for a lane to do so: its process is alive here, or
+/// is one of another computer (or of before a restart) that gave a sign of life within kSilence, by
+/// the clock of the disk. Of a copy (see RemoteRun) the other side has said it.
 bool isGoingOn(const RunFolder& folder, const RunStatus& status);
 const std::vector<RunState>& allRunStates();
 const std::vector<RunEvent>& allRunEvents();
