@@ -93,6 +93,8 @@ Draft makeDraft(const ConfigRequest& request)
         draft.files.push_back(fileLayer(folder.config().string()));
     } else if (namesFile(request.target)) {
         draft.files.push_back(fileLayer(request.target));
+    } else if (request.target.find('/') != std::string::npos) {
+        throw InputError(fmt::format("There is no run folder and no file {}.", request.target));
     } else {
         draft.plugin = request.target;
     }
@@ -163,11 +165,11 @@ std::string inputText(const ConfigRequest& request, const Draft& draft)
     return text;
 }
 
-ConfigBuilder::Result buildLayers(const LabPlugin& lab, const std::vector<ConfigIssue>& issues,
+ConfigBuilder::Result buildLayers(const ConfigSchema& schema, const ConfigSource& source,
                                   const std::vector<ConfigLayer>& layers)
 {
-    ConfigBuilder builder(lab.schema());
-    for (const ConfigIssue& issue : issues)
+    ConfigBuilder builder(schema);
+    for (const ConfigIssue& issue : source.ownIssues)
         builder.addIssue(issue);
     for (const ConfigLayer& layer : layers) {
         if (!layer.toml.empty())
@@ -178,6 +180,44 @@ ConfigBuilder::Result buildLayers(const LabPlugin& lab, const std::vector<Config
     return builder.build();
 }
 
+/// The schema without what looks beyond one value: its rules, and where paths lead.
+ConfigSchema withoutRules(const ConfigSchema& schema)
+{
+    std::vector<Field> fields = schema.fields();
+    for (Field& field : fields)
+        field.pathKind = PathKind::Any;
+    return ConfigSchema(schema.id(), schema.version(), std::move(fields));
+}
+
+/// Whether a complaint may be about a path: some texts are names or folders.
+bool isOfPath(const ConfigIssue& issue, const Config& config)
+{
+    const Field* field = config.schema().find(issue.key);
+    if (field == nullptr || issue.severity != IssueSeverity::Error)
+        return false;
+    const auto* text = std::get_if<std::string>(&config.value(issue.key));
+    return field->type == FieldType::Path ||
+           (field->type == FieldType::String && text->find('/') != std::string::npos);
+}
+
+/// `layers` over each other. Where paths are those of another computer, rules that they break are
+/// left to that one.
+ConfigBuilder::Result judged(const ConfigSource& source, const std::vector<ConfigLayer>& layers)
+{
+    const ConfigSchema schema = source.lab->schema();
+    auto result = buildLayers(schema, source, layers);
+    if (result.config || !source.pathsAreElsewhere)
+        return result;
+    auto plain = buildLayers(withoutRules(schema), source, layers);
+    if (!plain.config)
+        return result;
+    std::erase_if(result.issues,
+                  [&](const ConfigIssue& issue) { return isOfPath(issue, *plain.config); });
+    if (!hasErrors(result.issues))
+        result.config = std::move(plain.config);
+    return result;
+}
+
 } // namespace
 
 void ConfigRequest::addTo(CLI::App& app, bool requiresTarget)
@@ -185,6 +225,11 @@ void ConfigRequest::addTo(CLI::App& app, bool requiresTarget)
     app.add_option("target", target, "Plugin, configuration file or run folder.")
         ->required(requiresTarget)
         ->type_name("PLUGIN|FILE|RUNDIR");
+    addLayersTo(app);
+}
+
+void ConfigRequest::addLayersTo(CLI::App& app)
+{
     app.add_option("--preset", preset, "Preset of the plugin to start from.")->type_name("NAME");
     app.add_option("--config", file, "TOML file laid over the preset; - reads standard input.")
         ->type_name("FILE");
@@ -210,7 +255,8 @@ ConfigSource resolveConfig(const ConfigRequest& request, const Session& session)
     source.input = inputText(request, draft);
     source.hasFile = !draft.files.empty();
     source.ownIssues = source.issues;
-    auto result = buildLayers(*source.lab, source.ownIssues, source.layers);
+    source.pathsAreElsewhere = request.pathsAreElsewhere;
+    auto result = judged(source, source.layers);
     source.issues = std::move(result.issues);
     source.config = std::move(result.config);
     return source;
@@ -227,7 +273,7 @@ ConfigVariant variantOf(const ConfigSource& source, const std::vector<std::strin
         if (!source.hasFile)
             variant.input += fmt::format("# {} {}\n", name, assignment);
     }
-    auto result = buildLayers(*source.lab, source.ownIssues, layers);
+    auto result = judged(source, layers);
     variant.issues = std::move(result.issues);
     variant.config = std::move(result.config);
     return variant;

@@ -19,9 +19,11 @@ struct ConfigRequest {
     std::string file;                     ///< --config; "-" for stdin
     std::vector<std::string> assignments; ///< --set key=value
     PluginOptions plugins;
-    bool isForElsewhere = false; ///< what this computer has no device for is no fault
+    bool isForElsewhere = false;    ///< what this computer has no device for is no fault
+    bool pathsAreElsewhere = false; ///< nor is a path that leads to nothing here
 
     void addTo(CLI::App& app, bool requiresTarget = true);
+    void addLayersTo(CLI::App& app); ///< all but the target
 };
 
 /// One layer of a configuration, weak ones first.
@@ -38,9 +40,10 @@ struct ConfigSource {
     PluginRegistry registry; ///< keeps what it loaded
     PluginDescriptor plugin;
     LabPlugin* lab = nullptr;
-    std::string preset;   ///< empty for none
-    std::string input;    ///< what the user gave, for config.input.toml
-    bool hasFile = false; ///< `input` is a file of the user, byte for byte
+    std::string preset;             ///< empty for none
+    std::string input;              ///< what the user gave, for config.input.toml
+    bool hasFile = false;           ///< `input` is a file of the user, byte for byte
+    bool pathsAreElsewhere = false; ///< see ConfigRequest
     std::vector<ConfigLayer> layers;
     std::vector<ConfigIssue> ownIssues; ///< of no layer: another plugin, an unknown preset
     std::vector<ConfigIssue> issues;    ///< all of them

@@ -120,6 +120,9 @@ void addCommands(CLI::App& app, Session& session)
     addRunsCommand(app, session);
     addSubmitCommand(app, session);
     addCancelCommand(app, session);
+    addFetchCommand(app, session);
+    addForecastCommand(app, session);
+    addLaneCommand(app, session);
     addTargetsCommand(app, session);
     addExportCommand(app, session);
     addDoctorCommand(app, session);

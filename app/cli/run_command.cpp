@@ -15,6 +15,7 @@
 #include "core/artifact/artifact_store.h"
 #include "core/artifact/bundle.h"
 #include "core/artifact/export_names.h"
+#include "core/artifact/remote_run.h"
 #include "core/artifact/run_lease.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
@@ -74,7 +75,7 @@ std::unique_ptr<RunLease> takeLease(const RunFolder& folder, const RunOptions& o
         try {
             return std::make_unique<RunLease>(folder);
         } catch (const RunTaken& taken) {
-            if (!options.waits)
+            if (!options.waits || isRemote(folder)) // a copy is not left to this computer
                 throw;
             if (!hasTold)
                 log("cli").info("{} Waiting for its end.", taken.what());

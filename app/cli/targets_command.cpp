@@ -7,8 +7,10 @@
 #include "app/cli/command.h"
 #include "app/cli/target_access.h"
 #include "app/cli/text.h"
+#include "core/artifact/manifest.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/cluster/portable_studio.h"
 #include "core/cluster/slurm.h"
 
 namespace vergence::cli {
@@ -33,22 +35,24 @@ json summaryOf(const TargetFile& file)
     auto issues = json::array();
     for (const ConfigIssue& issue : file.issues)
         issues.push_back(toJson(issue));
-    return {{"name", file.target.name},
-            {"login", file.target.login},
-            {"partition", file.target.partition},
-            {"usable", file.isUsable()},
-            {"issues", issues}};
+    return {{"name", file.target.name},   {"scheduler", nameOf(file.target.scheduler)},
+            {"login", file.target.login}, {"disk", nameOf(file.target.disk)},
+            {"lanes", file.target.lanes}, {"partition", file.target.partition},
+            {"usable", file.isUsable()},  {"issues", issues}};
 }
 
 int list(const TargetsOptions& options, const Session&)
 {
     auto targets = json::array();
-    std::vector<std::vector<std::string>> rows = {{"target", "login", "partition", "state"}};
+    std::vector<std::vector<std::string>> rows = {
+        {"target", "scheduler", "login", "disk", "partition", "state"}};
     for (const std::string& name : targetNames()) {
         const TargetFile file = readTarget(name);
         targets.push_back(summaryOf(file));
-        rows.push_back({name, file.target.login.empty() ? "this computer" : file.target.login,
-                        file.target.partition,
+        const Target& target = file.target;
+        rows.push_back({name, std::string(nameOf(target.scheduler)),
+                        target.login.empty() ? "this computer" : target.login,
+                        std::string(nameOf(target.disk)), target.partition,
                         file.isUsable() ? "ready" : file.issues.front().sentence});
     }
     if (options.json)
@@ -122,6 +126,29 @@ int check(const TargetsOptions& options, const Session& session)
     return static_cast<int>(result.isGood() ? ExitCode::Success : ExitCode::InputUnreadable);
 }
 
+/// Where the disk is shared the program is seen there already; where the target names one, that one
+/// counts.
+int install(const TargetsOptions& options, const Session& session)
+{
+    const Target target = usableTarget(options.name);
+    if (target.disk == Disk::Shared)
+        throw Error(fmt::format("The target `{}` starts {} on a disk that it shares with this "
+                                "computer; nothing is to be installed. `vergence targets check {}` "
+                                "tries it.",
+                                target.name, programOf(target, session), target.name),
+                    ExitCode::Usage);
+    if (!target.vergence.empty())
+        throw Error(fmt::format("The target `{}` starts {} there. Remove `program` from {}; then "
+                                "this studio can be installed.",
+                                target.name, target.vergence, fileOf(target.name).string()),
+                    ExitCode::Usage);
+    const std::string program =
+        installStudio(target, session.executable, buildInfo().value("version", ""),
+                      [](const std::string& step) { std::cerr << step << std::endl; });
+    std::cout << program << '\n';
+    return 0;
+}
+
 int remove(const TargetsOptions& options, const Session&)
 {
     removeTarget(options.name);
@@ -147,7 +174,9 @@ std::shared_ptr<TargetsOptions> addAction(CLI::App* command, Session& session, A
 void addTargetsCommand(CLI::App& app, Session& session)
 {
     CLI::App* targets =
-        addLevel(app, "targets", "Clusters that runs may go to: list, show, make, check, remove.");
+        addLevel(app, "targets",
+                 "Clusters and computers that runs may go to: list, show, make, check, install, "
+                 "remove.");
     targets->require_subcommand(1);
 
     CLI::App* command = addLevel(*targets, "list", "All targets.");
@@ -164,9 +193,15 @@ void addTargetsCommand(CLI::App& app, Session& session)
         ->type_name("KEY=VALUE");
 
     command = addLevel(*targets, "check",
-                       "Try a target, on a node where one is free; exit code 6 where it fails.");
+                       "Try a target: its login, program, runs folder and devices, on a node of a "
+                       "cluster where one is free; exit code 6 where it fails.");
     options = addAction(command, session, check);
     command->add_flag("--json", options->json, "One JSON object instead.");
+
+    command = addLevel(*targets, "install",
+                       "Put this studio on a target with a disk of its own, and print its path "
+                       "there.");
+    addAction(command, session, install);
 
     addAction(addLevel(*targets, "remove", "Remove a target."), session, remove);
 }

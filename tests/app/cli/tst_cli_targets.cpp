@@ -1,14 +1,14 @@
 #include "tests/app/cli/cli_bench.h"
 
 #include "core/base/file.h"
-#include "tests/support/fake_programs.h"
+#include "tests/support/fake_studio.h"
 #include "tests/support/test_program.h"
 
 using namespace vergence;
 using namespace vergence::test;
 using nlohmann::json;
 
-/// Clusters that runs may go to, made and tried in a terminal.
+/// Clusters and computers that runs may go to, made and tried in a terminal.
 class CliTargetsTest : public CliBench {
     Q_OBJECT
 
@@ -21,6 +21,9 @@ private Q_SLOTS:
     void listTellsWhatIsBroken();
     void unknownTargetIsTold();
     void targetIsTried();
+    void computerIsTried();
+    void studioIsInstalled();
+    void studioIsNotInstalledForNothing();
 
 private:
     QString file(const QString& name)
@@ -47,10 +50,13 @@ void CliTargetsTest::targetIsMadeShownAndRemoved()
     QVERIFY(shown.out.contains("extra = [\"--exclusive\"]"));
     const json target = vergence({"targets", "show", "uni", "--json"}).parsed();
     QCOMPARE(target["partition"].get<std::string>(), std::string("gpu"));
+    QCOMPARE(target["scheduler"].get<std::string>(), std::string("slurm"));
+    QCOMPARE(target["disk"].get<std::string>(), std::string("shared"));
     QCOMPARE(target["toml"].get<std::string>(), shown.out.toStdString());
 
     const Outcome listed = vergence({"targets", "list"});
-    QVERIFY2(listed.out.contains("uni     me@n1  gpu        ready"), qPrintable(listed.out));
+    QVERIFY2(listed.out.contains("uni     slurm      me@n1  shared  gpu        ready"),
+             qPrintable(listed.out));
     QCOMPARE(vergence({"targets", "remove", "uni"}).code, 0);
     QCOMPARE(vergence({"targets", "list", "--json"}).parsed().size(), std::size_t{0});
 }
@@ -88,7 +94,7 @@ void CliTargetsTest::listTellsWhatIsBroken()
     const Outcome listed = vergence({"targets", "list"});
     QCOMPARE(listed.code, 0);
     QVERIFY2(listed.out.contains("cores must be a whole number"), qPrintable(listed.out));
-    QVERIFY2(listed.out.contains("good    this computer             ready"),
+    QVERIFY2(listed.out.contains("good    slurm      this computer  shared             ready"),
              qPrintable(listed.out));
     const json targets = vergence({"targets", "list", "--json"}).parsed();
     QCOMPARE(targets[0]["usable"].get<bool>(), false);
@@ -102,7 +108,7 @@ void CliTargetsTest::listTellsWhatIsBroken()
 void CliTargetsTest::unknownTargetIsTold()
 {
     vergence({"targets", "new", "uni"});
-    for (const char* action : {"show", "check", "remove"}) {
+    for (const char* action : {"show", "check", "install", "remove"}) {
         const Outcome outcome = vergence({"targets", action, "une"});
         QCOMPARE(outcome.code, 6);
         QVERIFY2(outcome.err.contains("There is no target `une`. Did you mean `uni`?"),
@@ -133,6 +139,77 @@ void CliTargetsTest::targetIsTried()
     const json answer = bad.parsed();
     QCOMPARE(answer["good"].get<bool>(), false);
     QCOMPARE(answer["lines"].back()["good"].get<bool>(), false);
+}
+
+/// The real program says what this computer has.
+void CliTargetsTest::computerIsTried()
+{
+    vergence({"targets", "new", "here", "--set", "scheduler=lanes", "--set", "lanes=cpu,cpu"});
+    const Outcome good = vergence({"targets", "check", "here"});
+    QVERIFY2(good.code == 0, qPrintable(good.out + good.err));
+    QVERIFY2(good.out.startsWith("✓ This computer writes " + path("runs")), qPrintable(good.out));
+    QVERIFY2(good.out.endsWith("✓ 2 runs may work at a time.\n"), qPrintable(good.out));
+    vergence({"targets", "new", "gpus", "--set", "scheduler=lanes", "--set", "lanes=cuda:99"});
+    const Outcome bad = vergence({"targets", "check", "gpus"});
+    QCOMPARE(bad.code, 6);
+    QVERIFY2(bad.out.contains("✗ There is no device cuda:99 on this computer for a lane."),
+             qPrintable(bad.out));
+    QVERIFY2(vergence({"targets", "list"}).out.contains("gpus    lanes      this computer"),
+             "the table has its scheduler");
+}
+
+void CliTargetsTest::studioIsInstalled()
+{
+    FakePrograms programs;
+    const FakeStudio studio(programs); // what the real one would load is more than is tried here
+    const QString version = vergence({"--version"}).out;
+    const std::filesystem::path home = path("far").toStdString();
+    std::filesystem::create_directories(home);
+    addComputer(programs, home, "echo '" + version.trimmed().toStdString() + "'");
+    vergence({"targets", "new", "far", "--set", "scheduler=lanes", "--set", "login=me@n1", "--set",
+              "disk=own"});
+    const Outcome missing = vergence({"targets", "check", "far"});
+    QCOMPARE(missing.code, 6);
+    QVERIFY2(missing.out.contains("`vergence targets install far` puts this one there."),
+             qPrintable(missing.out));
+
+    const Outcome made = vergence({"targets", "install", "far"});
+    QVERIFY2(made.code == 0, qPrintable(made.err));
+    QVERIFY2(made.err.startsWith("Gathering the program and its libraries.\nSending "),
+             qPrintable(made.err));
+    QVERIFY2(made.out.startsWith(path("far") + "/.local/share/vergence-studio/") &&
+                 made.out.endsWith("/vergence\n"),
+             qPrintable(made.out));
+    QCOMPARE(readFile(made.out.trimmed().toStdString()).substr(0, 4), std::string("\177ELF"));
+    const Outcome again = vergence({"targets", "install", "far"});
+    QCOMPARE(again.out, made.out);
+    QCOMPARE(again.err, QString("me@n1 has this studio already.\n"));
+
+    addComputer(programs, home, "echo 'x: Exec format error' >&2; exit 126");
+    const Outcome broken = vergence({"targets", "install", "far"});
+    QCOMPARE(broken.code, 6);
+    QVERIFY2(broken.err.contains("me@n1 has another processor than this computer."),
+             qPrintable(broken.err));
+    QVERIFY(broken.out.isEmpty());
+}
+
+void CliTargetsTest::studioIsNotInstalledForNothing()
+{
+    vergence({"targets", "new", "uni", "--set", "login=me@n1"});
+    const Outcome shared = vergence({"targets", "install", "uni"});
+    QCOMPARE(shared.code, 2);
+    QVERIFY2(shared.err.contains("on a disk that it shares with this computer; nothing is to be "
+                                 "installed. `vergence targets check uni` tries it."),
+             qPrintable(shared.err));
+    vergence({"targets", "new", "far", "--set", "login=me@n1", "--set", "disk=own", "--set",
+              "program=/opt/vergence"});
+    const Outcome other = vergence({"targets", "install", "far"});
+    QCOMPARE(other.code, 2);
+    QVERIFY2(other.err.contains("The target `far` starts /opt/vergence there. Remove `program` "
+                                "from " +
+                                file("far")),
+             qPrintable(other.err));
+    QCOMPARE(vergence({"targets", "install", "none"}).code, 6);
 }
 
 VERGENCE_TEST(CliTargetsTest)

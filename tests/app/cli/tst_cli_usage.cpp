@@ -141,6 +141,8 @@ void CliUsageTest::everyCauseHasItsCode_data()
         "it crashed while loading (signal 11)");
     row("safe mode", {"run", "heat", "--safe-mode"}, 4, "Safe mode is on");
     row("missing file", {"run", "nowhere.toml"}, 6, "nowhere.toml");
+    row("missing folder", {"run", "runs/nothing"}, 6,
+        "There is no run folder and no file runs/nothing.");
     row("missing run", {"runs", "show", "nothing"}, 6, "There is no run `nothing`");
     row("missing device", {"run", "heat", "--device", "cuda:97"}, 7, "No device cuda:97");
     row("unwritable output", {"run", "heat", "--run-dir", "/proc/nowhere/run"}, 8, "/proc/nowhere");
