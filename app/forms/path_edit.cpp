@@ -44,6 +44,13 @@ void PathEdit::setLocked(bool locked)
     setAcceptDrops(!locked);
 }
 
+void PathEdit::setElsewhere(bool elsewhere)
+{
+    m_mark->setVisible(!elsewhere);
+    m_browse->setVisible(!elsewhere);
+    setAcceptDrops(!elsewhere);
+}
+
 void PathEdit::dragEnterEvent(QDragEnterEvent* event)
 {
     const auto urls = event->mimeData()->urls();

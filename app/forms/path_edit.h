@@ -18,6 +18,9 @@ public:
 
     CommitEdit* line() const { return m_line; }
     void setLocked(bool locked);
+    /// The path is one of another computer: nothing here can be chosen, and whether it exists is
+    /// not known.
+    void setElsewhere(bool elsewhere);
 
 protected:
     void dragEnterEvent(QDragEnterEvent* event) override;

@@ -6,6 +6,7 @@
 
 #include "app/forms/field_row.h"
 #include "app/forms/form_section.h"
+#include "app/forms/path_edit.h"
 
 namespace vergence {
 
@@ -16,9 +17,8 @@ PlainForm::PlainForm(const ConfigSchema& schema, const QString& prefix, QWidget*
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(2);
-    std::map<std::string, FormSection*> sections;
     for (const Field& field : schema.fields()) {
-        FormSection*& section = sections[field.group];
+        FormSection*& section = m_sections[field.group];
         if (section == nullptr) {
             section = new FormSection(QString::fromStdString(field.group), this);
             column->addWidget(section);
@@ -103,6 +103,12 @@ void PlainForm::commitPending()
         row->editor().commit();
 }
 
+void PlainForm::setPathsElsewhere(bool elsewhere)
+{
+    for (PathEdit* path : findChildren<PathEdit*>())
+        path->setElsewhere(elsewhere);
+}
+
 void PlainForm::set(const Field& field, const FieldState& state)
 {
     if (m_pendingKey == field.key)
@@ -128,6 +134,22 @@ void PlainForm::refresh()
         row->setProblem(at == first.end() ? QString()
                                           : QString::fromStdString(at->second->sentence),
                         at != first.end() && at->second->severity == IssueSeverity::Error);
+    }
+    refreshVisibility(first);
+}
+
+/// What is wrong must be seen, whatever hides its field.
+void PlainForm::refreshVisibility(const std::map<std::string, const ConfigIssue*>& issues)
+{
+    for (const auto& [group, section] : m_sections) {
+        int shown = 0;
+        for (FieldRow* row : section->rows()) {
+            const bool isShown =
+                m_draft.isVisible(row->field()) || issues.contains(row->field().key);
+            row->setVisible(isShown);
+            shown += isShown;
+        }
+        section->setHits(shown);
     }
 }
 

@@ -10,9 +10,11 @@
 namespace vergence {
 
 class FieldRow;
+class FormSection;
 
-/// The fields of a schema under the titles of their groups, and what is wrong beneath each. Without
-/// presets, search and history. Editors are named `<prefix>/<key>`.
+/// The fields of a schema under the titles of their groups, and what is wrong beneath each; those
+/// that other values make void are hidden. Without presets, search and history. Editors are named
+/// `<prefix>/<key>`.
 class PlainForm : public QWidget {
     Q_OBJECT
 public:
@@ -23,7 +25,8 @@ public:
     std::vector<ConfigIssue> loadToml(const std::string& toml, const std::string& source);
     Config config() const; ///< what is wrong is at its default
     std::vector<ConfigIssue> issues() const;
-    void commitPending(); ///< takes over what is typed
+    void commitPending();                   ///< takes over what is typed
+    void setPathsElsewhere(bool elsewhere); ///< they are of another computer
 
 Q_SIGNALS:
     void edited();
@@ -33,10 +36,12 @@ private:
     void set(const Field& field, const FieldState& state);
     void fitColumns();
     void refresh();
+    void refreshVisibility(const std::map<std::string, const ConfigIssue*>& issues);
 
     Draft m_draft;
     std::map<std::string, FieldRow*> m_rows;
-    std::string m_pendingKey; // of the field whose text is not committed yet
+    std::map<std::string, FormSection*> m_sections; // by group
+    std::string m_pendingKey;                       // of the field whose text is not committed yet
     FieldState m_pending;
 };
 

@@ -26,6 +26,7 @@ CommandCall::CommandCall(QString executable, QObject* parent)
       m_executable(std::move(executable))
 {
     connect(&m_process, &QProcess::finished, this, &CommandCall::takeEnd);
+    connect(&m_process, &QProcess::readyReadStandardError, this, &CommandCall::takeTalk);
     connect(&m_process, &QProcess::errorOccurred, this, [this](QProcess::ProcessError error) {
         if (error == QProcess::FailedToStart)
             Q_EMIT answered(
@@ -57,12 +58,23 @@ void CommandCall::finish(int milliseconds)
     m_process.waitForFinished(milliseconds);
 }
 
+void CommandCall::takeTalk()
+{
+    m_talk += m_process.readAllStandardError();
+    for (auto end = m_talk.indexOf('\n', m_told); end >= 0; end = m_talk.indexOf('\n', m_told)) {
+        const QByteArray line = m_talk.sliced(m_told, end - m_told);
+        m_told = end + 1;
+        Q_EMIT talked(QString::fromUtf8(line));
+    }
+}
+
 void CommandCall::takeEnd()
 {
+    m_talk += m_process.readAllStandardError();
     CommandAnswer answer{m_process.exitCode(), m_process.readAllStandardOutput(), {}};
     const bool isGood = m_process.exitStatus() == QProcess::NormalExit && answer.exitCode == 0;
     if (!isGood)
-        answer.refusal = refusalIn(m_process.readAllStandardError(), answer.exitCode);
+        answer.refusal = refusalIn(m_talk, answer.exitCode);
     if (!isGood && answer.refusal.isEmpty())
         answer.refusal =
             tr("`vergence %1` ended with code %2.").arg(m_command).arg(answer.exitCode);

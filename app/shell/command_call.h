@@ -26,12 +26,16 @@ public:
     void finish(int milliseconds);
 
 Q_SIGNALS:
+    void talked(const QString& line); ///< on standard error, as it comes
     void answered(const vergence::CommandAnswer& answer);
 
 private:
+    void takeTalk();
     void takeEnd();
 
     QString m_executable, m_command;
+    QByteArray m_talk;    ///< all of standard error
+    qsizetype m_told = 0; ///< of that, by talked()
     QProcess m_process;
 };
 

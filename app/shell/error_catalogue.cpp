@@ -83,7 +83,7 @@ void describe(CardContent& card, const RunEntry& run, std::optional<std::int64_t
 
 CardContent::Button targetsButton()
 {
-    return {"targets", tr("Cluster targets…")};
+    return {"targets", tr("Targets…")};
 }
 
 std::vector<CardContent::Button> buttonsFor(const QString& id, const RunEntry& run,
@@ -95,11 +95,11 @@ std::vector<CardContent::Button> buttonsFor(const QString& id, const RunEntry& r
     std::vector<CardContent::Button> buttons;
     if (checkpoint && id != "E-CONFIG" && id != "E-PLUGIN")
         buttons.push_back({"resume", tr("Resume from step %1").arg(*checkpoint)});
-    else if (id == "E-JOB")
+    else if (id == "E-JOB" || (id == "E-LOST" && run.isSubmitted()))
         buttons.push_back({"resume", tr("Submit again")});
     if (id == "E-JOB")
         buttons.push_back(targetsButton());
-    if (id == "E-LOST")
+    if (id == "E-LOST" && !run.remote)
         buttons.push_back({"mark_stopped", tr("Mark as stopped")});
     if (id == "E-OOM")
         buttons.push_back({"charts", tr("Show memory chart")});

@@ -4,10 +4,12 @@
 #include <cmath>
 
 #include <QDesktopServices>
+#include <QFileInfo>
 #include <QHeaderView>
 #include <QImageReader>
 #include <QLabel>
 #include <QLocale>
+#include <QPushButton>
 #include <QScrollBar>
 #include <QTextEdit>
 #include <QTreeWidget>
@@ -51,6 +53,19 @@ QString textAt(const nlohmann::json& json, const char* pointer)
         return {};
     const nlohmann::json& value = json.at(path);
     return QString::fromStdString(value.is_string() ? value.get<std::string>() : value.dump());
+}
+
+/// Which of the results are in the folder. Only a copy of a run elsewhere may lack some, that it
+/// was brought without.
+std::vector<bool> presenceOf(const RunEntry& run, const std::vector<nlohmann::json>& artifacts)
+{
+    std::vector<bool> here;
+    std::error_code ignored;
+    for (const nlohmann::json& artifact : artifacts)
+        here.push_back(!run.remote ||
+                       std::filesystem::exists(
+                           run.folder.root / artifact.value("path", std::string()), ignored));
+    return here;
 }
 
 /// The moment in the words of the desktop; as it stands where it is no moment.
@@ -121,6 +136,12 @@ InspectorPanel::InspectorPanel(RunListModel& runs, QWidget* parent) : QWidget(pa
     m_artifacts->setHeaderLabels({tr("Result"), tr("Kind"), tr("Size")});
     m_artifacts->setRootIsDecorated(false);
     m_artifacts->header()->resizeSection(0, 190);
+    m_missing = new QLabel(this);
+    m_missing->setObjectName("inspectorMissing");
+    m_missing->setWordWrap(true);
+    m_fetch = new QPushButton(tr("Fetch results"), this);
+    m_fetch->setObjectName("inspectorFetch");
+    connect(m_fetch, &QPushButton::clicked, this, [this] { Q_EMIT fetchRequested(m_id); });
     m_preview = new QLabel(this);
     m_preview->setAlignment(Qt::AlignCenter);
     m_preview->setAccessibleName(tr("Preview of the result"));
@@ -135,6 +156,8 @@ InspectorPanel::InspectorPanel(RunListModel& runs, QWidget* parent) : QWidget(pa
     column->addWidget(m_facts, 1);
     column->addWidget(m_problem);
     column->addWidget(m_artifacts, 1);
+    column->addWidget(m_missing);
+    column->addWidget(m_fetch, 0, Qt::AlignLeft);
     column->addWidget(m_note);
     column->addWidget(m_preview);
     column->addStretch(); // a run without results has its facts at the top
@@ -194,7 +217,9 @@ void InspectorPanel::refresh()
     m_facts->setVisible(run != nullptr);
     m_problem->setVisible(run != nullptr && !run->problem.isEmpty());
     if (run == nullptr) {
-        m_artifacts->hide();
+        for (QWidget* part : {static_cast<QWidget*>(m_artifacts), static_cast<QWidget*>(m_missing),
+                              static_cast<QWidget*>(m_fetch)})
+            part->hide();
         showPreview(nullptr);
         return;
     }
@@ -218,6 +243,7 @@ void InspectorPanel::showFacts(const RunEntry& run)
                                       : textAt(manifest, "/device/name"));
     rows += htmlRow(tr("Host"), run.host);
     rows += htmlRow(tr("Job"), jobText(run));
+    rows += htmlRow(tr("Target"), jobText(run).isEmpty() ? run.target() : QString());
     rows += htmlRow(tr("Started"), localTime(textAt(manifest, "/times/start")));
     rows += htmlRow(tr("Duration"), run.seconds ? durationText(*run.seconds) : QString());
     rows += htmlRow(tr("Result"), run.result ? resultText(run.resultOf, *run.result) : QString());
@@ -251,27 +277,46 @@ void InspectorPanel::showArtifacts(const RunEntry& run)
         return artifact.value("role", std::string()) == "report";
     });
     m_artifacts->setVisible(!artifacts.empty());
-    std::string shown = nlohmann::json(artifacts).dump();
+    const std::vector<bool> here = presenceOf(run, artifacts);
+    showMissing(run, std::ranges::count(here, false));
+    std::string shown = nlohmann::json({artifacts, here}).dump();
     if (shown == m_shownArtifacts) // what is chosen stays
         return;
     m_shownArtifacts = std::move(shown);
     m_artifacts->clear();
-    for (const nlohmann::json& artifact : artifacts) {
-        const QString path = textAt(artifact, "/path");
-        const auto bytes = textAt(artifact, "/bytes").toLongLong();
-        auto* item = new QTreeWidgetItem(
-            m_artifacts, {resultName(artifact), textAt(artifact, "/role"),
-                          QLocale().formattedDataSize(bytes, 1, QLocale::DataSizeSIFormat)});
-        item->setData(0, kPathRole,
-                      QString::fromStdString((run.folder.root / path.toStdString()).string()));
-        item->setToolTip(0, tr("%1\nDouble click opens the folder.").arg(path));
-    }
+    for (std::size_t i = 0; i < artifacts.size(); ++i)
+        addArtifact(run, artifacts[i], here[i]);
     showPreview(nullptr);
+}
+
+void InspectorPanel::addArtifact(const RunEntry& run, const nlohmann::json& artifact, bool isHere)
+{
+    const QString path = textAt(artifact, "/path");
+    const auto bytes = textAt(artifact, "/bytes").toLongLong();
+    const QString size = QLocale().formattedDataSize(bytes, 1, QLocale::DataSizeSIFormat);
+    auto* item = new QTreeWidgetItem(m_artifacts, {resultName(artifact), textAt(artifact, "/role"),
+                                                   isHere ? size : tr("not fetched yet")});
+    item->setData(0, kPathRole,
+                  QString::fromStdString((run.folder.root / path.toStdString()).string()));
+    item->setToolTip(0, isHere
+                            ? tr("%1\nDouble click opens the folder.").arg(path)
+                            : tr("%1\n%2 on %3, not fetched yet.").arg(path, size, run.target()));
+}
+
+void InspectorPanel::showMissing(const RunEntry& run, std::ptrdiff_t count)
+{
+    m_missing->setText(
+        count == 1 ? tr("1 result is on %1, not fetched yet.").arg(run.target())
+                   : tr("%1 results are on %2, not fetched yet.").arg(count).arg(run.target()));
+    m_missing->setVisible(count > 0);
+    m_fetch->setVisible(count > 0);
 }
 
 void InspectorPanel::openFolderOf(const QTreeWidgetItem& item)
 {
-    const QString folder = QFileInfo(item.data(0, kPathRole).toString()).absolutePath();
+    QString folder = QFileInfo(item.data(0, kPathRole).toString()).absolutePath();
+    if (const RunEntry* run = m_runs.find(m_id); run != nullptr && !QFileInfo::exists(folder))
+        folder = QString::fromStdString(run->folder.root.string()); // of what is not fetched yet
     const bool isOpen = QDesktopServices::openUrl(QUrl::fromLocalFile(folder));
     m_note->setVisible(!isOpen);
     if (!isOpen)

@@ -7,6 +7,7 @@
 #include <QLocale>
 #include <QThread>
 
+#include "app/shell/background_thread.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
 
@@ -16,7 +17,6 @@ namespace {
 
 constexpr int kLookMs = 1'000;
 constexpr int kAskMs = 5'000, kLongestAskMs = 30'000;
-constexpr int kPatienceMs = 2'000; ///< with threads, when the window closes
 
 /// Nothing where it is gone or damaged: the list of runs says so.
 std::optional<RunStatus> tryStatus(const RunFolder& folder)
@@ -83,16 +83,12 @@ QString keyOf(const RunEntry& run)
     return run.id + ' ' + QString::fromStdString(run.job->slurmId());
 }
 
-QThread* startThread(const std::function<void()>& work, QObject* receiver,
-                     const std::function<void()>& done)
+/// Whose thread asks for a job; lanes, which have files only, wait for no queue. No login begins
+/// with a colon.
+QString queueOf(const Job& job)
 {
-    QThread* thread = QThread::create(work);
-    QObject::connect(thread, &QThread::finished, receiver, [thread, done] {
-        thread->deleteLater();
-        done();
-    });
-    thread->start();
-    return thread;
+    return job.scheduler == Scheduler::Lanes ? QStringLiteral(":lanes")
+                                             : QString::fromStdString(job.login);
 }
 
 } // namespace
@@ -148,9 +144,7 @@ JobWatch::~JobWatch()
     std::vector<QThread*> threads{m_look};
     for (const auto& [login, queue] : m_queues)
         threads.push_back(queue.thread);
-    for (QThread* thread : threads)
-        if (thread != nullptr && thread->wait(kPatienceMs))
-            delete thread;
+    leaveThreads(threads);
 }
 
 void JobWatch::askSoon()
@@ -165,15 +159,15 @@ void JobWatch::askSoon()
 void JobWatch::noteState(const QString& id, RunState state)
 {
     const RunEntry* run = m_runs.find(id);
-    if (run == nullptr || !run->job || !isFinal(state))
+    if (run == nullptr || !run->job || run->remote || !isFinal(state))
         return;
     m_over.remove(keyOf(*run));
-    m_queues[QString::fromStdString(run->job->login)].hasChanged = true;
+    m_queues[queueOf(*run->job)].hasChanged = true;
 }
 
 bool JobWatch::isWatched(const RunEntry& run) const
 {
-    return run.isLoaded && run.job && run.written != RunState::Completed &&
+    return run.isLoaded && run.job && !run.remote && run.written != RunState::Completed &&
            !m_over.contains(keyOf(run));
 }
 
@@ -184,7 +178,7 @@ void JobWatch::tick()
     std::map<QString, std::vector<QString>> byLogin;
     for (int row = 0; row < m_runs.rowCount(); ++row)
         if (const RunEntry& run = m_runs.entry(row); isWatched(run))
-            byLogin[QString::fromStdString(run.job->login)].push_back(run.id);
+            byLogin[queueOf(*run.job)].push_back(run.id);
     for (const auto& [login, ids] : byLogin) {
         const Queue& queue = m_queues[login];
         const bool isDue = queue.hasChanged || !queue.sinceAsked.isValid() ||
@@ -198,7 +192,7 @@ void JobWatch::look()
 {
     std::vector<Looked> waiting;
     for (int row = 0; row < m_runs.rowCount(); ++row)
-        if (const RunEntry& run = m_runs.entry(row); run.state == RunState::Queued)
+        if (const RunEntry& run = m_runs.entry(row); run.state == RunState::Queued && !run.remote)
             waiting.push_back({run.id, run.folder, run.written, run.job.has_value()});
     if (waiting.empty())
         return;

@@ -15,10 +15,10 @@ class QThread;
 
 namespace vergence {
 
-/// Watches runs that were submitted to clusters, in threads of its own: looks each second whether a
-/// waiting one has begun, and asks the queue of each login where its jobs stand, every few seconds
-/// and less often while nothing changes. A run whose job ended before it could is given that end in
-/// its folder.
+/// Watches runs that were submitted to targets whose disk is seen here, in threads of its own:
+/// looks each second whether a waiting one has begun, and asks the queue of each login where its
+/// jobs stand, every few seconds and less often while nothing changes. A run whose job ended before
+/// it could is given that end in its folder.
 class JobWatch : public QObject {
     Q_OBJECT
 public:

@@ -39,7 +39,13 @@ MainWindow::MainWindow(const ShellOptions& options, Theme& theme, QWidget* paren
       m_starter(m_runs, m_settings, m_executable, options.pluginFolders),
       m_queue(m_runs, m_starter, QDir(m_settings.folder()).filePath("queue.json")),
       m_submitter(m_runs, m_settings, m_executable, options.pluginFolders),
+      m_fetcher(m_runs, m_executable),
       m_jobs(m_runs),
+      m_remotes(m_runs,
+                [this](const QString& id) {
+                    const RunView* view = m_tabs->find(id);
+                    return view != nullptr && view->isVisible();
+                }),
       m_validator(m_executable, pluginArguments(options.pluginFolders))
 {
     setObjectName("mainWindow");
@@ -59,6 +65,7 @@ MainWindow::MainWindow(const ShellOptions& options, Theme& theme, QWidget* paren
     connectPanels();
     connectRuns();
     connectCluster();
+    connectRemotes();
     restoreWindow();
     setCurrent({});
 }

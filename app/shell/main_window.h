@@ -16,6 +16,8 @@
 #include "app/shell/preview_path.h"
 #include "app/shell/problems_panel.h"
 #include "app/shell/queue_panel.h"
+#include "app/shell/remote_watch.h"
+#include "app/shell/run_fetcher.h"
 #include "app/shell/run_submitter.h"
 #include "app/shell/runs_panel.h"
 #include "app/shell/setup_panel.h"
@@ -109,7 +111,10 @@ private:
     void takeIssues(const std::vector<ConfigIssue>& issues, const DataReport& report);
     void applyAppearance();
 
-    // main_window_cluster.cpp: runs in queues
+    // main_window_cluster.cpp: runs of targets
+    void connectRemotes();
+    void fetchResults(const QString& id);
+    void bringHome(const QString& id);                ///< and let it go on here
     void submit(const std::vector<RunDraft>& drafts); ///< to the chosen target
     void submitAgain(const QString& id, const QString& assignment = {});
     void takeSubmitted(const SubmittedRuns& runs);
@@ -126,6 +131,7 @@ private:
     void followInForm();
     void releaseForm();
     void act(const QString& id, const QString& action);
+    void resumeHere(const QString& id);
     void useConfig(const QString& id);
     void extendRun(const QString& id);
     void moveToTrash(const QStringList& ids);
@@ -167,7 +173,9 @@ private:
     RunStarter m_starter;
     RunQueue m_queue;
     RunSubmitter m_submitter;
+    RunFetcher m_fetcher;
     JobWatch m_jobs;
+    RemoteWatch m_remotes;
     ProblemList m_problems;
     DraftValidator m_validator;
     PreviewPath m_previewPath;

@@ -56,6 +56,7 @@ void MainWindow::connectActions()
     });
     onRun(a.resume, RunAction::Resume);
     onRun(a.resumeHere, RunAction::ResumeHere);
+    onRun(a.fetch, RunAction::Fetch);
     on(a.targets, [this] { openTargets(); });
     onRun(a.extend, RunAction::Extend);
     onRun(a.explore, RunAction::Explore);

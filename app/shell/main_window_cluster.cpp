@@ -1,4 +1,4 @@
-// Runs that work on clusters: where a run starts, what becomes of it in the queue.
+// Runs that work on targets: where a run starts, what becomes of it there, what of it comes here.
 
 #include <QStatusBar>
 
@@ -35,12 +35,54 @@ void MainWindow::connectCluster()
         m_jobs.askSoon();
     });
     connect(&m_jobs, &JobWatch::queueSilent, this, [this](const QString&, const QString& sentence) {
-        note({IssueSeverity::Warning, "E-QUEUE", sentence, {}, {}, {}, {}});
+        note({IssueSeverity::Warning, "E-QUEUE", sentence, {}, {}, tr("Targets"), {}});
     });
     connect(&m_jobs, &JobWatch::queueAnswers, this, [this](const QString& login) {
         say(login.isEmpty() ? tr("The queue answers again.")
                             : tr("The queue of %1 answers again.").arg(login));
     });
+}
+
+void MainWindow::connectRemotes()
+{
+    const auto refused = [this](const QString& sentence, const QString& id) {
+        statusBar()->clearMessage();
+        m_remotes.takeBack(id);
+        refuse(cardForCluster(sentence), id);
+    };
+    connect(&m_fetcher, &RunFetcher::refused, this, refused);
+    connect(&m_fetcher, &RunFetcher::fetched, this, [this](const QString& id) {
+        m_runs.lookAgain(id);
+        if (const RunEntry* run = m_runs.find(id))
+            say(tr("The results of %1 are here.").arg(run->name));
+    });
+    connect(&m_fetcher, &RunFetcher::cameHome, this, [this](const QString& id) {
+        statusBar()->clearMessage();
+        m_runs.lookAgain(id);
+        m_remotes.takeBack(id);
+        if (m_runs.find(id) != nullptr)
+            resumeHere(id);
+    });
+    connect(&m_remotes, &RemoteWatch::linkSilent, this, [this](const QString& sentence) {
+        note({IssueSeverity::Warning, "E-LINK", sentence, {}, {}, tr("Targets"), {}});
+    });
+    connect(&m_remotes, &RemoteWatch::linkAnswers, this,
+            [this](const QString& targets) { say(tr("%1 answers again.").arg(targets)); });
+}
+
+void MainWindow::fetchResults(const QString& id)
+{
+    const RunEntry& run = *m_runs.find(id);
+    statusBar()->showMessage(tr("Fetching the results of %1 from %2…").arg(run.name, run.target()));
+    m_fetcher.fetch(id);
+}
+
+void MainWindow::bringHome(const QString& id)
+{
+    const RunEntry& run = *m_runs.find(id);
+    statusBar()->showMessage(tr("Bringing %1 from %2…").arg(run.name, run.target()));
+    m_remotes.leave(id);
+    m_fetcher.bringHome(id);
 }
 
 void MainWindow::submit(const std::vector<RunDraft>& drafts)
@@ -58,7 +100,7 @@ void MainWindow::submit(const std::vector<RunDraft>& drafts)
 
 void MainWindow::submitAgain(const QString& id, const QString& assignment)
 {
-    const QString target = QString::fromStdString(m_runs.find(id)->job->target);
+    const QString target = m_runs.find(id)->target();
     statusBar()->showMessage(tr("Submitting to %1…").arg(target));
     m_submitter.resume(id, assignment);
 }
@@ -66,16 +108,20 @@ void MainWindow::submitAgain(const QString& id, const QString& assignment)
 void MainWindow::takeSubmitted(const SubmittedRuns& runs)
 {
     const auto count = runs.folders.size();
+    QString firstId;
     if (count > 0) {
-        const QString first = m_runs.addFolder(runs.folders.front());
-        m_runs.lookAgain(first); // it may be listed since before its job was known
-        followNew(first, false);
+        firstId = m_runs.addFolder(runs.folders.front());
+        m_runs.lookAgain(firstId); // it may be listed since before its job was known
+        followNew(firstId, false);
     }
     if (count > 1)
         m_runs.rescan();
     m_jobs.askSoon();
-    say(count == 1 ? tr("Submitted as job %1.").arg(runs.job)
-                   : tr("Submitted as job %1: %2 runs.").arg(runs.job).arg(count));
+    const RunEntry* run = count == 0 ? nullptr : m_runs.find(firstId);
+    const QString job = run != nullptr && run->job && run->job->scheduler == Scheduler::Lanes
+                            ? tr("Submitted to %1").arg(runs.target) // its jobs are no names
+                            : tr("Submitted as job %1").arg(runs.job);
+    say(count == 1 ? job + '.' : tr("%1: %2 runs.").arg(job).arg(count));
 }
 
 /// Runs that wait in a queue leave it; live ones end after their step.
@@ -119,7 +165,8 @@ void MainWindow::takeTargets()
     QStringList folders;
     for (const std::string& name : targetNames()) {
         try {
-            folders << QString::fromStdString(readTarget(name).target.folder);
+            if (const Target target = readTarget(name).target; target.disk == Disk::Shared)
+                folders << QString::fromStdString(target.folder);
         } catch (const Error& error) {
             log("shell").warn("The target {} cannot be read. {}", name, error.what());
         }

@@ -1,5 +1,6 @@
 // Dialogs, files and the clipboard: what the window asks and writes for people.
 
+#include <algorithm>
 #include <utility>
 
 #include <QClipboard>
@@ -57,7 +58,7 @@ void MainWindow::extendRun(const QString& id)
     const std::int64_t total = run->total;
     connect(dialog, &QInputDialog::intValueSelected, this, [this, id, key, total](int further) {
         const QString assignment = QString("%1=%2").arg(key).arg(total + further);
-        if (const RunEntry* known = m_runs.find(id); known != nullptr && known->job)
+        if (const RunEntry* known = m_runs.find(id); known != nullptr && known->isSubmitted())
             return submitAgain(id, assignment);
         launch([&] {
             m_starter.extend(id, assignment);
@@ -114,9 +115,15 @@ void MainWindow::moveToTrash(const QStringList& ids)
     const QString question =
         ids.size() == 1 ? tr("Move the run folder %1 to the trash of the desktop?").arg(ids.front())
                         : tr("Move %1 run folders to the trash of the desktop?").arg(ids.size());
+    const bool hasCopies = std::ranges::any_of(ids, [this](const QString& id) {
+        const RunEntry* run = m_runs.find(id);
+        return run != nullptr && run->remote;
+    });
+    const QString rest =
+        hasCopies ? ' ' + tr("What is on the disk of a target stays there.") : QString();
     const auto answer = QMessageBox::question(
         this, tr("Archive to trash"),
-        question + ' ' + tr("Run → %1 undoes it.").arg(plainText(*m_actions->restore)));
+        question + rest + ' ' + tr("Run → %1 undoes it.").arg(plainText(*m_actions->restore)));
     if (answer != QMessageBox::Yes)
         return;
     m_archived.clear();

@@ -84,6 +84,8 @@ void MainWindow::connectPanels()
             &QAction::trigger);
     connect(m_start, &StartPage::devicesRequested, this,
             [this] { m_docks->reveal("devicesDock"); });
+    connect(m_inspector, &InspectorPanel::fetchRequested, this,
+            [this](const QString& id) { perform(RunAction::Fetch, {id}); });
     connect(m_runsPanel, &RunsPanel::demoRequested, this, [this] { startDemo(); });
     connect(m_runsPanel, &RunsPanel::currentChanged, this, &MainWindow::setCurrent);
     connect(m_runsPanel, &RunsPanel::actionRequested, this,
@@ -159,7 +161,7 @@ void MainWindow::connectRuns()
     connect(&m_runs, &RunListModel::foundAlive, this, [this](const QString& id) {
         if (m_restoredRuns && m_current.isEmpty())
             followNew(id, false);
-        else if (m_restoredRuns && m_runs.find(id)->job)
+        else if (m_restoredRuns && m_runs.find(id)->isSubmitted())
             m_runs.setCharted(id, true); // somebody waited for it
     });
     connect(&m_starter, &RunStarter::startFailed, this,
@@ -377,7 +379,7 @@ void MainWindow::updateActions()
     const QString otherQueue =
         m_setup->place().target().isEmpty()
             ? QString()
-            : tr("Runs for this computer wait here; the cluster has a queue of its own.");
+            : tr("Runs for this computer wait here; the target has a queue of its own.");
     m_setup->form().setBlocked(busy, otherQueue);
     a.start->setEnabled(canStart && busy.isEmpty());
     a.queue->setEnabled(canStart && otherQueue.isEmpty());
@@ -391,9 +393,11 @@ void MainWindow::updateActions()
     a.exportRun->setEnabled(allowed(RunAction::Export));
     a.screenshot->setEnabled(m_tabs->currentPanel() != nullptr);
     const bool hasEnded = run != nullptr && run->isLoaded && run->hasEnded();
-    a.resume->setText(run != nullptr && run->job ? tr("Resume") : tr("Resume from &checkpoint"));
+    a.resume->setText(run != nullptr && run->isSubmitted() ? tr("Resume")
+                                                           : tr("Resume from &checkpoint"));
     a.resume->setEnabled(hasEnded && canResume);
     a.resumeHere->setEnabled(allowed(RunAction::ResumeHere));
+    a.fetch->setEnabled(allowed(RunAction::Fetch));
     a.extend->setEnabled(allowed(RunAction::Extend));
     a.explore->setEnabled(allowed(RunAction::Explore));
     a.useConfig->setEnabled(allowed(RunAction::UseConfig));

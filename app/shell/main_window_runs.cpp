@@ -46,7 +46,8 @@ void MainWindow::refuse(const CardContent& card, const QString& runId)
 void MainWindow::note(Problem problem)
 {
     const RunEntry* run = m_runs.find(problem.runId);
-    problem.runName = run == nullptr ? problem.runId : run->name;
+    if (!problem.runId.isEmpty())
+        problem.runName = run == nullptr ? problem.runId : run->name;
     problem.when = QDateTime::currentDateTime();
     m_problems.addRunProblem(problem);
     say(problem.sentence);
@@ -303,15 +304,13 @@ void MainWindow::perform(RunAction action, const QStringList& ids)
     case RunAction::Resume:
         if (run->state == RunState::Paused)
             return clientOf(id)->resume();
-        if (run->job)
+        if (run->isSubmitted())
             return submitAgain(id);
         [[fallthrough]];
     case RunAction::ResumeHere:
-        launch([&] {
-            m_starter.resume(id);
-            return id;
-        });
-        return followNew(id, false);
+        return run->remote ? bringHome(id) : resumeHere(id);
+    case RunAction::Fetch:
+        return fetchResults(id);
     case RunAction::Stop:
         return stopRuns(ids);
     case RunAction::Kill:
@@ -340,6 +339,15 @@ void MainWindow::perform(RunAction action, const QStringList& ids)
     }
 }
 
+void MainWindow::resumeHere(const QString& id)
+{
+    launch([&] {
+        m_starter.resume(id);
+        return id;
+    });
+    followNew(id, false);
+}
+
 void MainWindow::act(const QString& id, const QString& action)
 {
     if (action == "resume")
@@ -356,6 +364,8 @@ void MainWindow::act(const QString& id, const QString& action)
         perform(RunAction::UseConfig, {id});
     else if (action == "mark_stopped")
         markStopped(id);
+    else if (action == "fetch")
+        perform(RunAction::Fetch, {id});
     else if (action == "targets")
         openTargets();
     else if (action == "runs_folder")

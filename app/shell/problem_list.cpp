@@ -114,8 +114,9 @@ QVariant ProblemList::data(const QModelIndex& index, int role) const
     case Severity:
         return severityText(problem.severity);
     case Where:
-        return problem.runId.isEmpty() ? (problem.key.isEmpty() ? tr("Setup") : problem.key)
-                                       : problem.runName;
+        if (!problem.runName.isEmpty())
+            return problem.runName;
+        return problem.key.isEmpty() ? tr("Setup") : problem.key;
     case Sentence:
         return problem.sentence;
     default:

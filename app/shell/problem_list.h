@@ -15,7 +15,8 @@ struct Problem {
     IssueSeverity severity = IssueSeverity::Error;
     QString id; ///< rule or problem id
     QString sentence;
-    QString key, runId, runName;
+    QString key, runId;
+    QString runName; ///< or what else it is about, where that is neither run nor setup
     QDateTime when;
 };
 

@@ -107,13 +107,15 @@ void readState(const RunFolder& folder, const RunStatus& status, RunEntry& entry
     entry.total = status.total;
     entry.exitCode = status.exitCode;
     entry.phase = QString::fromStdString(status.phase);
-    entry.problem = QString::fromStdString(status.problem);
-    entry.problemId = QString::fromStdString(status.problemId);
     entry.host = QString::fromStdString(status.host);
     entry.slurmJob = QString::fromStdString(status.job);
     const RunState told = runStateFromName(status.state).value_or(RunState::Lost);
-    entry.setWritten(isLive(told) && !isGoingOn(folder, status) ? RunState::Lost : told);
+    const bool isGone = isLive(told) && !entry.remote && !isGoingOn(folder, status);
+    entry.setWritten(isGone ? RunState::Lost : told);
+    if (entry.remote)
+        entry.setRemote(RemoteRun(*entry.remote));
     entry.isAlive = isLive(entry.state);
+    entry.setProblem(status);
 }
 
 /// A damaged one is as good as none: the commands that need it say what is wrong.
@@ -134,6 +136,19 @@ QString placeText(const RunEntry& entry)
     return entry.phase.isEmpty() ? place : QString("%1: %2").arg(place, entry.phase);
 }
 
+/// Of the other side, in the form that the queues of this one have.
+std::optional<RunPlacement> placeThere(const RemoteRun& there)
+{
+    const auto state = runStateFromName(there.state);
+    if (!state)
+        return std::nullopt;
+    RunPlacement place;
+    place.state = *state;
+    place.text = there.text;
+    place.problem = there.problem;
+    return place;
+}
+
 QString queuedText(const RunEntry& entry)
 {
     if (!entry.queueNote.isEmpty())
@@ -148,7 +163,19 @@ QString queuedText(const RunEntry& entry)
 bool RunEntry::isElsewhere() const
 {
     static const QString here = QString::fromStdString(currentHost());
-    return !slurmJob.isEmpty() || (!host.isEmpty() && host != here);
+    return remote || !slurmJob.isEmpty() || (!host.isEmpty() && host != here);
+}
+
+QString RunEntry::target() const
+{
+    if (remote)
+        return QString::fromStdString(remote->target);
+    return job ? QString::fromStdString(job->target) : QString();
+}
+
+bool RunEntry::isUnreached() const
+{
+    return remote && remote->unreachedSince > 0 && !hasEnded();
 }
 
 void RunEntry::setWritten(RunState told)
@@ -165,12 +192,37 @@ void RunEntry::setPlacement(const std::optional<RunPlacement>& place)
     settleState();
 }
 
-/// A run whose job goes back into the queue waits again, whatever its last worker wrote.
+void RunEntry::setRemote(const RemoteRun& there)
+{
+    remote = there;
+    setPlacement(placeThere(there));
+    addProblemThere();
+}
+
+void RunEntry::setProblem(const RunStatus& status)
+{
+    problem = QString::fromStdString(status.problem);
+    problemId = QString::fromStdString(status.problemId);
+    addProblemThere();
+}
+
+void RunEntry::addProblemThere()
+{
+    if (!remote || remote->problem.empty() || !hasEnded() || !problem.isEmpty())
+        return;
+    problem = QString::fromStdString(remote->problem);
+    problemId = "E-JOB";
+}
+
+/// A run whose job goes back into the queue waits again, whatever its last worker wrote. Of a copy
+/// the other side knows of an end before the folder here does, and where no worker could write it.
 void RunEntry::settleState()
 {
     const bool waitsAgain = placement && placement->state == RunState::Queued && isFinal(written) &&
                             written != RunState::Completed;
-    state = waitsAgain ? RunState::Queued : written;
+    const auto there = remote ? runStateFromName(remote->state) : std::nullopt;
+    const bool hasEndedThere = there && isFinal(*there) && !isFinal(written);
+    state = waitsAgain ? RunState::Queued : hasEndedThere ? *there : written;
 }
 
 bool isRunFolder(const QString& path)
@@ -189,6 +241,7 @@ RunEntry loadRunEntry(const RunFolder& folder, const Headlines& headlines)
     try {
         const RunStatus status = readStatus(folder);
         heartbeat = status.heartbeat;
+        entry.remote = readRemoteRun(folder); // a damaged one leaves unknown where the run is
         readState(folder, status, entry);
         entry.job = jobOf(folder);
         entry.name = defaultName(entry.id, entry.plugin, entry.preset);
@@ -241,6 +294,14 @@ void saveLabels(const RunEntry& entry)
     writeFileAtomic(labelsOf(entry.folder), labels.dump(2) + "\n");
 }
 
+QString momentText(double seconds)
+{
+    const QDateTime moment = QDateTime::fromSecsSinceEpoch(static_cast<qint64>(seconds));
+    const bool isToday = moment.date() == QDate::currentDate();
+    return isToday ? QLocale().toString(moment.time(), QLocale::ShortFormat)
+                   : QLocale().toString(moment, QLocale::ShortFormat);
+}
+
 QString durationText(double seconds)
 {
     const auto whole = static_cast<qint64>(std::max(0.0, std::round(seconds)));
@@ -283,10 +344,10 @@ QString resultHelp(const MetricDecl& metric)
     return told + '.';
 }
 
-QString stateText(const RunEntry& entry)
+namespace {
+
+QString plainStateText(const RunEntry& entry)
 {
-    if (!entry.isLoaded)
-        return tr("…");
     switch (entry.state) {
     case RunState::Queued:
         return queuedText(entry);
@@ -304,8 +365,22 @@ QString stateText(const RunEntry& entry)
     }
 }
 
+} // namespace
+
+QString stateText(const RunEntry& entry)
+{
+    if (!entry.isLoaded)
+        return tr("…");
+    const QString state = plainStateText(entry);
+    return entry.isUnreached()
+               ? tr("%1, not reached since %2").arg(state, momentText(entry.remote->unreachedSince))
+               : state;
+}
+
 QString jobText(const RunEntry& entry)
 {
+    if (entry.job && entry.job->scheduler == Scheduler::Lanes)
+        return {};
     if (entry.job)
         return QString("%1 (%2)").arg(QString::fromStdString(entry.job->slurmId()),
                                       QString::fromStdString(entry.job->target));

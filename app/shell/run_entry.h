@@ -8,6 +8,7 @@
 #include <QStringList>
 
 #include "app/shell/sweep.h"
+#include "core/artifact/remote_run.h"
 #include "core/artifact/run_folder.h"
 #include "core/cluster/run_placement.h"
 #include "core/metrics/metric_decl.h"
@@ -27,7 +28,8 @@ struct RunEntry {
     RunState state = RunState::Draft;      ///< as people see it
     RunState written = RunState::Draft;    ///< as its folder or its worker tells it
     QString host, slurmJob;                ///< where it works or worked; "slurm 1234_7", or empty
-    std::optional<Job> job;                ///< of a run that was submitted to a cluster
+    std::optional<Job> job;                ///< of a run that was submitted to a target
+    std::optional<RemoteRun> remote;       ///< of a copy: the run is on another disk
     std::optional<RunPlacement> placement; ///< what the queue said last, while that matters
     QString queueNote;                     ///< "the queue has not answered since 12:04"
     std::int64_t step = 0, total = 0;
@@ -48,12 +50,22 @@ struct RunEntry {
     bool hasEnded() const { return isFinal(state); }
     /// Whether it works, or has worked, under a cluster's care or on another computer.
     bool isElsewhere() const;
+    /// Whether it was handed to a target, which may do so again.
+    bool isSubmitted() const { return job || remote; }
+    QString target() const; ///< of a run that was submitted; else empty
+    /// Whether nothing is known of a run that should go on elsewhere, because of the way there.
+    bool isUnreached() const;
     /// Its folder or its worker tells another state.
     void setWritten(RunState told);
     void setPlacement(const std::optional<RunPlacement>& place);
+    /// What the other side says of the run that this is a copy of.
+    void setRemote(const RemoteRun& there);
+    /// Why it ended: the worker's words, else those of the other side.
+    void setProblem(const RunStatus& status);
 
 private:
     void settleState();
+    void addProblemThere();
 };
 
 /// Series that the runs of a plugin are told by, the most telling first; by plugin id.
@@ -77,14 +89,17 @@ void saveLabels(const RunEntry& entry);
 /// folder's name.
 QString defaultName(const QString& id, const QString& plugin, const QString& preset);
 
+/// "12:04", with the day where that is not today. Seconds since the epoch.
+QString momentText(double seconds);
 /// "3 s", "2:41", "1:02:03".
 QString durationText(double seconds);
 /// Four significant digits, without a needless exponent.
 QString figureText(double value);
 /// "Crashed (signal 11)", "Failed (code 3)", "Starting: loading data", "Running on n1", "Queued
-/// (other jobs go first)".
+/// (other jobs go first)", "Running on n1, not reached since 12:04".
 QString stateText(const RunEntry& entry);
-/// "1234_7 (gpu)": the job that works on a run and its target; empty where there is none.
+/// "1234_7 (gpu)": the job that works on a run and its target; empty where there is none, and for
+/// lanes, whose jobs are no names for people.
 QString jobText(const RunEntry& entry);
 /// Name of the icon of a state.
 QString stateIcon(RunState state);

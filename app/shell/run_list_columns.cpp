@@ -30,6 +30,11 @@ QColor stateColour(RunState state)
     }
 }
 
+QColor colourOf(const RunEntry& entry)
+{
+    return entry.isUnreached() ? warningColour(QApplication::palette()) : stateColour(entry.state);
+}
+
 /// Sorts runs of one metric among themselves, the better ones later.
 QString rankText(const MetricDecl& metric, double value)
 {
@@ -54,13 +59,24 @@ QString stepText(const RunEntry& entry)
 QString helpOf(const RunEntry& entry)
 {
     QStringList lines{entry.id};
-    if (!entry.problem.isEmpty() || entry.job || entry.isElsewhere())
+    if (!entry.problem.isEmpty() || entry.isSubmitted() || entry.isElsewhere())
         lines << stateText(entry);
     if (const QString job = jobText(entry); !job.isEmpty())
         lines << RunListModel::tr("Job %1").arg(job);
+    else if (entry.isSubmitted())
+        lines << RunListModel::tr("Target %1").arg(entry.target());
     if (!entry.problem.isEmpty())
         lines << entry.problem;
     return lines.join('\n');
+}
+
+/// In the column: the word alone, the tooltip and the status bar say more.
+QString shortState(const RunEntry& entry)
+{
+    if (!entry.isLoaded)
+        return {};
+    const QString name = QString::fromStdString(nameOf(entry.state));
+    return entry.isUnreached() ? RunListModel::tr("Not reached") : name;
 }
 
 /// "for the paper, fig 3": each once, without the blanks around it.
@@ -89,7 +105,7 @@ QVariant RunListModel::text(const RunEntry& entry, int column) const
 {
     switch (column) {
     case State:
-        return entry.isLoaded ? QString::fromStdString(nameOf(entry.state)) : QString();
+        return shortState(entry);
     case Name:
         return entry.name;
     case Result:
@@ -143,7 +159,7 @@ QVariant RunListModel::data(const QModelIndex& index, int role) const
                                : QVariant();
     case Qt::DecorationRole:
         if (column == State && entry.isLoaded)
-            return tintedIcon(stateIcon(entry.state), stateColour(entry.state));
+            return tintedIcon(stateIcon(entry.state), colourOf(entry));
         return column == Name && entry.isCharted ? QVariant(swatch(entry.colour)) : QVariant();
     case Qt::TextAlignmentRole:
         return column > Result && column <= PeakVram ? QVariant(Qt::AlignRight | Qt::AlignVCenter)

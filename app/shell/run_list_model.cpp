@@ -248,7 +248,7 @@ void RunListModel::merge(RunEntry& target, const RunEntry& fresh)
     }
     const bool isSameJob =
         target.job && merged.job && target.job->slurmId() == merged.job->slurmId();
-    if (isSameJob && !isLive(merged.written))
+    if (isSameJob && !merged.remote && !isLive(merged.written))
         merged.setPlacement(target.placement);
     if (isSameJob)
         merged.queueNote = target.queueNote;
@@ -334,8 +334,7 @@ void RunListModel::mirror(const QString& id)
     entry->total = status.total;
     entry->phase = client.phase();
     entry->exitCode = status.exitCode;
-    entry->problem = QString::fromStdString(status.problem);
-    entry->problemId = QString::fromStdString(status.problemId);
+    entry->setProblem(status);
     if (!status.plugin.empty())
         entry->plugin = QString::fromStdString(status.plugin);
     if (!status.preset.empty())
@@ -504,6 +503,17 @@ void RunListModel::setPlacement(const QString& id, const std::optional<RunPlacem
         return;
     const RunState before = entry->state;
     entry->setPlacement(placement);
+    noteState(*entry, before);
+}
+
+void RunListModel::setRemote(const QString& id, const RemoteRun& there)
+{
+    RunEntry* entry = findMutable(id);
+    if (entry == nullptr || !entry->remote || *entry->remote == there)
+        return;
+    const RunState before = entry->state;
+    entry->setRemote(there);
+    entry->isAlive = isLive(entry->state);
     noteState(*entry, before);
 }
 

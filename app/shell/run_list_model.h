@@ -59,6 +59,8 @@ public:
     void lookAgain(const QString& id);
     /// What the queue says of a run; nothing where it has no say any more.
     void setPlacement(const QString& id, const std::optional<RunPlacement>& placement);
+    /// What the other side says of the run that a row is a copy of.
+    void setRemote(const QString& id, const RemoteRun& there);
     /// Why nothing is known of a run's place in its queue; empty: something is.
     void setQueueNote(const QString& id, const QString& note);
 

@@ -12,10 +12,12 @@ namespace {
 
 constexpr int kEndMs = 60'000; ///< a submission that was cut in two would be a job without a run
 
-/// The folders that new runs of a target go to; empty where the target itself says.
-QString runsFolderFor(const QString& target, const QString& ours)
+/// The folder here that new runs of a target go to, or copies of them; empty where the target
+/// itself says.
+QString runsFolderFor(const QString& name, const QString& ours)
 {
-    return readTarget(target.toStdString()).target.folder.empty() ? ours : QString();
+    const Target target = readTarget(name.toStdString()).target;
+    return target.folder.empty() || target.disk == Disk::Own ? ours : QString();
 }
 
 SubmittedRuns runsIn(const QByteArray& answer)
@@ -64,9 +66,9 @@ QString RunSubmitter::commandLineOf(const RunDraft& draft, const QString& target
 void RunSubmitter::resume(const QString& id, const QString& assignment)
 {
     const RunEntry* run = m_runs.find(id);
-    expects(run != nullptr && run->job, "resume: a run that was submitted");
-    begin(resubmitArguments(QString::fromStdString(run->folder.root.string()),
-                            QString::fromStdString(run->job->target), assignment),
+    expects(run != nullptr && run->isSubmitted(), "resume: a run that was submitted");
+    begin(resubmitArguments(QString::fromStdString(run->folder.root.string()), run->target(),
+                            assignment),
           id);
 }
 

@@ -13,13 +13,13 @@ namespace vergence {
 
 class StudioSettings;
 
-/// What a cluster has taken, as one job.
+/// What a target has taken, as one job.
 struct SubmittedRuns {
     QString target, job;
     std::vector<RunFolder> folders;
 };
 
-/// Puts runs into the queue of a cluster and takes them out of it, by `vergence submit` and
+/// Puts runs into the queue of a target and takes them out of it, by `vergence submit` and
 /// `vergence cancel`. One submission at a time.
 class RunSubmitter : public QObject {
     Q_OBJECT

@@ -162,6 +162,10 @@ void RunView::showMessage()
         m_panel->setMessage(tr("Loading the result. What the run did not make stays empty."));
     else if (isAllowed(RunAction::Explore, *run))
         m_panel->setMessage(tr("Nothing to show yet. Run → Explore opens the result of this run."));
+    else if (run->remote)
+        m_panel->setMessage(tr("This run has no pictures here. Run → Fetch results brings what it "
+                               "has on %1.")
+                                .arg(run->target()));
     else
         m_panel->setMessage(
             tr("This run has no pictures here, and no checkpoint to make them from. "

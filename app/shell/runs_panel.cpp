@@ -53,12 +53,16 @@ bool isAllowed(RunAction action, const RunEntry& run)
     case RunAction::Pause:
         return allows(RunEvent::PauseRequested);
     case RunAction::Resume:
-        return run.state == RunState::Paused || (hasEnded && run.state != RunState::Completed &&
-                                                 (run.job || !listCheckpoints(run.folder).empty()));
+        return run.state == RunState::Paused ||
+               (hasEnded && run.state != RunState::Completed &&
+                (run.isSubmitted() || !listCheckpoints(run.folder).empty()));
     case RunAction::ResumeHere:
-        return run.job && hasEnded && run.state != RunState::Completed;
+        return run.isSubmitted() && hasEnded && run.state != RunState::Completed;
+    case RunAction::Fetch:
+        return run.isLoaded && run.remote;
     case RunAction::Stop:
-        return allows(RunEvent::StopRequested) || (run.state == RunState::Queued && run.job);
+        return allows(RunEvent::StopRequested) ||
+               (run.state == RunState::Queued && run.isSubmitted());
     case RunAction::Kill:
         return isLive(run.state);
     case RunAction::Extend:
@@ -72,8 +76,9 @@ bool isAllowed(RunAction action, const RunEntry& run)
         return run.isLoaded;
     case RunAction::CopyCommand:
         return std::filesystem::exists(run.folder.manifest());
-    case RunAction::MarkStopped:
-        return run.state == RunState::Lost || (run.state == RunState::Queued && !run.job);
+    case RunAction::MarkStopped: // a copy would follow the run there again
+        return !run.remote &&
+               (run.state == RunState::Lost || (run.state == RunState::Queued && !run.job));
     case RunAction::Trash:
         return hasEnded;
     }
@@ -204,7 +209,7 @@ void RunsPanel::showMenu(const QPoint& position)
     const RunEntry* run = ids.isEmpty() ? nullptr : m_runs.find(ids.front());
     if (run == nullptr)
         return;
-    const bool goesBack = run->hasEnded() && !run->job;
+    const bool goesBack = run->hasEnded() && !run->isSubmitted();
     const struct {
         RunAction action;
         QString text;
@@ -218,6 +223,7 @@ void RunsPanel::showMenu(const QPoint& position)
         {RunAction::Pause, tr("Pause"), false},
         {RunAction::Resume, goesBack ? tr("Resume from checkpoint") : tr("Resume"), false},
         {RunAction::ResumeHere, tr("Resume here"), false},
+        {RunAction::Fetch, tr("Fetch results"), false},
         {RunAction::Extend, tr("Extend…"), false},
         {RunAction::Stop, tr("Stop"), false},
         {RunAction::Kill, tr("Kill the worker"), false},

@@ -19,7 +19,8 @@ enum class RunAction {
     UseConfig,
     Pause,
     Resume,
-    ResumeHere, ///< on this computer, a run that was submitted to a cluster
+    ResumeHere, ///< on this computer, a run that was submitted to a target
+    Fetch,      ///< what the run has on the disk of its target
     Stop,
     Kill,
     Extend,

@@ -15,10 +15,14 @@ namespace {
 QString whereText(const RunEntry& run)
 {
     QStringList words;
-    if (run.isElsewhere() && isLive(run.state) && run.state != RunState::Starting)
+    const bool saysSoItself = run.state == RunState::Starting || run.isUnreached();
+    if (run.isElsewhere() && isLive(run.state) && !saysSoItself)
         words << StatusButtons::tr("on %1").arg(run.host);
-    if (!jobText(run).isEmpty() && (run.state == RunState::Queued || run.isElsewhere()))
+    const bool isThere = run.state == RunState::Queued || run.isElsewhere();
+    if (isThere && !jobText(run).isEmpty())
         words << StatusButtons::tr("job %1").arg(jobText(run));
+    else if (isThere && run.isSubmitted())
+        words << StatusButtons::tr("target %1").arg(run.target());
     return words.isEmpty() ? QString() : "  " + words.join(", ");
 }
 
@@ -29,7 +33,7 @@ QString progressText(const RunEntry& run)
     QString text = StatusButtons::tr("%1: step %L2").arg(run.name).arg(run.step);
     if (run.total > 0)
         text += StatusButtons::tr("/%L1  %2 %").arg(run.total).arg(100 * run.step / run.total);
-    if (run.state != RunState::Running)
+    if (run.state != RunState::Running || run.isUnreached())
         text += "  " + stateText(run);
     const double left = run.session == nullptr ? -1 : run.session->secondsLeft();
     return left < 0 ? text : text + StatusButtons::tr("  ~%1 left").arg(durationText(left));

@@ -55,7 +55,9 @@ StudioActions::StudioActions(QMainWindow& window) : QObject(&window)
                      Qt::CTRL | Qt::SHIFT | Qt::Key_K, tr("Save the state of the current run now"));
     resume = add("resume", tr("Resume from &checkpoint"), "", {}, {});
     resumeHere = add("resumeHere", tr("Resume &here"), "", {},
-                     tr("Let a run of a cluster go on on this computer"));
+                     tr("Let a run of a target go on on this computer"));
+    fetch = add("fetch", tr("&Fetch results"), "", {},
+                tr("Bring what the current run has on the disk of its target"));
     extend = add("extend", tr("E&xtend…"), "", {}, tr("Let the current run go on for more steps"));
     explore = add("explore", tr("Ex&plore"), "eye", {},
                   tr("Serve the views of the current, finished run"));
@@ -83,7 +85,7 @@ StudioActions::StudioActions(QMainWindow& window) : QObject(&window)
     previousPane = add("previousPane", tr("Pre&vious pane"), "", Qt::SHIFT | Qt::Key_F6, {});
     pluginManager = add("pluginManager", tr("Plugin &manager…"), "plugin", {}, {});
     targets =
-        add("targets", tr("Cluster &targets…"), "", {}, tr("Clusters whose queues runs may go to"));
+        add("targets", tr("&Targets…"), "", {}, tr("Clusters and computers where runs may work"));
     keySheet = add("keySheet", tr("&Keyboard map"), "", Qt::Key_F1, {});
     about = add("about", tr("&About Vergence Studio"), "", {}, {});
     makeMenus(window);
@@ -106,7 +108,7 @@ void StudioActions::makeMenus(QMainWindow& window)
                   {startPage, fullScreen, resetLayout, nullptr, nextPane, previousPane, nullptr});
     menu(tr("&Run"),
          {start, queue, sweep, copyCommandLine, nullptr, pause, stop, checkpoint, nullptr, resume,
-          resumeHere, extend, explore, useConfig, nullptr, rename, restore});
+          resumeHere, fetch, extend, explore, useConfig, nullptr, rename, restore});
     menu(tr("&Plugins"), {pluginManager});
     menu(tr("&Tools"), {targets, nullptr, nextProblem, previousProblem});
     menu(tr("&Help"), {keySheet, about});

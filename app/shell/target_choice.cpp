@@ -42,14 +42,15 @@ void TargetChoice::fill()
     for (const std::string& name : targetNames())
         addItem(QString::fromStdString(name), QString::fromStdString(name));
     insertSeparator(count());
-    addItem(tr("Cluster targets…"));
+    addItem(tr("Targets…"));
     const int index = m_target.isEmpty() ? 0 : findData(m_target);
     if (index < 0)
         m_target.clear();
     setCurrentIndex(std::max(0, index));
     setToolTip(m_target.isEmpty()
-                   ? tr("Where the run works: on this computer, or in the queue of a cluster")
-                   : tr("Runs go to the queue of the cluster target “%1”.").arg(m_target));
+                   ? tr("Where the run works: here, in the queue of a cluster, or on a computer "
+                        "that ssh reaches")
+                   : tr("Runs go to the target “%1”.").arg(m_target));
 }
 
 void TargetChoice::showPopup()

@@ -4,8 +4,7 @@
 
 namespace vergence {
 
-/// Where a run that is started works (`targetChoice`): on this computer, or in the queue of a
-/// cluster.
+/// Where a run that is started works (`targetChoice`): on this computer, or on a target.
 class TargetChoice : public FormCombo {
     Q_OBJECT
 public:

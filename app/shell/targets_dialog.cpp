@@ -36,10 +36,10 @@ bool exists(const QString& target)
     return std::ranges::find(names, target.toStdString()) != names.end();
 }
 
-/// "cluster", "cluster-2", …: one that is not taken.
+/// "target", "target-2", …: one that is not taken.
 QString freeName()
 {
-    const QString first = QStringLiteral("cluster");
+    const QString first = QStringLiteral("target");
     QString name = first;
     for (int number = 2; exists(name); ++number)
         name = QString("%1-%2").arg(first).arg(number);
@@ -53,12 +53,12 @@ TargetsDialog::TargetsDialog(QString executable, const QString& chosen, QWidget*
       m_executable(std::move(executable))
 {
     setObjectName("targetsDialog");
-    setWindowTitle(tr("Cluster targets"));
+    setWindowTitle(tr("Targets"));
     resize(820, 600);
     auto* row = new QHBoxLayout;
     row->addWidget(makeNames());
-    m_empty = new QLabel(tr("No targets yet. A target says how runs reach the queue of a Slurm "
-                            "cluster: login, partition, time, GPUs. “New” makes one."),
+    m_empty = new QLabel(tr("No targets yet. A target says where runs may work: in the queue of a "
+                            "Slurm cluster, or on a computer that ssh reaches. “New” makes one."),
                          this);
     m_empty->setWordWrap(true);
     m_empty->setAlignment(Qt::AlignCenter);
@@ -107,7 +107,7 @@ QWidget* TargetsDialog::makeSettings()
     column->addWidget(scroll, 1);
     m_lines = new QListWidget(side);
     m_lines->setObjectName("targetLines");
-    m_lines->setAccessibleName(tr("What the try found"));
+    m_lines->setAccessibleName(tr("What the try found, or the installation did"));
     m_lines->setWordWrap(true);
     m_lines->setIconSize({16, 16});
     m_lines->setSelectionMode(QAbstractItemView::NoSelection);
@@ -143,6 +143,8 @@ QWidget* TargetsDialog::makeButtons()
         add(tr("Rename"), "targetRename", [this] { m_names->editItem(m_names->currentItem()); });
     m_remove = add(tr("Delete"), "targetDelete", &TargetsDialog::remove);
     row->addStretch();
+    m_install = add(tr("Install"), "targetInstall", &TargetsDialog::install);
+    m_install->setToolTip(tr("Put this studio, without its window, on the disk of the target"));
     m_try = add(tr("Try"), "targetTry", &TargetsDialog::tryOut);
     m_save = add(tr("Save"), "targetSave", &TargetsDialog::save);
     add(tr("Close"), "targetClose", &QDialog::accept);
@@ -207,6 +209,11 @@ void TargetsDialog::refresh()
     m_save->setEnabled(isRight && m_isChanged);
     m_try->setEnabled(isRight && m_call == nullptr);
     m_try->setText(m_isChanged ? tr("Save and try") : tr("Try"));
+    const bool hasOwnDisk = targetFrom({}, m_form->config()).disk == Disk::Own;
+    m_form->setPathsElsewhere(hasOwnDisk);
+    m_install->setVisible(hasTarget && hasOwnDisk);
+    m_install->setEnabled(isRight && m_call == nullptr);
+    m_install->setText(m_isChanged ? tr("Save and install") : tr("Install"));
     m_lines->setVisible(m_lines->count() > 0);
 }
 
@@ -287,7 +294,7 @@ bool TargetsDialog::leave()
     m_form->commitPending();
     if (!m_isChanged)
         return true;
-    QMessageBox box(QMessageBox::Question, tr("Cluster targets"),
+    QMessageBox box(QMessageBox::Question, tr("Targets"),
                     tr("Save the changes of “%1”?").arg(m_name),
                     QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel, this);
     box.button(QMessageBox::Save)->setEnabled(!hasErrors(m_form->issues()));
@@ -305,17 +312,48 @@ void TargetsDialog::done(int result)
         QDialog::done(result);
 }
 
-void TargetsDialog::tryOut()
+bool TargetsDialog::begin(const QString& line)
 {
     m_form->commitPending();
     if (m_isChanged && !save())
-        return;
+        return false;
     say({}, false);
     m_lines->clear();
-    addLine("clock", mutedColour(palette()), tr("Trying “%1”…").arg(m_name));
+    addLine("clock", mutedColour(palette()), line);
     m_call = std::make_unique<CommandCall>(m_executable);
+    return true;
+}
+
+void TargetsDialog::tryOut()
+{
+    if (!begin(tr("Trying “%1”…").arg(m_name)))
+        return;
     connect(m_call.get(), &CommandCall::answered, this, &TargetsDialog::takeCheck);
     m_call->start(checkTargetArguments(m_name));
+    refresh();
+}
+
+void TargetsDialog::install()
+{
+    if (!begin(tr("Installing on “%1”…").arg(m_name)))
+        return;
+    connect(m_call.get(), &CommandCall::talked, this, [this](const QString& line) {
+        if (!line.startsWith("vergence: ")) // the refusal, which comes with the answer
+            addLine("clock", mutedColour(palette()), line);
+    });
+    connect(m_call.get(), &CommandCall::answered, this, &TargetsDialog::takeInstall);
+    m_call->start(installArguments(m_name));
+    refresh();
+}
+
+void TargetsDialog::takeInstall(const CommandAnswer& answer)
+{
+    const QString program = QString::fromUtf8(answer.output).trimmed();
+    if (answer.isGood())
+        addLine("tick", goodColour(palette()), tr("The studio there is %1.").arg(program));
+    else
+        addLine("cross", errorColour(palette()), answer.refusal);
+    endTry();
     refresh();
 }
 
@@ -353,6 +391,7 @@ void TargetsDialog::addLine(const QString& icon, const QColor& colour, const QSt
 {
     auto* line = new QListWidgetItem(tintedIcon(icon, colour), text, m_lines);
     line->setToolTip(text);
+    m_lines->scrollToItem(line);
 }
 
 void TargetsDialog::say(const QString& sentence, bool isError)

@@ -15,8 +15,8 @@ namespace vergence {
 
 class PlainForm;
 
-/// The cluster targets (`targetsDialog`): their names at the left, the settings of one at the
-/// right, and what “Try” found.
+/// The targets (`targetsDialog`): their names at the left, the settings of one at the right, and
+/// what “Try” found or “Install” did.
 class TargetsDialog : public QDialog {
     Q_OBJECT
 public:
@@ -44,6 +44,9 @@ private:
     bool leave(); ///< false where somebody wants to go on editing
     void tryOut();
     void takeCheck(const CommandAnswer& answer);
+    void install();
+    void takeInstall(const CommandAnswer& answer);
+    bool begin(const QString& line); ///< a call; false where something is to be mended first
     void showLines(const QByteArray& json);
     void endTry();
     void addLine(const QString& icon, const QColor& colour, const QString& text);
@@ -56,8 +59,8 @@ private:
     QLabel *m_empty, *m_note;
     QWidget* m_settings;
     PlainForm* m_form;
-    QPushButton *m_rename, *m_remove, *m_save, *m_try;
-    std::unique_ptr<CommandCall> m_call; ///< of a try that is under way
+    QPushButton *m_rename, *m_remove, *m_save, *m_try, *m_install;
+    std::unique_ptr<CommandCall> m_call; ///< of a try or an installation that is under way
 };
 
 } // namespace vergence

@@ -104,9 +104,19 @@ QStringList cancelArguments(const QStringList& runFolders)
     return QStringList{"cancel"} + runFolders;
 }
 
+QStringList fetchArguments(const QString& runFolder)
+{
+    return {"fetch", runFolder};
+}
+
 QStringList checkTargetArguments(const QString& target)
 {
     return {"targets", "check", target, "--json"};
+}
+
+QStringList installArguments(const QString& target)
+{
+    return {"targets", "install", target};
 }
 
 QStringList validateArguments(const QString& configFile)

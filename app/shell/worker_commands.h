@@ -40,7 +40,10 @@ QStringList submitSweepArguments(const std::vector<RunDraft>& drafts, const QStr
 QStringList resubmitArguments(const QString& runFolder, const QString& target,
                               const QString& assignment);
 QStringList cancelArguments(const QStringList& runFolders);
+/// What a copy of a run elsewhere lacks of its results.
+QStringList fetchArguments(const QString& runFolder);
 QStringList checkTargetArguments(const QString& target);
+QStringList installArguments(const QString& target);
 QStringList validateArguments(const QString& configFile);
 QStringList validateArguments(const RunDraft& draft);
 
