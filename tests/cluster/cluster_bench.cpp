@@ -38,9 +38,13 @@ RunFolder ClusterBench::madeHere(const QStringList& arguments)
 
 nlohmann::json ClusterBench::listed(const RunFolder& run)
 {
-    for (const auto& row : vergence({"runs", "list", "--json"}).parsed()) {
-        if (row.value("id", "") == run.id())
-            return row;
+    const Outcome outcome = vergence({"runs", "list", "--json"});
+    const auto rows = outcome.parsed();
+    if (!rows.is_array())
+        qWarning("The list of runs is none: %s", qPrintable(outcome.err));
+    for (std::size_t i = 0; rows.is_array() && i < rows.size(); ++i) {
+        if (rows[i].value("id", "") == run.id())
+            return rows[i];
     }
     return {};
 }

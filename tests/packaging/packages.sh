@@ -13,6 +13,7 @@ qt6-charts-dev | old-charts   # charts
 old-opengl | qt6-base-dev     # OpenGL widget
 camera2 | camera1             # optional: cameras
 queue                         # tests: a queue
+daemon                        # tests, a service: another computer
 LIST
 stand_in() { printf '#!/bin/sh\n%s\n' "$2" >"$room/bin/$1"; chmod +x "$room/bin/$1"; }
 stand_in apt-get 'echo "$*" >>"$ROOM/calls"
@@ -24,6 +25,7 @@ stand_in apt-cache 'grep -qx "$2" "$ROOM/known"'
 stand_in dpkg-query 'grep -qx "$3" "$ROOM/installed" && printf "install ok installed"'
 stand_in id 'cat "$ROOM/uid"'
 echo 0 >"$room/uid"
+services=false
 
 failures=0
 # expect TITLE KNOWN INSTALLED WANTED-STATUS WANTED-PACKAGES WANTED-WORDS
@@ -32,7 +34,7 @@ expect() {
     printf '%s\n' $3 >"$room/installed"
     : >"$room/calls"
     local status=0 output asked
-    output=$(ROOM=$room packages_for=${packages_for:-} PATH=$room/bin:$PATH bash -c 'set -euo pipefail; . "$ROOM/tree/packaging/common.sh"; install_packages' 2>&1) || status=$?
+    output=$(ROOM=$room packages_for=${packages_for:-} PATH=$room/bin:$PATH bash -c 'set -euo pipefail; . "$ROOM/tree/packaging/common.sh"; begins_services() { '"$services"'; }; install_packages' 2>&1) || status=$?
     asked=$(sed -n 's/^install -y --no-install-recommends //p' "$room/calls")
     if [ "$status" != "$4" ] || [ "$asked" != "$5" ] || [[ $output != *"$6"* ]]; then
         printf 'FAIL %s: status %s, asked for "%s", said: %s\n' "$1" "$status" "$asked" "$output"
@@ -48,9 +50,10 @@ expect "half is there" "$older" "g++ qt6-base-dev camera1" 0 "old-charts old-ope
 expect "all is there" "$newer" "$newer" 0 "" "All packages are installed"
 expect "all is there, lists are not" "" "$newer" 0 "" "All packages are installed"
 expect "no cameras" "g++ old-charts old-opengl" "" 0 "g++ old-charts old-opengl" "optional: cameras; that will be absent"
-packages_for=tests expect "tests" "$newer queue" "" 0 "g++ qt6-charts-dev qt6-base-dev camera2 queue" "Installing 5"
-packages_for=tests expect "tests without a queue" "$newer" "" 0 "g++ qt6-charts-dev qt6-base-dev camera2" "for tests: a queue; that will be absent"
-expect "no tests" "$newer queue" "" 0 "g++ qt6-charts-dev qt6-base-dev camera2" "Installing 4"
+packages_for=tests expect "tests" "$newer queue daemon" "" 0 "g++ qt6-charts-dev qt6-base-dev camera2 queue daemon" "Installing 6"
+packages_for=tests services=true expect "tests where services begin" "$newer queue daemon" "" 0 "g++ qt6-charts-dev qt6-base-dev camera2 queue" "Installing 5"
+packages_for=tests expect "tests without a queue" "$newer daemon" "" 0 "g++ qt6-charts-dev qt6-base-dev camera2 daemon" "for tests: a queue; that will be absent"
+expect "no tests" "$newer queue daemon" "" 0 "g++ qt6-charts-dev qt6-base-dev camera2" "Installing 4"
 expect "no charts" "g++ old-opengl camera1" "" 1 "" "no package for: qt6-charts-dev (charts)"
 BROKEN=update expect "no network" "$newer" "" 1 "" "build/release/logs/packages.log"
 BROKEN=install expect "no room" "$newer" "g++ qt6-base-dev camera2" 1 "qt6-charts-dev" "build/release/logs/packages.log"

@@ -31,8 +31,9 @@ public:
     /// OpenSSH as far as it is used here: the words behind the host are one text for a shell.
     void addSsh()
     {
-        add("ssh", "while [ \"$1\" != -- ]; do shift; done\n"
-                   "printf '%s\\n' \"$2\" >>\"$FAKES/hosts\"\nexec sh -c \"$3\"");
+        add("ssh", "while :; do case $1 in --) shift; break;; -[Jilop]) shift 2;; -*) shift;;\n"
+                   "*) break;; esac; done\nprintf '%s\\n' \"$1\" >>\"$FAKES/hosts\"\nshift\n"
+                   "exec sh -c \"$*\"");
     }
     /// All arguments of all calls.
     std::vector<std::string> arguments(const std::string& name) const

@@ -13,7 +13,7 @@ namespace {
 
 struct Place {
     std::string login;
-    int cores = 0;
+    int cores = 0, time = 0;
 };
 
 ConfigSchema placeSchema()
@@ -21,6 +21,7 @@ ConfigSchema placeSchema()
     SchemaBuilder<Place> schema("place");
     schema.group("place").add("login", &Place::login).title("Login");
     schema.group("job").add("cores", &Place::cores).range(0, 64).title("Cores");
+    schema.group("queue").add("time", &Place::time).range(0, 9).visibleIf("login=uni");
     return schema.build();
 }
 
@@ -75,6 +76,22 @@ private Q_SLOTS:
         QTest::mouseClick(dot, Qt::LeftButton); // back to the default
         QCOMPARE(form.config().value("cores"), ConfigValue(std::int64_t{0}));
         QVERIFY(!edited.isEmpty());
+    }
+    void whatOtherValuesMakeVoidIsHidden()
+    {
+        PlainForm form(placeSchema(), "place");
+        form.show();
+        auto* time = form.findChild<QLineEdit*>("place/time");
+        auto* title = form.findChild<QToolButton*>("configSection/queue");
+        QVERIFY(!time->isVisible() && !title->isVisible());
+        type(form, "place/login", "uni");
+        QVERIFY(time->isVisible() && title->isVisible());
+        type(form, "place/time", "12");
+        type(form, "place/login", "home");
+        QVERIFY(time->isVisible()); // it is wrong
+        type(form, "place/time", "3");
+        QVERIFY(!time->isVisible());
+        QCOMPARE(form.config().value("time"), ConfigValue(std::int64_t{3})); // and kept
     }
 };
 

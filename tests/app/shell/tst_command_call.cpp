@@ -76,6 +76,24 @@ private Q_SLOTS:
         const CommandAnswer answer = answerOf(missing);
         QVERIFY2(answer.refusal.contains(missing), qPrintable(answer.refusal));
     }
+    void whatItSaysMeanwhileComesLineByLine()
+    {
+        const QString goes = m_folder.filePath("goes");
+        CommandCall call(
+            program("echo one >&2; while ! [ -e '" + QFile::encodeName(goes) +
+                    "' ]; do sleep 0.05; done; printf 'two\nvergence: No.' >&2; exit 1"));
+        QSignalSpy talk(&call, &CommandCall::talked);
+        QString refusal;
+        connect(&call, &CommandCall::answered,
+                [&](const CommandAnswer& answer) { refusal = answer.refusal; });
+        call.start({"targets"});
+        QTRY_COMPARE(talk.size(), 1); // it has not ended
+        QFile file(goes);
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        QTRY_COMPARE(refusal, QString("No."));
+        QCOMPARE(talk.size(), 2);
+        QCOMPARE(talk.back().front().toString(), QString("two"));
+    }
     void itCanBeWaitedFor()
     {
         const QString done = m_folder.filePath("done");

@@ -1,8 +1,10 @@
+#include <QDateTime>
 #include <QTemporaryDir>
 #include <QTest>
 
 #include "app/shell/error_catalogue.h"
 #include "app/shell/runs_panel.h"
+#include "core/base/file.h"
 #include "tests/support/test_program.h"
 
 using namespace vergence;
@@ -31,9 +33,20 @@ RunEntry submitted(RunState written)
     return run;
 }
 
+/// What the other side said of a run, and what its folder here says.
+RunEntry copied(const std::string& there, RunState written)
+{
+    RunEntry run = submitted(written);
+    run.job.reset();
+    RemoteRun remote{"gpu07", "ada@gpu07", "/opt/vergence", "/data/run"};
+    remote.state = remote.text = there;
+    run.setRemote(remote);
+    return run;
+}
+
 } // namespace
 
-/// What the list of runs says of runs that were submitted to a cluster.
+/// What the list of runs says of runs that were submitted to targets.
 class TestRunPlace : public QObject {
     Q_OBJECT
 private Q_SLOTS:
@@ -85,6 +98,89 @@ private Q_SLOTS:
         run.job.reset();
         QVERIFY(!isAllowed(RunAction::ResumeHere, run));
         QVERIFY(!isAllowed(RunAction::Resume, run)); // there is no checkpoint
+    }
+    void aRunInALaneSaysItsTarget()
+    {
+        RunEntry run = submitted(RunState::Queued);
+        run.job->scheduler = Scheduler::Lanes;
+        QCOMPARE(jobText(run), QString());
+        QCOMPARE(run.target(), QString("uni"));
+    }
+    void aCopyIsElsewhereWhateverItsHost()
+    {
+        const RunEntry run = copied("Running", RunState::Running);
+        QVERIFY(run.isElsewhere() && run.isSubmitted() && !run.job);
+        QCOMPARE(run.target(), QString("gpu07"));
+        QCOMPARE(stateText(run), QString("Running"));
+        QVERIFY(isAllowed(RunAction::Fetch, run));
+        QVERIFY(!isAllowed(RunAction::Fetch, submitted(RunState::Running)));
+    }
+    void aCopyThatIsNotReachedSaysSinceWhen()
+    {
+        RunEntry run = copied("Running", RunState::Running);
+        run.host = "n1";
+        RemoteRun there = *run.remote;
+        there.unreachedSince =
+            static_cast<double>(QDateTime(QDate(2026, 3, 2), QTime(12, 4)).toSecsSinceEpoch());
+        run.setRemote(there);
+        const QString since = momentText(there.unreachedSince);
+        QVERIFY2(since.contains("12:04"), qPrintable(since));
+        QCOMPARE(stateText(run), QString("Running on n1, not reached since " + since));
+        run.setWritten(RunState::Completed); // there is no more to be reached for
+        QCOMPARE(stateText(run), QString("Completed"));
+    }
+    void anEndThatTheOtherSideToldIsTheEnd()
+    {
+        RunEntry run = copied("Running", RunState::Running);
+        RemoteRun there = *run.remote;
+        there.state = "Stopped";
+        there.problem = "Its job 12 was cancelled.";
+        run.setRemote(there);
+        QCOMPARE(run.state, RunState::Stopped);
+        QCOMPARE(run.problem, QString("Its job 12 was cancelled."));
+        run.setProblem({}); // a worker that had no time to say why
+        QCOMPARE(run.problemId, QString("E-JOB"));
+        RunStatus status;
+        status.problem = "The disk is full.";
+        status.problemId = "E-DISK";
+        run.setProblem(status);
+        QCOMPARE(run.problem, QString("The disk is full."));
+        QVERIFY(isAllowed(RunAction::Resume, run) && isAllowed(RunAction::ResumeHere, run));
+    }
+    void aCopyWaitsUntilItsWorkerIsThere()
+    {
+        RunEntry run = copied("Queued", RunState::Stopped);
+        QCOMPARE(run.state, RunState::Queued);
+        QVERIFY(isAllowed(RunAction::Stop, run));
+        QVERIFY(!isAllowed(RunAction::MarkStopped, run));
+        run.setWritten(RunState::Running); // what the other side said last is older
+        QCOMPARE(run.state, RunState::Running);
+        run.setWritten(RunState::Stopped);
+        QCOMPARE(run.state, RunState::Stopped);
+    }
+    void aLostCopyIsSubmittedAgainAndNotMarked()
+    {
+        const RunEntry run = copied("Lost", RunState::Running);
+        QCOMPARE(run.state, RunState::Lost);
+        QVERIFY(!isAllowed(RunAction::MarkStopped, run));
+        const auto card = cardForRun(run, {});
+        QVERIFY(card.has_value());
+        QCOMPARE(card->buttons.front().text, QString("Submit again"));
+        for (const auto& button : card->buttons)
+            QVERIFY(button.action != "mark_stopped");
+    }
+    void aDamagedNoteOfItsPlaceIsSaid()
+    {
+        const QTemporaryDir home;
+        const RunFolder folder = RunFolder::createAt(home.filePath("run").toStdString());
+        RunStatus status;
+        status.state = "Running";
+        writeStatus(folder, status);
+        writeFileAtomic(remoteFile(folder), "{\"login\": 7}");
+        const RunEntry run = loadRunEntry(folder);
+        QCOMPARE(run.state, RunState::Lost);
+        QVERIFY2(run.problem.contains("remote.json is damaged"), qPrintable(run.problem));
+        QVERIFY(!run.isAlive);
     }
     void theCardOfAJobThatNeverBeganSubmitsAgain()
     {

@@ -14,6 +14,7 @@ class JobFileTest : public QObject {
 
 private Q_SLOTS:
     void jobIsRead();
+    void schedulerIsRead();
     void runWithoutJobHasNone();
     void damagedFileIsTold_data();
     void damagedFileIsTold();
@@ -31,6 +32,20 @@ void JobFileTest::jobIsRead()
         QCOMPARE(job->login, std::string("me@n1"));
         QCOMPARE(job->slurmId(), task < 0 ? "1234" : "1234_" + std::to_string(task));
     }
+}
+
+void JobFileTest::schedulerIsRead()
+{
+    const Scratch folder;
+    const RunFolder run{folder.path()};
+    for (const Scheduler scheduler : {Scheduler::Slurm, Scheduler::Lanes}) {
+        writeJob(run, {"desk", "", "1764220000000", 3, scheduler});
+        QVERIFY(readJob(run)->scheduler == scheduler);
+        QCOMPARE(readJob(run)->slurmId(), std::string("1764220000000_3"));
+    }
+    // Of before there were lanes.
+    writeFileAtomic(jobFile(run), R"({"target": "uni", "login": "", "id": "7"})");
+    QVERIFY(readJob(run)->scheduler == Scheduler::Slurm);
 }
 
 void JobFileTest::runWithoutJobHasNone()
@@ -56,6 +71,10 @@ void JobFileTest::damagedFileIsTold_data()
         "`login` must be a computer");
     row("task below 0", R"({"target": "t", "login": "", "id": "1", "task": -3})",
         "`task` must be a number of a task");
+    row("scheduler that is none", R"({"target": "t", "login": "", "id": "1", "scheduler": "cron"})",
+        "`scheduler` must be slurm or lanes");
+    row("scheduler that is a number", R"({"target": "t", "login": "", "id": "1", "scheduler": 1})",
+        "`scheduler` must be a text");
     row("task that is text", R"({"target": "t", "login": "", "id": "1", "task": "2"})",
         "`task` must be a number of a task");
 }

@@ -5,6 +5,8 @@
 
 using namespace vergence;
 using vergence::test::FakePrograms;
+using vergence::test::ScopedVariable;
+using vergence::test::Scratch;
 
 class ShellTest : public QObject {
     Q_OBJECT
@@ -17,6 +19,9 @@ private Q_SLOTS:
     void missingProgramIsTold();
     void programThatHangsIsEnded();
     void hostIsNoOption();
+    void heldPipeDelaysNothing();
+    void callsShareAConnection();
+    void commandLineIsOfWordsForRsync();
     void refusalOfSshIsASentence_data();
     void refusalOfSshIsASentence();
     void programMayEndAsSshDoes();
@@ -118,6 +123,56 @@ void ShellTest::hostIsNoOption()
     QVERIFY(std::ranges::find(arguments, "BatchMode=yes") != arguments.end());
 }
 
+void ShellTest::heldPipeDelaysNothing()
+{
+    // As ssh leaves a process behind that keeps the connection, and its standard error.
+    FakePrograms programs;
+    programs.add("ssh", "sleep 1000 & echo $! >\"$FAKES/held\"; echo out; echo err >&2");
+    const CommandResult result = Shell("n1").run({"true"}, "input", 60);
+    QVERIFY(Shell().run({"sh", "-c", "kill " + programs.text("held")}).isGood());
+    QVERIFY2(result.isGood(), result.whyNot.c_str());
+    QCOMPARE(result.output, std::string("out\n"));
+    QCOMPARE(result.errors, std::string("err\n"));
+}
+
+void ShellTest::callsShareAConnection()
+{
+    FakePrograms programs;
+    programs.addSsh();
+    const Scratch runtime("/tmp"); // a short name
+    std::filesystem::create_directory(runtime / "p");
+    std::filesystem::create_directory(runtime / "a b");
+    const auto socketIn = [&](const std::string& folder) {
+        const ScopedVariable variable("XDG_RUNTIME_DIR", QByteArray(folder.c_str()));
+        (void)Shell("n1").run({"true"});
+        for (const std::string& word : programs.arguments("ssh"))
+            if (word.starts_with("ControlPath="))
+                return word;
+        return std::string();
+    };
+    QCOMPARE(socketIn(runtime / "a b"), std::string()); // ssh would read two
+    QCOMPARE(socketIn(runtime / "p"),
+             "ControlPath=" + (runtime / "p").string() + "/vergence/ssh-%C");
+    const auto words = programs.arguments("ssh");
+    QVERIFY(std::ranges::find(words, "ControlMaster=auto") != words.end());
+    QVERIFY(std::ranges::find(words, "ControlPersist=60") != words.end());
+}
+
+void ShellTest::commandLineIsOfWordsForRsync()
+{
+    const std::string line = sshCommandLine("me@n1");
+    QVERIFY2(line.starts_with("ssh -o BatchMode=yes "), line.c_str());
+    QVERIFY2(line.ends_with(" -- me@n1"), line.c_str());
+    const std::string odd = sshCommandLine("it's \"two words\"");
+    QVERIFY2(odd.ends_with(" -- 'it''s \"two words\"'"), odd.c_str());
+
+    // rsync reads it so.
+    FakePrograms programs;
+    programs.addSsh();
+    (void)Shell().run({"rsync", "-e", odd, "exec:/tmp/", "/tmp/"});
+    QCOMPARE(programs.text("hosts"), std::string("it's \"two words\"\n"));
+}
+
 void ShellTest::refusalOfSshIsASentence_data()
 {
     QTest::addColumn<QByteArray>("said");
@@ -150,6 +205,12 @@ void ShellTest::refusalOfSshIsASentence_data()
     QTest::newRow("no network")
         << QByteArray("ssh: connect to host n1 port 22: Network is unreachable")
         << QByteArray("me@n1 cannot be reached: this computer has no network.");
+    QTest::newRow("no answer")
+        << QByteArray("Timeout, server n1 not responding.")
+        << QByteArray("me@n1 answers no more. Look whether it runs and the network reaches it.");
+    QTest::newRow("cut")
+        << QByteArray("client_loop: send disconnect: Broken pipe")
+        << QByteArray("The connection to me@n1 broke off. Look whether the network is there.");
     QTest::newRow("other") << QByteArray("welcome\nssh: something new\n")
                            << QByteArray("me@n1 cannot be reached by ssh: ssh: something new.");
     QTest::newRow("nothing") << QByteArray() << QByteArray("me@n1 cannot be reached by ssh.");

@@ -23,6 +23,7 @@ private Q_SLOTS:
     void fileExplainsItself();
     void breachOfARuleIsASentence_data();
     void breachOfARuleIsASentence();
+    void computerIsATarget();
     void whatSlurmTakesIsTaken_data();
     void whatSlurmTakesIsTaken();
     void unknownKeyNamesTheNearest();
@@ -43,6 +44,7 @@ Target wholeTarget()
     Target target;
     target.name = "uni";
     target.login = "me@login.uni.example";
+    target.disk = Disk::Own;
     target.folder = "/shared/runs of \"me\"";
     target.vergence = "/opt/vergence/bin/vergence";
     target.partition = "gpu,gpu-long";
@@ -84,13 +86,15 @@ void TargetTest::fileKeepsATarget()
     for (const auto member : {&Target::cores, &Target::atOnce, &Target::grace})
         QCOMPARE(read.*member, target.*member);
     QCOMPARE(read.extra, target.extra);
+    QCOMPARE(read.scheduler, Scheduler::Slurm);
+    QCOMPARE(read.disk, Disk::Own);
     QVERIFY(parseTarget("uni", "").isUsable());
 }
 
 void TargetTest::fileExplainsItself()
 {
     const std::string toml = targetToToml(wholeTarget());
-    QVERIFY(toml.starts_with("# Target uni: a Slurm cluster"));
+    QVERIFY(toml.starts_with("# Target uni: where runs of Vergence Studio may work.\n"));
     QVERIFY(toml.find("plugin") == std::string::npos);
     QVERIFY(toml.find("[queue]\n# Partition of the cluster") != std::string::npos);
     QVERIFY(toml.find("grace = 300  # changed, default 120") != std::string::npos);
@@ -128,6 +132,14 @@ void TargetTest::breachOfARuleIsASentence_data()
     row("option of two lines", "extra = [\"--comment=a\\nb\"]", "extra", "long options of sbatch");
     row("two options in one", "extra = ['--a --b']", "extra", "long options of sbatch");
     row("array", "extra = ['--array=0-5']", "extra", "leave --array to the studio");
+    row("scheduler", "scheduler = 'cron'", "scheduler", "slurm");
+    row("disk", "disk = 'usb'", "disk", "shared");
+    row("lane", "scheduler = 'lanes'\nlanes = ['gpu']", "lanes", "cuda:0 or the UUID of a GPU");
+    row("lane with more behind it", "scheduler = 'lanes'\nlanes = ['cpu;x']", "lanes",
+        "(found \"cpu;x\")");
+    row("lane that is empty", "scheduler = 'lanes'\nlanes = ['cpu', '']", "lanes", "(found \"\")");
+    row("lanes of a cluster", "lanes = ['cpu']", "lanes", "empty where Slurm decides");
+    row("disk of nobody", "disk = 'own'", "login", "the computer whose disk the runs are on");
     row("abbreviated output", "extra = ['--outp=x']", "extra", "leave --outp to the studio");
 }
 
@@ -144,6 +156,22 @@ void TargetTest::breachOfARuleIsASentence()
              file.issues[0].sentence.c_str());
     QCOMPARE(file.issues[0].place.line,
              toml.startsWith("time = '2'") ? 1 : file.issues[0].place.line);
+}
+
+void TargetTest::computerIsATarget()
+{
+    QCOMPARE(parseTarget("uni", "").target.scheduler, Scheduler::Slurm); // files of before lanes
+    QCOMPARE(parseTarget("uni", "").target.disk, Disk::Shared);
+    Target target;
+    target.name = "far";
+    target.scheduler = Scheduler::Lanes;
+    target.login = "me@n1";
+    target.lanes = {"cuda:0", "cuda", "cpu", "cpu", "GPU-0f3c2a1b-8d7e"};
+    const TargetFile file = parseTarget("far", targetToToml(target));
+    QVERIFY2(file.issues.empty(), file.issues.empty() ? "" : file.issues[0].text().c_str());
+    QCOMPARE(file.target.scheduler, Scheduler::Lanes);
+    QCOMPARE(file.target.lanes, target.lanes);
+    QVERIFY(parseTarget("here", "scheduler = 'lanes'").isUsable()); // this computer
 }
 
 void TargetTest::whatSlurmTakesIsTaken_data()

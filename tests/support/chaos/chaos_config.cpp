@@ -32,6 +32,10 @@ SchemaBuilder<ChaosConfig> chaosSchema()
         .unit("MiB")
         .help("Memory that each step keeps.");
     schema.add("scene", &C::scene).help("Draw a scene that the viewer walks through, too.");
+    schema.add("input", &C::input)
+        .type(FieldType::Path)
+        .file()
+        .help("A file that must be there; nothing is read.");
     schema.add("only_once", &C::onlyOnce).help("A run that continues from a checkpoint behaves.");
     return schema;
 }

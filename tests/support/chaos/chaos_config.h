@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "core/config/config.h"
 
@@ -22,6 +23,7 @@ struct ChaosConfig {
     int leakMib = 0;
     bool onlyOnce = true;
     bool scene = false;
+    std::string input;
 };
 
 SchemaBuilder<ChaosConfig> chaosSchema();

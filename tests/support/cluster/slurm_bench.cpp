@@ -1,13 +1,8 @@
 #include "tests/support/cluster/slurm_bench.h"
 
-#include <algorithm>
-#include <csignal>
-
 #include <QFile>
 #include <QRandomGenerator>
 #include <QRegularExpression>
-#include <QStandardPaths>
-#include <QTcpServer>
 #include <QTest>
 #include <QVersionNumber>
 
@@ -21,37 +16,6 @@ namespace {
 
 constexpr int kCommandMilliseconds = 30'000;
 
-/// A program of Slurm or MUNGE; daemons lie where the PATH of most users does not lead.
-QString program(const QString& name)
-{
-    const QString found = QStandardPaths::findExecutable(name);
-    return found.isEmpty() ? QStandardPaths::findExecutable(
-                                 name, {"/usr/sbin", "/usr/local/sbin", "/usr/local/bin"})
-                           : found;
-}
-
-void write(const QString& path, const QByteArray& text)
-{
-    QFile file(path);
-    if (!file.open(QIODevice::WriteOnly) || file.write(text) != text.size())
-        qFatal("%s cannot be written.", qPrintable(path));
-}
-
-/// Below those that the system gives to outgoing connections, so that none of them takes one of
-/// ours while a daemon is down.
-std::vector<int> freePorts(std::size_t count)
-{
-    std::vector<std::unique_ptr<QTcpServer>> held;
-    std::vector<int> ports;
-    while (ports.size() < count) {
-        const int port = QRandomGenerator::global()->bounded(10'000, 32'000);
-        held.push_back(std::make_unique<QTcpServer>());
-        if (held.back()->listen(QHostAddress::LocalHost, static_cast<quint16>(port)))
-            ports.push_back(port);
-    }
-    return ports;
-}
-
 /// slurmd 22.05 wants control groups to be there or not configured; 24.05 can do without them,
 /// as it must in a container.
 bool canLeaveControlGroups()
@@ -64,7 +28,7 @@ bool canLeaveControlGroups()
 QString missingProgram()
 {
     for (const char* name : {"munged", "slurmctld", "slurmd", "sbatch", "scontrol"}) {
-        if (program(name).isEmpty()) {
+        if (daemonProgram(name).isEmpty()) {
             return QStringLiteral("There is no %1; packaging/debian-packages.txt names the "
                                   "packages of Slurm.")
                 .arg(name);
@@ -87,7 +51,8 @@ QString SlurmBench::whyNot()
 SlurmBench::SlurmBench()
     : m_folder("/tmp/vergence-slurm-XXXXXX"), // short: sockets lie in it
       m_configuration("SLURM_CONF", QFile::encodeName(path("slurm.conf"))),
-      m_ports(freePorts(3))
+      m_ports(freePorts(3)),
+      m_machines(m_folder.path())
 {
 }
 
@@ -95,10 +60,6 @@ SlurmBench::~SlurmBench()
 {
     if (QTest::currentTestFailed())
         qInfo("%s", qPrintable(lastWords()));
-    for (const auto& [name, machine] : m_machines)
-        machine->terminate();
-    for (const auto& [name, machine] : m_machines)
-        machine->waitForFinished(kGuardMilliseconds);
 }
 
 QByteArray SlurmBench::configuration(Limits limits) const
@@ -150,92 +111,48 @@ PartitionName=high PriorityTier=3 PreemptMode=OFF
         .toUtf8();
 }
 
-void SlurmBench::boot(const QString& machine, const QStringList& command)
-{
-    auto process = std::make_unique<QProcess>();
-    process->setProcessChannelMode(QProcess::MergedChannels);
-    process->setStandardOutputFile(path(machine + ".log"));
-    process->setWorkingDirectory(m_folder.path());
-    process->start(QStringLiteral(VERGENCE_BINARY_DIR "/bin/tests/vergence-test-machine"),
-                   QStringList{machine, program(command.front())} + command.mid(1));
-    m_machines[machine] = std::move(process);
-}
-
-bool SlurmBench::hasLost() const
-{
-    return std::ranges::any_of(m_machines, [](const auto& machine) {
-        return machine.second->state() == QProcess::NotRunning;
-    });
-}
-
 bool SlurmBench::start(Limits limits)
 {
     QFile::setPermissions(m_folder.path(), // MUNGE wants its socket to be reached by everybody
                           QFile::Permissions(0x7055));
     QByteArray key(128, 0);
     QRandomGenerator::system()->fillRange(reinterpret_cast<quint32*>(key.data()), 32);
-    write(path("munge.key"), key);
+    writeForDaemon(path("munge.key"), key);
     QFile::setPermissions(path("munge.key"), QFile::ReadOwner);
-    write(path("slurm.conf"), configuration(limits));
+    writeForDaemon(path("slurm.conf"), configuration(limits));
     if (canLeaveControlGroups())
-        write(path("cgroup.conf"), "CgroupPlugin=disabled\n");
+        writeForDaemon(path("cgroup.conf"), "CgroupPlugin=disabled\n");
     QDir(m_folder.path()).mkdir("state");
 
-    boot("munge", {"munged", "--foreground", "--key-file=" + path("munge.key"),
-                   "--socket=" + path("munge.sock"), "--pid-file=" + path("munged.pid"),
-                   "--seed-file=" + path("munge.seed")});
+    m_machines.boot("munge", {"munged", "--foreground", "--key-file=" + path("munge.key"),
+                              "--socket=" + path("munge.sock"), "--pid-file=" + path("munged.pid"),
+                              "--seed-file=" + path("munge.seed")});
     const auto hasMunge = [this] { return QFile::exists(path("munge.sock")); };
-    if (!waitFor([&] { return hasMunge() || hasLost(); }) || !hasMunge())
+    if (!waitFor([&] { return hasMunge() || m_machines.hasLost(); }) || !hasMunge())
         return false;
     startController();
     for (const char* node : {"n1", "n2"})
-        boot(node, {"slurmd", "-D", "-N", node});
+        m_machines.boot(node, {"slurmd", "-D", "-N", node});
     const auto hasNodes = [] {
         return ask({"sinfo", "--noheader", "-p", "all", "-t", "idle", "-o", "%D"}) == "2";
     };
-    return waitFor([&] { return hasLost() || hasNodes(); }) && !hasLost();
-}
-
-QString SlurmBench::lastWords() const
-{
-    constexpr int kLines = 25;
-    QString text;
-    for (const auto& [name, machine] : m_machines) {
-        QFile file(path(name + ".log"));
-        if (!file.open(QIODevice::ReadOnly))
-            continue;
-        const QStringList lines = QString::fromUtf8(file.readAll()).split('\n');
-        text += "== " + name + '\n' + lines.mid(lines.size() - kLines).join('\n');
-    }
-    return text;
-}
-
-void SlurmBench::powerOff(const QString& node)
-{
-    const auto& machine = m_machines.at(node);
-    machine->terminate();
-    machine->waitForFinished(kGuardMilliseconds);
-}
-
-void SlurmBench::killDaemon(const QString& node)
-{
-    ::kill(static_cast<pid_t>(m_machines.at(node)->processId()), SIGUSR1);
+    return waitFor([&] { return m_machines.hasLost() || hasNodes(); }) && !m_machines.hasLost();
 }
 
 void SlurmBench::killController()
 {
-    powerOff("controller");
+    m_machines.powerOff("controller");
 }
 
 void SlurmBench::shutController()
 {
     ask({"scontrol", "shutdown", "slurmctld"});
-    m_machines.at("controller")->waitForFinished(kGuardMilliseconds);
+    m_machines.waitForEnd("controller");
 }
 
 void SlurmBench::startController()
 {
-    boot("controller", {"slurmctld", "-D"});
+    m_machines.boot("controller", {"slurmctld", "-D"});
 }
 
 bool SlurmBench::isDown(const QString& node) const
@@ -246,7 +163,7 @@ bool SlurmBench::isDown(const QString& node) const
 QString SlurmBench::ask(const QStringList& command)
 {
     QProcess process;
-    process.start(program(command.front()), command.mid(1));
+    process.start(daemonProgram(command.front()), command.mid(1));
     if (!process.waitForFinished(kCommandMilliseconds) || process.exitCode() != 0)
         return {};
     return QString::fromUtf8(process.readAllStandardOutput()).trimmed();

@@ -1,13 +1,11 @@
 #pragma once
 
-#include <map>
-#include <memory>
 #include <vector>
 
-#include <QProcess>
 #include <QStringList>
 #include <QTemporaryDir>
 
+#include "tests/support/cluster/test_machines.h"
 #include "tests/support/environment.h"
 
 namespace vergence::test {
@@ -40,12 +38,12 @@ public:
     /// Starts the daemons; false unless both nodes became idle.
     bool start(Limits limits = Limits::Enforced);
     /// What the daemons said last.
-    QString lastWords() const;
+    QString lastWords() const { return m_machines.lastWords(); }
 
     /// The node is dead, with all that runs there.
-    void powerOff(const QString& node);
+    void powerOff(const QString& node) { m_machines.powerOff(node); }
     /// slurmd dies, and the jobs of the node go on unwatched.
-    void killDaemon(const QString& node);
+    void killDaemon(const QString& node) { m_machines.killDaemon(node); }
     /// slurmctld is gone: no command is answered.
     void killController();
     /// slurmctld ends in peace, and begins again where it ended.
@@ -64,14 +62,11 @@ public:
 private:
     QString path(const QString& name) const { return m_folder.filePath(name); }
     QByteArray configuration(Limits limits) const;
-    /// Whether a daemon has ended that was started.
-    bool hasLost() const;
-    void boot(const QString& machine, const QStringList& command);
 
     QTemporaryDir m_folder;
     ScopedVariable m_configuration; ///< SLURM_CONF
     std::vector<int> m_ports;       ///< of slurmctld, n1 and n2
-    std::map<QString, std::unique_ptr<QProcess>> m_machines;
+    TestMachines m_machines;
 };
 
 } // namespace vergence::test
