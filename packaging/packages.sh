@@ -14,8 +14,11 @@ first_where() {
 is_known() { apt-cache show "$1" >/dev/null 2>&1; }
 is_there() { is_installed "$1" || is_known "$1"; }
 
+# begins_services: whether the system starts what a package brings as a service, for other computers to reach.
+begins_services() { [ -d /run/systemd/system ]; }
+
 # Calls VISIT "NAME NAME..." "REASON" "FILE FILE..." for every line of the list; the names of a line are alternatives. What
-# only tests need is left out unless packages_for=tests.
+# only tests need is left out unless packages_for=tests; where it would begin as a service, always.
 each_package() {
     local line names files reason
     while IFS= read -r line; do
@@ -23,7 +26,8 @@ each_package() {
         files=${names#"${names%%:*}"}
         names=${names%%:*}
         reason=$(sed 's/^[^#]*# *//' <<<"$line")
-        [[ $reason == tests:* && ${packages_for:-} != tests ]] && continue
+        [[ $reason == tests* && ${packages_for:-} != tests ]] && continue
+        [[ $reason == "tests, a service:"* ]] && begins_services && continue
         [ -n "${names// /}" ] && "$1" "${names//|/ }" "$reason" "${files#:}"
     done <packaging/debian-packages.txt
     return 0
@@ -77,8 +81,8 @@ install_packages() {
     for i in "${!missing[@]}"; do
         if name=$(first_where is_known ${missing[$i]}); then
             chosen+=("$name")
-        elif [[ ${reasons[$i]} == optional* || ${reasons[$i]} == tests:* ]]; then
-            say "This system has no package ${missing[$i]%% *}. It is ${reasons[$i]/#tests:/for tests:}; that will be absent."
+        elif [[ ${reasons[$i]} == optional* || ${reasons[$i]} == tests* ]]; then
+            say "This system has no package ${missing[$i]%% *}. It is ${reasons[$i]/#tests/for tests}; that will be absent."
         else
             absent+=("${missing[$i]%% *} (${reasons[$i]})")
         fi
