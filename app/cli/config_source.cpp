@@ -222,7 +222,7 @@ ConfigBuilder::Result judged(const ConfigSource& source, const std::vector<Confi
 
 void ConfigRequest::addTo(CLI::App& app, bool requiresTarget)
 {
-    app.add_option("target", target, "Plugin, configuration file or run folder.")
+    app.add_option("lab", target, "Plugin, configuration file or run folder.")
         ->required(requiresTarget)
         ->type_name("PLUGIN|FILE|RUNDIR");
     addLayersTo(app);

@@ -85,8 +85,15 @@ std::vector<std::string> withAssignments(const SubmitOptions& options)
 void tell(const SubmitOptions& options, const std::vector<RunFolder>& runs,
           const std::vector<Job>& jobs)
 {
-    std::cerr << fmt::format("Job {} is in the queue of {}{}.\n", jobs.front().id, options.target,
-                             runs.size() == 1 ? "" : fmt::format(", with {} runs", runs.size()));
+    if (jobs.front().scheduler == Scheduler::Lanes)
+        std::cerr << fmt::format("{} for a lane of {}.\n",
+                                 runs.size() == 1 ? "The run waits"
+                                                  : fmt::format("{} runs wait", runs.size()),
+                                 options.target);
+    else
+        std::cerr << fmt::format(
+            "Job {} is in the queue of {}{}.\n", jobs.front().id, options.target,
+            runs.size() == 1 ? "" : fmt::format(", with {} runs", runs.size()));
     auto rows = nlohmann::json::array();
     for (std::size_t i = 0; i < runs.size(); ++i) {
         if (!options.json)
