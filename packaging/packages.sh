@@ -11,7 +11,8 @@ first_where() {
     return 1
 }
 
-is_known() { apt-cache show "$1" >/dev/null 2>&1; }
+# is_known NAME: whether there is a package of this name; one that another package only provides is none.
+is_known() { apt-cache show "$1" 2>/dev/null | grep -x "Package: $1" >/dev/null; }
 is_there() { is_installed "$1" || is_known "$1"; }
 
 # begins_services: whether the system starts what a package brings as a service, for other computers to reach.

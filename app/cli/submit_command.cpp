@@ -82,18 +82,22 @@ std::vector<std::string> withAssignments(const SubmitOptions& options)
     return arguments;
 }
 
+/// For people; the other side of a delegated submission has nobody to tell.
+std::string waitingText(const std::string& target, const std::vector<Job>& jobs)
+{
+    if (jobs.front().scheduler == Scheduler::Lanes)
+        return fmt::format(
+            "{} for a lane of {}.",
+            jobs.size() == 1 ? "The run waits" : fmt::format("{} runs wait", jobs.size()), target);
+    return fmt::format("Job {} is in the queue of {}{}.", jobs.front().id, target,
+                       jobs.size() == 1 ? "" : fmt::format(", with {} runs", jobs.size()));
+}
+
 void tell(const SubmitOptions& options, const std::vector<RunFolder>& runs,
           const std::vector<Job>& jobs)
 {
-    if (jobs.front().scheduler == Scheduler::Lanes)
-        std::cerr << fmt::format("{} for a lane of {}.\n",
-                                 runs.size() == 1 ? "The run waits"
-                                                  : fmt::format("{} runs wait", runs.size()),
-                                 options.target);
-    else
-        std::cerr << fmt::format(
-            "Job {} is in the queue of {}{}.\n", jobs.front().id, options.target,
-            runs.size() == 1 ? "" : fmt::format(", with {} runs", runs.size()));
+    if (!options.json)
+        std::cerr << waitingText(options.target, jobs) << '\n';
     auto rows = nlohmann::json::array();
     for (std::size_t i = 0; i < runs.size(); ++i) {
         if (!options.json)

@@ -21,7 +21,8 @@ case "$*" in
     "${BROKEN:-nothing}"*) exit 1 ;;
     *--print-uris*) printf "place %s %s sum\n" a 3100000 b 900000 ;;
 esac'
-stand_in apt-cache 'grep -qx "$2" "$ROOM/known"'
+stand_in apt-cache 'grep -qx "$2" "$ROOM/known" && echo "Package: $2" && exit
+[ "$2" = "${provided:-}" ] && echo "Package: provider"'
 stand_in dpkg-query 'grep -qx "$3" "$ROOM/installed" && printf "install ok installed"'
 stand_in id 'cat "$ROOM/uid"'
 echo 0 >"$room/uid"
@@ -34,7 +35,7 @@ expect() {
     printf '%s\n' $3 >"$room/installed"
     : >"$room/calls"
     local status=0 output asked
-    output=$(ROOM=$room packages_for=${packages_for:-} PATH=$room/bin:$PATH bash -c 'set -euo pipefail; . "$ROOM/tree/packaging/common.sh"; begins_services() { '"$services"'; }; install_packages' 2>&1) || status=$?
+    output=$(ROOM=$room provided=${provided:-} packages_for=${packages_for:-} PATH=$room/bin:$PATH bash -c 'set -euo pipefail; . "$ROOM/tree/packaging/common.sh"; begins_services() { '"$services"'; }; install_packages' 2>&1) || status=$?
     asked=$(sed -n 's/^install -y --no-install-recommends //p' "$room/calls")
     if [ "$status" != "$4" ] || [ "$asked" != "$5" ] || [[ $output != *"$6"* ]]; then
         printf 'FAIL %s: status %s, asked for "%s", said: %s\n' "$1" "$status" "$asked" "$output"
@@ -45,6 +46,7 @@ older="g++ old-charts old-opengl qt6-base-dev camera1"
 newer="g++ qt6-charts-dev qt6-base-dev camera2"
 expect "older system" "$older" "" 0 "g++ old-charts old-opengl camera1" "Installing 4"
 expect "newer system" "$newer" "" 0 "g++ qt6-charts-dev qt6-base-dev camera2" "Installing 4"
+provided=old-opengl expect "provided by another" "$newer" "$newer" 0 "" "All packages are installed"
 expect "size" "$newer" "" 0 "g++ qt6-charts-dev qt6-base-dev camera2" "(4 MB to download)"
 expect "half is there" "$older" "g++ qt6-base-dev camera1" 0 "old-charts old-opengl" "Installing 2"
 expect "all is there" "$newer" "$newer" 0 "" "All packages are installed"
