@@ -118,6 +118,8 @@ RunForecast measuredThere(const ForecastOptions& options, const Target& target,
     const std::string lane = target.lanes.empty() ? std::string() : target.lanes.front();
     if (const std::string& device = options.device.empty() ? lane : options.device; !device.empty())
         words.insert(words.end(), {"--device", device});
+    for (const std::string& plugins : options.config.plugins.folders)
+        words.insert(words.end(), {"--plugin-path", fs::absolute(plugins).string()});
     CommandResult result;
     if (target.scheduler == Scheduler::Slurm) {
         constexpr double kMinute = 60; // s
@@ -155,14 +157,16 @@ std::string memoryText(double mebibytes)
 
 void tell(const ForecastOptions& options, const RunForecast& forecast, std::int64_t atOnce)
 {
-    std::cout << fmt::format("About {} for {} steps, at {:.3g} s a step after {} at the beginning; "
-                             "judged by {} steps.\n",
-                             roughDuration(forecast.seconds()), forecast.total,
-                             forecast.secondsPerStep, roughDuration(forecast.secondsBefore),
-                             forecast.measured);
     std::cout << fmt::format(
-        "Memory so far: {}{}.\n", memoryText(forecast.memoryMiB),
-        forecast.deviceMiB > 0 ? ", and " + memoryText(forecast.deviceMiB) + " of the GPU" : "");
+        "About {}: {} steps of {:.3g} s, and {} before the first. Judged by {} "
+        "steps.\n",
+        roughDuration(forecast.seconds()), forecast.total, forecast.secondsPerStep,
+        roughDuration(forecast.secondsBefore), forecast.measured);
+    if (forecast.memoryMiB > 0) // runs of less than a second are over before it is looked at
+        std::cout << fmt::format("Memory so far: {}{}.\n", memoryText(forecast.memoryMiB),
+                                 forecast.deviceMiB > 0
+                                     ? ", and " + memoryText(forecast.deviceMiB) + " of the GPU"
+                                     : "");
     if (options.runs == 1)
         return;
     if (atOnce == 0) {

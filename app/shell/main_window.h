@@ -114,7 +114,9 @@ private:
     // main_window_cluster.cpp: runs of targets
     void connectRemotes();
     void fetchResults(const QString& id);
-    void bringHome(const QString& id);                ///< and let it go on here
+    void bringHome(const QString& id); ///< and let it go on here
+    void forecastDraft();
+    void takeForecast(const CommandAnswer& answer);
     void submit(const std::vector<RunDraft>& drafts); ///< to the chosen target
     void submitAgain(const QString& id, const QString& assignment = {});
     void takeSubmitted(const SubmittedRuns& runs);
@@ -174,6 +176,7 @@ private:
     RunQueue m_queue;
     RunSubmitter m_submitter;
     RunFetcher m_fetcher;
+    CommandCall* m_forecast = nullptr; ///< while it measures
     JobWatch m_jobs;
     RemoteWatch m_remotes;
     ProblemList m_problems;

@@ -42,6 +42,7 @@ void MainWindow::connectActions()
             m_docks->reveal("problemsDock");
     });
     on(a.sweep, [this] { openSweep(); });
+    on(a.forecast, [this] { forecastDraft(); });
     on(a.copyCommandLine, [this] { act({}, "copy_draft"); });
     on(a.pause, [this] {
         const RunEntry* run = m_runs.find(m_current);

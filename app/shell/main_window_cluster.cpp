@@ -1,5 +1,6 @@
 // Runs that work on targets: where a run starts, what becomes of it there, what of it comes here.
 
+#include <QMessageBox>
 #include <QStatusBar>
 
 #include "app/shell/error_catalogue.h"
@@ -83,6 +84,40 @@ void MainWindow::bringHome(const QString& id)
     statusBar()->showMessage(tr("Bringing %1 from %2…").arg(run.name, run.target()));
     m_remotes.leave(id);
     m_fetcher.bringHome(id);
+}
+
+/// The worker runs for a while; the window goes on.
+void MainWindow::forecastDraft()
+{
+    if (!hasRightDraft())
+        return;
+    const QString target = m_setup->place().target();
+    m_forecast = new CommandCall(m_executable, this);
+    connect(m_forecast, &CommandCall::answered, this, &MainWindow::takeForecast);
+    updateActions();
+    statusBar()->showMessage(
+        target.isEmpty()
+            ? tr("Measuring the first 20 s of a run of this setup…")
+            : tr("Measuring the first 20 s of a run of this setup on %1…").arg(target));
+    m_forecast->start(forecastArguments(m_setup->draft(), target) +
+                      pluginArguments(m_options.pluginFolders));
+}
+
+void MainWindow::takeForecast(const CommandAnswer& answer)
+{
+    m_forecast->deleteLater();
+    m_forecast = nullptr;
+    statusBar()->clearMessage();
+    updateActions();
+    if (!answer.isGood())
+        return refuse(m_setup->place().target().isEmpty()
+                          ? cardForRefusal("E-START", answer.refusal)
+                          : cardForCluster(answer.refusal));
+    auto* box = new QMessageBox(QMessageBox::Information, tr("Forecast"),
+                                QString::fromUtf8(answer.output).trimmed(), QMessageBox::Ok, this);
+    box->setObjectName("forecastBox");
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    box->open();
 }
 
 void MainWindow::submit(const std::vector<RunDraft>& drafts)

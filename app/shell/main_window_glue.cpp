@@ -288,7 +288,8 @@ void MainWindow::takeSession(const QString& id)
             syncCharts();
     });
     connect(&session.client(), &RunClient::requestWaiting, this, [this](const QString& request) {
-        say(tr("Waiting for the worker: %1 …").arg(request));
+        if (request != "watch") // the window makes it itself, again and again
+            say(tr("Waiting for the worker: %1 …").arg(request));
     });
     connect(&session.client(), &RunClient::requestAcknowledged, this,
             [this](const QString& request, double milliseconds) {
@@ -384,6 +385,7 @@ void MainWindow::updateActions()
     a.start->setEnabled(canStart && busy.isEmpty());
     a.queue->setEnabled(canStart && otherQueue.isEmpty());
     a.sweep->setEnabled(canStart);
+    a.forecast->setEnabled(canStart && m_forecast == nullptr);
     a.copyCommandLine->setEnabled(canStart);
     a.pause->setText(canResume ? tr("Resume") : tr("&Pause"));
     a.pause->setEnabled(canResume || allowed(RunAction::Pause));

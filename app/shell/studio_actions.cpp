@@ -47,6 +47,10 @@ StudioActions::StudioActions(QMainWindow& window) : QObject(&window)
     queue = add("queue", tr("Add to &queue"), "queue", Qt::CTRL | Qt::SHIFT | Qt::Key_R, {});
     sweep = add("sweep", tr("S&weep…"), "", {},
                 tr("Add a run of the present setup for each of several values of a setting"));
+    forecast =
+        add("forecast", tr("&Forecast"), "", {},
+            tr("Measure the first seconds of the present setup where it would work, and say how "
+               "long it takes"));
     pause = add("pause", tr("&Pause"), "pause", Qt::CTRL | Qt::Key_Period,
                 tr("Pause or resume the current run"));
     stop = add("stop", tr("S&top"), "stop", Qt::SHIFT | Qt::Key_F5,
@@ -107,8 +111,8 @@ void StudioActions::makeMenus(QMainWindow& window)
     m_view = menu(tr("&View"),
                   {startPage, fullScreen, resetLayout, nullptr, nextPane, previousPane, nullptr});
     menu(tr("&Run"),
-         {start, queue, sweep, copyCommandLine, nullptr, pause, stop, checkpoint, nullptr, resume,
-          resumeHere, fetch, extend, explore, useConfig, nullptr, rename, restore});
+         {start, queue, sweep, forecast, copyCommandLine, nullptr, pause, stop, checkpoint, nullptr,
+          resume, resumeHere, fetch, extend, explore, useConfig, nullptr, rename, restore});
     menu(tr("&Plugins"), {pluginManager});
     menu(tr("&Tools"), {targets, nullptr, nextProblem, previousProblem});
     menu(tr("&Help"), {keySheet, about});

@@ -78,6 +78,14 @@ QStringList submitArguments(const RunDraft& draft, const QString& target, const 
     return arguments;
 }
 
+QStringList forecastArguments(const RunDraft& draft, const QString& target)
+{
+    QStringList arguments = QStringList{"forecast"} + draftArguments(draft);
+    if (!target.isEmpty())
+        arguments << "--target" << target;
+    return arguments;
+}
+
 QStringList submitSweepArguments(const std::vector<RunDraft>& drafts, const QString& target,
                                  const QString& runsFolder)
 {

@@ -33,6 +33,8 @@ QStringList exploreArguments(const QString& runFolder);
 /// `runsFolder` empty: that of the target.
 QStringList submitArguments(const RunDraft& draft, const QString& target,
                             const QString& runsFolder);
+/// `target` empty: this computer.
+QStringList forecastArguments(const RunDraft& draft, const QString& target);
 /// A run for each value of the setting that `drafts` differ in; see sweepDrafts().
 QStringList submitSweepArguments(const std::vector<RunDraft>& drafts, const QString& target,
                                  const QString& runsFolder);

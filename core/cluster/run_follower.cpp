@@ -149,6 +149,7 @@ struct RunFollower::Run {
 RunFollower::Look RunFollower::look(const std::vector<Followed>& runs)
 {
     Look look;
+    const double began = epochSeconds(); // a dead link is noticed only after a while
     std::vector<Run> all = read(runs, look.problem);
     std::vector<Run*> open;
     for (Run& run : all) {
@@ -166,7 +167,7 @@ RunFollower::Look RunFollower::look(const std::vector<Followed>& runs)
         look.problem = error.what();
         for (Run* run : open)
             if (run->now.unreachedSince == 0)
-                run->now.unreachedSince = epochSeconds();
+                run->now.unreachedSince = began;
     }
     for (Run& run : all) {
         try {

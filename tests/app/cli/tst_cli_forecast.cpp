@@ -55,7 +55,7 @@ void CliForecastTest::runsAreCounted()
 {
     const Outcome outcome = vergence(slowRun({"--runs", "3"}));
     QVERIFY2(outcome.code == 0, qPrintable(outcome.err));
-    QVERIFY2(outcome.out.contains("for 1000000 steps"), qPrintable(outcome.out));
+    QVERIFY2(outcome.out.contains("1000000 steps of"), qPrintable(outcome.out));
     QVERIFY2(outcome.out.contains("3 runs, 1 at a time: about "), qPrintable(outcome.out));
 }
 

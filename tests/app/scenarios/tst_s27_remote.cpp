@@ -3,6 +3,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QMessageBox>
 #include <QProcess>
 #include <QPushButton>
 #include <QStatusBar>
@@ -111,6 +112,33 @@ private Q_SLOTS:
         for (const std::string& name : targetNames())
             removeTarget(name);
         m_far.reset();
+    }
+
+    void aForecastIsMadeWhereTheRunWouldWork()
+    {
+        GuiHarness gui;
+        QVERIFY(gui.waitForPlugins());
+        test::choose(*gui.find<QComboBox>("targetChoice"), "h1");
+        gui.window().actions().newRun->trigger();
+        gui.window().setup().choose("chaos", {});
+        QVERIFY(gui.window()
+                    .setup()
+                    .loadToml("[run]\nsteps = 60\nstep_ms = 10\n", "test", "chaos")
+                    .empty());
+        gui.findAction("forecast")->trigger();
+        QVERIFY(!gui.findAction("forecast")->isEnabled());
+        QVERIFY(gui.window().statusBar()->currentMessage().endsWith("on h1…"));
+        QTRY_VERIFY(gui.find<QMessageBox>("forecastBox") != nullptr);
+        auto* box = gui.find<QMessageBox>("forecastBox");
+        QVERIFY2(box->text().contains(": 60 steps of"), qPrintable(box->text()));
+        gui.shoot("remote_forecast");
+        box->accept();
+        QVERIFY(gui.findAction("forecast")->isEnabled());
+        QCOMPARE(gui.window().runs().rowCount(), 0);
+
+        m_far->setBroken(true);
+        gui.findAction("forecast")->trigger();
+        QTRY_VERIFY(gui.card() != nullptr);
     }
 
     void aRunWorksThereStopsAndGoesOnThereAndHere()

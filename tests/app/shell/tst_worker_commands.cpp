@@ -65,6 +65,13 @@ private Q_SLOTS:
         QCOMPARE(resubmitArguments("/runs/r", "uni", "sweeps=9"),
                  QStringList({"submit", "/runs/r", "--target", "uni", "--set", "sweeps=9"}));
     }
+    void aForecastIsMadeHereOrThere()
+    {
+        const RunDraft draft{"heat", "demo", {"sweeps=9"}, {}};
+        QCOMPARE(forecastArguments(draft, {}),
+                 QStringList({"forecast", "heat", "--preset", "demo", "--set", "sweeps=9"}));
+        QCOMPARE(forecastArguments(draft, "uni").mid(6), QStringList({"--target", "uni"}));
+    }
     void aSweepIsSubmittedAtOnce()
     {
         Field field;
