@@ -215,14 +215,16 @@ void RunEntry::addProblemThere()
 }
 
 /// A run whose job goes back into the queue waits again, whatever its last worker wrote. Of a copy
-/// the other side knows of an end before the folder here does, and where no worker could write it.
+/// the other side knows of an end before the folder here does, and where no worker could write it;
+/// and of another beginning.
 void RunEntry::settleState()
 {
-    const bool waitsAgain = placement && placement->state == RunState::Queued && isFinal(written) &&
-                            written != RunState::Completed;
+    const bool isInterrupted = isFinal(written) && written != RunState::Completed;
+    const bool waitsAgain = placement && placement->state == RunState::Queued && isInterrupted;
     const auto there = remote ? runStateFromName(remote->state) : std::nullopt;
     const bool hasEndedThere = there && isFinal(*there) && !isFinal(written);
-    state = waitsAgain ? RunState::Queued : hasEndedThere ? *there : written;
+    const bool goesOnThere = there && isLive(*there) && isInterrupted;
+    state = waitsAgain ? RunState::Queued : hasEndedThere || goesOnThere ? *there : written;
 }
 
 bool isRunFolder(const QString& path)

@@ -158,6 +158,17 @@ private Q_SLOTS:
         run.setWritten(RunState::Stopped);
         QCOMPARE(run.state, RunState::Stopped);
     }
+    void aCopyWhoseRunGoesOnThereIsNotStopped()
+    {
+        RunEntry run = copied("Starting", RunState::Stopped); // its folder here is older
+        QCOMPARE(run.state, RunState::Starting);
+        RemoteRun there = *run.remote;
+        there.unreachedSince = 5;
+        run.setRemote(there);
+        QVERIFY(run.isUnreached());
+        run.setWritten(RunState::Completed);
+        QCOMPARE(run.state, RunState::Completed);
+    }
     void aLostCopyIsSubmittedAgainAndNotMarked()
     {
         const RunEntry run = copied("Lost", RunState::Running);
