@@ -112,9 +112,11 @@ RsyncCall callToBring(const std::string& login, const Copies& copies)
     call.here = fs::absolute(copies.front()->here.root).parent_path();
     call.names = namesOf(copies);
     call.options = ownExcludes();
-    // Requests go the other way; answers stay until a viewer has taken them.
+    // Requests go the other way; answers stay until a viewer has taken them. Results stay where a
+    // cluster clears its disk.
     for (const char* rule : {"--exclude=/*/labels.json", "--filter=H /*/requests/*.request",
-                             "--filter=P /*/requests/***", "--delete"})
+                             "--filter=P /*/requests/***", "--filter=P /*/artifacts/***",
+                             "--filter=P /*/previews/***", "--delete"})
         call.options.push_back(rule);
     const auto filters = scopeFilters(copies);
     call.options.insert(call.options.end(), filters.begin(), filters.end());

@@ -45,6 +45,7 @@ private Q_SLOTS:
     void oneCallForAllRunsOfAFolder();
     void whatThisComputerHasStays();
     void whatIsGoneThereGoesHere();
+    void resultsStayWhereTheDiskThereIsCleared();
     void changeOfTheSameSizeComes();
     void linkedRunComesAsAFolder();
     void missingRunIsNamedAndOthersCome();
@@ -206,6 +207,18 @@ void CopyRunsTest::whatIsGoneThereGoesHere()
     auto expected = kCourse;
     expected.erase("checkpoint.txt");
     QVERIFY(filesOf(run) == expected);
+}
+
+void CopyRunsTest::resultsStayWhereTheDiskThereIsCleared()
+{
+    const RemoteCopy run = newRun("a", CopyScope::Results);
+    bringRuns("n1", {run});
+    const auto before = filesOf(run);
+    fs::remove_all(run.there.folder / "artifacts");
+    fs::create_directory(run.there.folder / "artifacts");
+    fs::remove_all(run.there.folder / "previews");
+    bringRuns("n1", {run});
+    QVERIFY(filesOf(run) == before);
 }
 
 void CopyRunsTest::changeOfTheSameSizeComes()
