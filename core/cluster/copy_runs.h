@@ -41,9 +41,9 @@ private:
 
 /// Brings what has changed, by rsync over OpenSSH, in one call for all runs of a login and of one
 /// folder there; what is gone there goes here, but for results, and what only this computer has
-/// (remote.json, labels.json, requests on their way). A file appears whole. Throws InputError where the other
-/// side does not answer, RunsMissing where it has no such run and all others came, OutputError
-/// where nothing can be written here.
+/// (remote.json, labels.json, requests on their way). A file appears whole. Throws InputError where
+/// the other side does not answer, RunsMissing where it has no such run and all others came,
+/// OutputError where nothing can be written here.
 void bringRuns(const std::string& login, const std::vector<RemoteCopy>& runs);
 
 /// Puts run folders there, whole but for what belongs to this computer: lease, requests, pictures,
