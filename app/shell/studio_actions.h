@@ -20,8 +20,8 @@ public:
 
     QAction *newRun, *open, *quit;
     QAction *undo, *redo, *find, *preferences, *palette;
-    QAction *start, *queue, *sweep, *forecast, *pause, *stop, *checkpoint, *resume, *resumeHere, *fetch,
-        *extend, *explore, *useConfig, *rename, *restore;
+    QAction *start, *queue, *sweep, *forecast, *pause, *stop, *checkpoint, *resume, *resumeHere,
+        *fetch, *extend, *explore, *useConfig, *rename, *restore;
     QAction *exportRun, *screenshot;
     QAction *fullScreen, *resetLayout, *startPage, *nextPane, *previousPane;
     QAction *nextProblem, *previousProblem;
