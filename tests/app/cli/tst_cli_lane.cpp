@@ -110,7 +110,7 @@ void CliLaneTest::runBeginsWhenItsTurnHasCome()
     std::vector<double> ends;
     for (std::size_t i = 0; i < 3; ++i) {
         const qint64 id = processes[i]->processId();
-        QVERIFY(processes[i]->waitForFinished(kWaitMilliseconds));
+        QTRY_COMPARE(processes[i]->state(), QProcess::NotRunning);
         QCOMPARE(processes[i]->exitCode(), 0);
         QCOMPARE(readStatus(runs[i]).state, std::string("Completed"));
         QCOMPARE(readStatus(runs[i]).pid, static_cast<int>(id));
@@ -144,7 +144,7 @@ void CliLaneTest::laneNamesTheDevice()
     QFETCH(QStringList, command);
     const RunFolder run = newRun("a");
     const auto process = startLane(run, "1", words);
-    QVERIFY(process->waitForFinished(kWaitMilliseconds));
+    QTRY_COMPARE(process->state(), QProcess::NotRunning);
     QVERIFY2(process->exitCode() == 0, process->readAllStandardError().constData());
     QStringList said;
     const json manifest = json::parse(readFile(run.manifest()));
@@ -178,7 +178,7 @@ void CliLaneTest::waitingRunIsCancelled()
         ::kill(static_cast<pid_t>(process->processId()), signal);
     else
         postRequest(run, "viewer", {{"type", "stop"}, {"id", 1}});
-    QVERIFY(process->waitForFinished(kWaitMilliseconds));
+    QTRY_COMPARE(process->state(), QProcess::NotRunning);
     QCOMPARE(process->exitStatus(), QProcess::NormalExit);
     QCOMPARE(process->exitCode(), 0);
     const RunStatus status = readStatus(run);
@@ -210,7 +210,7 @@ void CliLaneTest::waitingRunAnswersRequests()
     QCOMPARE(ask({{"type", "ping"}, {"id", 2}}).value("accepted", false), true);
     QCOMPARE(readStatus(run).state, std::string("Queued"));
     QCOMPARE(ask({{"type", "stop"}, {"id", 3}}).value("accepted", false), true);
-    QVERIFY(process->waitForFinished(kWaitMilliseconds));
+    QTRY_COMPARE(process->state(), QProcess::NotRunning);
 }
 
 void CliLaneTest::nohupIsRespected()
@@ -227,7 +227,7 @@ void CliLaneTest::nohupIsRespected()
     QCOMPARE(readStatus(run).state, std::string("Queued"));
     QCOMPARE(process->state(), QProcess::Running);
     ::kill(static_cast<pid_t>(process->processId()), SIGTERM);
-    QVERIFY(process->waitForFinished(kWaitMilliseconds));
+    QTRY_COMPARE(process->state(), QProcess::NotRunning);
 }
 
 /// `vergence submit` keeps the lease until it has told all.
@@ -237,12 +237,12 @@ void CliLaneTest::runIsSharedWithNobody()
     auto lease = std::make_unique<RunLease>(run);
     const auto process = startLane(run, "1");
     const auto other = startLane(next, "2"); // not held up: the first is not in line yet
-    QVERIFY(other->waitForFinished(kWaitMilliseconds));
+    QTRY_COMPARE(other->state(), QProcess::NotRunning);
     QCOMPARE(readStatus(next).state, std::string("Completed"));
     QCOMPARE(readStatus(run).pid, 0);
     QCOMPARE(process->state(), QProcess::Running);
     lease.reset();
-    QVERIFY(process->waitForFinished(kWaitMilliseconds));
+    QTRY_COMPARE(process->state(), QProcess::NotRunning);
     QCOMPARE(readStatus(run).state, std::string("Completed"));
 }
 
@@ -260,7 +260,7 @@ void CliLaneTest::runThatNeedsNoWorkerIsLeftAlone()
     const RunFolder run = newRun("a", state.toStdString(), 7);
     const std::string before = readFile(run.status());
     const auto process = startLane(run, "1");
-    QVERIFY(process->waitForFinished(kWaitMilliseconds));
+    QTRY_COMPARE(process->state(), QProcess::NotRunning);
     QCOMPARE(process->exitCode(), 0);
     QCOMPARE(process->readAllStandardOutput().trimmed().toStdString(), run.root.string());
     QCOMPARE(readFile(run.status()), before);
@@ -275,7 +275,7 @@ void CliLaneTest::earlierProgressStays()
     QCOMPARE(readStatus(run).state, std::string("Queued"));
     QCOMPARE(readStatus(run).step, std::int64_t{7});
     process->kill();
-    QVERIFY(process->waitForFinished(kWaitMilliseconds));
+    QTRY_COMPARE(process->state(), QProcess::NotRunning);
 }
 
 void CliLaneTest::copyOfARunElsewhereIsRefused()
@@ -283,7 +283,7 @@ void CliLaneTest::copyOfARunElsewhereIsRefused()
     const RunFolder run = newRun("a");
     writeRemoteRun(run, {"desk", "me@n1", "/v", "/r/a", "", "", "", 0});
     const auto process = startLane(run, "1");
-    QVERIFY(process->waitForFinished(kWaitMilliseconds));
+    QTRY_COMPARE(process->state(), QProcess::NotRunning);
     QCOMPARE(process->exitCode(), 2);
     QVERIFY(process->readAllStandardError().contains("what is here is a copy"));
 }

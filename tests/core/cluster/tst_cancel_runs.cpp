@@ -169,7 +169,7 @@ void CancelRunsTest::processThatWaitsForALaneEnds()
     for (const std::int64_t step : {0, 5}) {
         const RunFolder run = newLaneRun("Queued", startSleeper(), step);
         QVERIFY(cancelRuns({run}) == std::vector{Cancellation::LeftQueue});
-        QVERIFY(m_sleeper.waitForFinished());
+        QTRY_COMPARE(m_sleeper.state(), QProcess::NotRunning);
         QCOMPARE(m_sleeper.exitCode(), SIGTERM);
         QCOMPARE(readStatus(run).state, std::string("Stopped"));
         QCOMPARE(readStatus(run).problem,
@@ -194,7 +194,7 @@ void CancelRunsTest::workerInALaneSavesAndStops()
 {
     const RunFolder run = newLaneRun("Running", startSleeper(), 5);
     QVERIFY(cancelRuns({run}) == std::vector{Cancellation::Stops});
-    QVERIFY(m_sleeper.waitForFinished());
+    QTRY_COMPARE(m_sleeper.state(), QProcess::NotRunning);
     QCOMPARE(m_sleeper.exitCode(), SIGTERM);
     QCOMPARE(readStatus(run).state, std::string("Running")); // the worker's to write
 }
@@ -204,14 +204,14 @@ void CancelRunsTest::workerThatStopsIsNotEndedTwice()
     const RunFolder stopping = newLaneRun("Stopping", startSleeper(), 5);
     QVERIFY(cancelRuns({stopping}) == std::vector{Cancellation::Stops});
     ::kill(static_cast<pid_t>(m_sleeper.processId()), SIGINT); // signals come in their order
-    QVERIFY(m_sleeper.waitForFinished());
+    QTRY_COMPARE(m_sleeper.state(), QProcess::NotRunning);
     QCOMPARE(m_sleeper.exitCode(), SIGINT);
 
     // One that has ended and lingers for its viewers.
     const RunFolder done = newLaneRun("Completed", startSleeper(), 5);
     QVERIFY(cancelRuns({done}) == std::vector{Cancellation::HasEnded});
     ::kill(static_cast<pid_t>(m_sleeper.processId()), SIGINT);
-    QVERIFY(m_sleeper.waitForFinished());
+    QTRY_COMPARE(m_sleeper.state(), QProcess::NotRunning);
     QCOMPARE(m_sleeper.exitCode(), SIGINT);
 }
 

@@ -191,7 +191,7 @@ void SlurmScriptTest::workerHasItsWordsByteForByte()
     Submission submission = submissionOf({newRun(text)});
     submission.arguments = {"--set", "title=" + text};
     const auto process = start(submission);
-    QVERIFY(process->waitForFinished(kGuardMilliseconds));
+    QTRY_COMPARE(process->state(), QProcess::NotRunning);
     QCOMPARE(process->exitCode(), 0);
     QCOMPARE(process->readAllStandardError(), QByteArray());
     const std::string folder = submission.runs[0].root.string();
@@ -242,7 +242,7 @@ void SlurmScriptTest::missingFolderEndsTheJob()
 {
     m_programs->add("worker");
     const auto process = start(submissionOf({RunFolder{*m_runs / "nowhere"}}));
-    QVERIFY(process->waitForFinished(kGuardMilliseconds));
+    QTRY_COMPARE(process->state(), QProcess::NotRunning);
     QCOMPARE(process->exitCode(), 6);
     QVERIFY(m_programs->arguments("worker").empty());
 }
@@ -268,7 +268,7 @@ void SlurmScriptTest::jobEndsAsItsWorker()
         m_programs->add("worker", end.toStdString());
     m_programs->add("scontrol");
     const auto process = start(submissionOf({newRun("a"), newRun("b")}), "1");
-    QVERIFY(process->waitForFinished(kGuardMilliseconds));
+    QTRY_COMPARE(process->state(), QProcess::NotRunning);
     QCOMPARE(process->exitCode(), code);
     QCOMPARE(m_programs->arguments("scontrol"), queuesAgain
                                                     ? (std::vector<std::string>{"requeue", "40_1"})
@@ -316,7 +316,7 @@ void SlurmScriptTest::signalReachesTheWorker()
     }
     QVERIFY(process->state() == QProcess::Running);
     writeFileAtomic(m_programs->folder() / "end", "now");
-    QVERIFY(process->waitForFinished(kGuardMilliseconds));
+    QTRY_COMPARE(process->state(), QProcess::NotRunning);
     QCOMPARE(process->exitStatus(), QProcess::NormalExit);
     QCOMPARE(process->exitCode(), code);
     QCOMPARE(!m_programs->arguments("scontrol").empty(), queuesAgain);
@@ -330,7 +330,7 @@ void SlurmScriptTest::earlyTimeSignalQueuesAgain()
     const auto process = start(submissionOf({newRun("a")}));
     QTRY_VERIFY(has("ready"));
     ::kill(static_cast<pid_t>(process->processId()), SIGUSR1);
-    QVERIFY(process->waitForFinished(kGuardMilliseconds));
+    QTRY_COMPARE(process->state(), QProcess::NotRunning);
     QCOMPARE(process->exitCode(), 124);
     QCOMPARE(m_programs->arguments("scontrol"), (std::vector<std::string>{"requeue", "42"}));
 }
@@ -344,7 +344,7 @@ void SlurmScriptTest::checkpointSignalBeforeTheWorkerListensIsNoEnd()
     ::kill(static_cast<pid_t>(process->processId()), SIGUSR2);
     ::kill(static_cast<pid_t>(process->processId()), SIGUSR2);
     writeFileAtomic(m_programs->folder() / "end", "now");
-    QVERIFY(process->waitForFinished(kGuardMilliseconds));
+    QTRY_COMPARE(process->state(), QProcess::NotRunning);
     QCOMPARE(process->exitCode(), 0);
 }
 
@@ -360,7 +360,7 @@ void SlurmScriptTest::silentControllerIsAskedAgain()
 {
     const auto process =
         startRequeue("echo >>\"$FAKES/calls\"; [ $(wc -l <\"$FAKES/calls\") = 3 ]");
-    QVERIFY(process->waitForFinished(kGuardMilliseconds));
+    QTRY_COMPARE(process->state(), QProcess::NotRunning);
     QCOMPARE(process->exitCode(), 124);
     QCOMPARE(m_programs->text("calls"), std::string("\n\n\n"));
     QCOMPARE(m_programs->arguments("sleep"), (std::vector<std::string>{"5", "5"}));
@@ -370,7 +370,7 @@ void SlurmScriptTest::silentControllerIsNotAskedForEver()
 {
     m_target.grace = 1;
     const auto process = startRequeue("exit 1");
-    QVERIFY(process->waitForFinished(kGuardMilliseconds));
+    QTRY_COMPARE(process->state(), QProcess::NotRunning);
     QCOMPARE(process->exitCode(), 124);
     QVERIFY(!m_programs->arguments("sleep").empty());
 }
@@ -380,7 +380,7 @@ void SlurmScriptTest::jobCancelledMeanwhileAsksNoMore()
     const auto process = startRequeue("echo >>\"$FAKES/ready\"; exit 1");
     QTRY_VERIFY(has("ready"));
     ::kill(static_cast<pid_t>(process->processId()), SIGTERM);
-    QVERIFY(process->waitForFinished(kGuardMilliseconds));
+    QTRY_COMPARE(process->state(), QProcess::NotRunning);
     QCOMPARE(process->exitStatus(), QProcess::NormalExit);
     QCOMPARE(process->exitCode(), 124);
 }
