@@ -110,9 +110,7 @@ RunForecast forecastFrom(const json& answer)
 RunForecast measuredThere(const ForecastOptions& options, const Target& target,
                           const std::string& toml, const Session& session)
 {
-    const StudioThere studio =
-        studioThere(target, programOf(target, session), runsFolderOf(target));
-    requireSameVersion(target, studio, versionText());
+    const StudioThere studio = usableStudio(target, session, runsFolderOf(target));
     std::vector<std::string> words{"forecast", "-", "--json", "--seconds",
                                    fmt::format("{}", options.seconds)};
     const std::string lane = target.lanes.empty() ? std::string() : target.lanes.front();
@@ -135,7 +133,7 @@ RunForecast measuredThere(const ForecastOptions& options, const Target& target,
     if (result.exitCode != 0)
         throw Error(refusalOf(result), static_cast<ExitCode>(result.exitCode));
     try {
-        return forecastFrom(json::parse(result.output));
+        return forecastFrom(jsonIn(result.output, '{'));
     } catch (const json::exception&) {
         throw InputError(fmt::format("The forecast of {} is not understood: {}", target.name,
                                      lastLine(result.output)));

@@ -19,6 +19,14 @@ nlohmann::json parseJson(std::string_view text, const std::string& source)
     }
 }
 
+std::string requiredText(const nlohmann::json& object, const char* key, const std::string& source)
+{
+    const auto found = object.find(key);
+    if (found == object.end() || !found->is_string())
+        throw InputError(fmt::format("{} is damaged: `{}` must be a text.", source, key));
+    return found->get<std::string>();
+}
+
 std::string prettyJson(const nlohmann::json& json)
 {
     return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";

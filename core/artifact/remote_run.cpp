@@ -10,14 +10,6 @@ namespace vergence {
 
 namespace {
 
-std::string remoteText(const nlohmann::json& json, const char* key, const std::string& file)
-{
-    const auto found = json.find(key);
-    if (found == json.end() || !found->is_string())
-        throw InputError(fmt::format("{} is damaged: `{}` must be a text.", file, key));
-    return found->get<std::string>();
-}
-
 double remoteTime(const nlohmann::json& json, const char* key, const std::string& file)
 {
     const auto found = json.find(key);
@@ -48,13 +40,13 @@ std::optional<RemoteRun> readRemoteRun(const RunFolder& folder)
     if (!json.is_object())
         throw InputError(fmt::format("{} is damaged: it is not a JSON object.", file));
     RemoteRun run;
-    run.target = remoteText(json, "target", file);
-    run.login = remoteText(json, "login", file);
-    run.program = remoteText(json, "program", file);
-    run.folder = remoteText(json, "folder", file);
-    run.state = remoteText(json, "state", file);
-    run.text = remoteText(json, "text", file);
-    run.problem = remoteText(json, "problem", file);
+    run.target = requiredText(json, "target", file);
+    run.login = requiredText(json, "login", file);
+    run.program = requiredText(json, "program", file);
+    run.folder = requiredText(json, "folder", file);
+    run.state = requiredText(json, "state", file);
+    run.text = requiredText(json, "text", file);
+    run.problem = requiredText(json, "problem", file);
     run.unreachedSince = remoteTime(json, "unreached_since", file);
     // All three become words of commands.
     if (run.login.empty() || run.login.starts_with('-'))

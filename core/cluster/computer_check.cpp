@@ -93,10 +93,10 @@ struct DevicesThere {
     }
 };
 
-DevicesThere devicesIn(const std::string& text)
+DevicesThere devicesIn(const nlohmann::json& report)
 {
     DevicesThere found;
-    const auto devices = nlohmann::json::parse(text).at("devices").get<nlohmann::json::object_t>();
+    const auto devices = report.at("devices").get<nlohmann::json::object_t>();
     int gpus = 0;
     for (const auto& device : devices.at("list")) {
         found.names.push_back(device.at("name").get<std::string>());
@@ -111,14 +111,12 @@ DevicesThere devicesIn(const std::string& text)
     return found;
 }
 
-/// What the program there prints behind whatever a login says.
 DevicesThere askDevices(const Target& target, const StudioThere& studio)
 {
     const CommandResult result = askVergence(target.login, studio.program, {"doctor", "--json"});
     try {
         if (result.isGood())
-            return devicesIn(
-                result.output.substr(std::min(result.output.find('{'), result.output.size())));
+            return devicesIn(jsonIn(result.output, '{'));
     } catch (const nlohmann::json::exception&) {
         throw InputError(fmt::format("What `{} doctor --json` says on {} cannot be read.",
                                      studio.program, computerOf(target)));

@@ -10,14 +10,6 @@ namespace vergence {
 
 namespace {
 
-std::string jobText(const nlohmann::json& json, const char* key, const std::string& file)
-{
-    const auto found = json.find(key);
-    if (found == json.end() || !found->is_string())
-        throw InputError(fmt::format("{} is damaged: `{}` must be a text.", file, key));
-    return found->get<std::string>();
-}
-
 /// -1 for null and nothing.
 int jobTask(const nlohmann::json& json, const std::string& file)
 {
@@ -37,7 +29,7 @@ Scheduler jobScheduler(const nlohmann::json& json, const std::string& file)
 {
     if (!json.contains("scheduler"))
         return Scheduler::Slurm;
-    if (const auto scheduler = enumOf<Scheduler>(jobText(json, "scheduler", file)))
+    if (const auto scheduler = enumOf<Scheduler>(requiredText(json, "scheduler", file)))
         return *scheduler;
     throw InputError(fmt::format("{} is damaged: `scheduler` must be slurm or lanes.", file));
 }
@@ -69,9 +61,9 @@ std::optional<Job> readJob(const RunFolder& folder)
     if (!json.is_object())
         throw InputError(fmt::format("{} is damaged: it is not a JSON object.", file));
     Job job;
-    job.target = jobText(json, "target", file);
-    job.login = jobText(json, "login", file);
-    job.id = jobText(json, "id", file);
+    job.target = requiredText(json, "target", file);
+    job.login = requiredText(json, "login", file);
+    job.id = requiredText(json, "id", file);
     job.task = jobTask(json, file);
     job.scheduler = jobScheduler(json, file);
     // Both become arguments of programs.

@@ -141,25 +141,6 @@ ExitCode exitCodeOf(const CommandResult& result)
     throw Error(fmt::format("On {}: {}", login, refusal), exitCodeOf(result));
 }
 
-/// Where a line of `text` begins with `mark`; npos where none does.
-std::size_t lineWith(const std::string& text, char mark)
-{
-    if (text.starts_with(mark))
-        return 0;
-    const std::size_t before = text.find(std::string("\n") + mark);
-    return before == std::string::npos ? before : before + 1;
-}
-
-/// The JSON between brackets in what a command printed; a login may greet before. Discarded where
-/// there is none.
-nlohmann::json jsonIn(const std::string& output, char opening, char closing)
-{
-    const std::size_t begin = lineWith(output, opening), end = output.rfind(closing);
-    if (begin == std::string::npos || end == std::string::npos || end < begin)
-        return nlohmann::json(nlohmann::json::value_t::discarded);
-    return nlohmann::json::parse(output.substr(begin, end + 1 - begin), nullptr, false);
-}
-
 /// "1234" or "1234_7". Nothing where it is neither.
 std::optional<Job> jobNamed(const Target& target, const std::string& name)
 {
@@ -223,7 +204,7 @@ std::vector<Job> handOver(const Target& target, const StudioThere& studio,
         throwLost(target, problem);
     if (result.exitCode != 0)
         throwRefusal(target.login, result);
-    const std::vector<Job> jobs = jobsIn(target, jsonIn(result.output, '{', '}'), count);
+    const std::vector<Job> jobs = jobsIn(target, jsonIn(result.output, '{'), count);
     if (jobs.empty())
         throwLost(target, fmt::format("{} did not name the jobs.", target.login));
     logWords(target.login, result.errors, fmt::format("Job {} is in ", jobs.front().id));
@@ -292,8 +273,7 @@ std::vector<Cancellation> askToCancel(const std::string& login, const std::strin
     std::vector<std::string> words{"cancel", "--json"};
     words.insert(words.end(), folders.begin(), folders.end());
     const CommandResult result = askVergence(login, program, words);
-    std::vector<Cancellation> outcomes =
-        outcomesIn(jsonIn(result.output, '[', ']'), folders.size());
+    std::vector<Cancellation> outcomes = outcomesIn(jsonIn(result.output, '['), folders.size());
     if (!outcomes.empty())
         return outcomes;
     if (result.exitCode != 0)

@@ -76,7 +76,7 @@ json rowsOf(const std::string& login, const std::string& program,
     arguments.insert(arguments.end(), folders.begin(), folders.end());
     arguments.emplace_back("--json");
     const CommandResult result = askVergence(login, program, arguments);
-    json rows = json::parse(result.output, nullptr, false);
+    json rows = jsonIn(result.output, '[');
     if (!rows.is_array())
         throw InputError(fmt::format("The studio on {} does not say how its runs stand: {}", login,
                                      refusalOf(result)));

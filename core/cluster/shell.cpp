@@ -29,7 +29,7 @@ std::string connectionSocket()
     }
 }
 
-/// A link that is dead is noticed within 15 s.
+/// ssh gives up a link that is dead after 15 s, and a new one that does not come about as well.
 std::vector<std::string> sshTo(const std::string& host)
 {
     std::vector<std::string> words{"ssh",

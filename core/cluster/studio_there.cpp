@@ -96,6 +96,15 @@ std::string versionIn(const std::string& text)
     return text.substr(begin + 1, text.find_first_of("\r\n", begin + 1) - begin - 1);
 }
 
+/// Where a line of `text` begins with `mark`; npos where none does.
+std::size_t lineWith(const std::string& text, char mark)
+{
+    if (text.starts_with(mark))
+        return 0;
+    const std::size_t before = text.find(std::string("\n") + mark);
+    return before == std::string::npos ? before : before + 1;
+}
+
 std::string installHint(const Target& target)
 {
     if (target.disk == Disk::Own && target.vergence.empty())
@@ -184,6 +193,15 @@ CommandResult askVergence(const std::string& login, const std::string& program,
                                      program, login.empty() ? "this computer" : login,
                                      lastLine(result.errors)));
     return result;
+}
+
+nlohmann::json jsonIn(const std::string& output, char opening)
+{
+    const std::size_t begin = lineWith(output, opening);
+    const std::size_t end = output.rfind(opening == '{' ? '}' : ']');
+    if (begin == std::string::npos || end == std::string::npos || end < begin)
+        return nlohmann::json(nlohmann::json::value_t::discarded);
+    return nlohmann::json::parse(output.substr(begin, end + 1 - begin), nullptr, false);
 }
 
 std::string refusalOf(const CommandResult& result)

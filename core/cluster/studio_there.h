@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "core/cluster/shell.h"
 #include "core/cluster/target.h"
 
@@ -38,6 +40,9 @@ std::filesystem::path installFolder(const std::string& version, const std::strin
 CommandResult askVergence(const std::string& login, const std::string& program,
                           const std::vector<std::string>& arguments, const std::string& input = {},
                           double seconds = 120);
+/// The object (`opening` is '{') or array ('[') that a program printed; a login may greet before.
+/// Discarded where there is none.
+nlohmann::json jsonIn(const std::string& output, char opening);
 /// The sentence of a refusal, without the program's name; the last line of what it said.
 std::string refusalOf(const CommandResult& result);
 

@@ -18,6 +18,7 @@ private Q_SLOTS:
     void targetIsFoundGood();
     void runEqualsItsLocalTwin();
     void sweepIsSharedByTheNodes();
+    void forecastIsMeasuredOnANode();
     void strangeNamesOfFoldersStayNames();
 };
 
@@ -61,6 +62,20 @@ void SlurmRunsTest::sweepIsSharedByTheNodes()
     }
     nodes.removeDuplicates();
     QCOMPARE(nodes.size(), 2);
+}
+
+void SlurmRunsTest::forecastIsMeasuredOnANode()
+{
+    const QStringList run{"forecast", "chaos", "--set", "steps=60", "--set", "step_ms=10"};
+    const Outcome outcome =
+        vergence(run + QStringList{"--device", "cpu", "--target", "here", "--runs", "3"});
+    QVERIFY2(outcome.code == 0, qPrintable(outcome.err));
+    QVERIFY2(outcome.out.contains(": 60 steps of "), qPrintable(outcome.out));
+    QVERIFY2(outcome.out.contains("the cluster's choice"), qPrintable(outcome.out));
+
+    const Outcome refused =
+        vergence(run + QStringList{"--set", "throw_at=2", "--device", "cpu", "--target", "here"});
+    QVERIFY2(refused.code == 1 && !refused.err.isEmpty(), qPrintable(refused.err));
 }
 
 void SlurmRunsTest::strangeNamesOfFoldersStayNames()
