@@ -10,7 +10,7 @@
 #include <QStyledItemDelegate>
 #include <QVBoxLayout>
 
-#include "app/shell/theme.h"
+#include "app/style/theme.h"
 
 namespace vergence {
 

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/shell/error_catalogue.h"
-#include "app/shell/icons.h"
-#include "app/shell/theme.h"
+#include "app/style/icons.h"
+#include "app/style/theme.h"
 
 namespace vergence {
 

@@ -10,8 +10,8 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
-#include "app/shell/icons.h"
-#include "app/shell/theme.h"
+#include "app/style/icons.h"
+#include "app/style/theme.h"
 
 namespace vergence {
 

@@ -6,7 +6,7 @@
 #include <QApplication>
 #include <QBrush>
 
-#include "app/shell/theme.h"
+#include "app/style/theme.h"
 
 namespace vergence {
 

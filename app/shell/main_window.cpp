@@ -10,7 +10,7 @@
 #include <QTimer>
 #include <QUndoStack>
 
-#include "app/shell/icons.h"
+#include "app/style/icons.h"
 #include "app/shell/paint_pacer.h"
 #include "app/viewport/gl_warmup.h"
 

@@ -27,7 +27,7 @@
 #include "app/shell/studio_actions.h"
 #include "app/shell/studio_settings.h"
 #include "app/shell/system_monitor.h"
-#include "app/shell/theme.h"
+#include "app/style/theme.h"
 #include "app/shell/view_tabs.h"
 
 class QStackedWidget;

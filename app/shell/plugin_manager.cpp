@@ -14,7 +14,7 @@
 #include <QUrl>
 #include <QVBoxLayout>
 
-#include "app/shell/theme.h"
+#include "app/style/theme.h"
 
 namespace vergence {
 

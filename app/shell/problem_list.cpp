@@ -4,8 +4,8 @@
 
 #include <QApplication>
 
-#include "app/shell/icons.h"
-#include "app/shell/theme.h"
+#include "app/style/icons.h"
+#include "app/style/theme.h"
 
 namespace vergence {
 

@@ -5,9 +5,9 @@
 
 #include <QApplication>
 
-#include "app/shell/icons.h"
+#include "app/style/icons.h"
 #include "app/shell/run_list_model.h"
-#include "app/shell/theme.h"
+#include "app/style/theme.h"
 
 namespace vergence {
 

@@ -7,7 +7,7 @@
 #include <QApplication>
 #include <QDir>
 
-#include "app/shell/icons.h"
+#include "app/style/icons.h"
 #include "core/artifact/manifest.h"
 #include "core/base/error.h"
 #include "core/base/log.h"

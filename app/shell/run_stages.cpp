@@ -7,9 +7,9 @@
 #include <QHBoxLayout>
 #include <QLabel>
 
-#include "app/shell/icons.h"
+#include "app/style/icons.h"
 #include "app/shell/run_entry.h"
-#include "app/shell/theme.h"
+#include "app/style/theme.h"
 #include "app/viewport/flow_layout.h"
 
 namespace vergence {

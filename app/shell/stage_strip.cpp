@@ -4,7 +4,7 @@
 #include <QHBoxLayout>
 #include <QLabel>
 
-#include "app/shell/theme.h"
+#include "app/style/theme.h"
 
 namespace vergence {
 

@@ -8,7 +8,7 @@
 #include <QScrollArea>
 #include <QVBoxLayout>
 
-#include "app/shell/icons.h"
+#include "app/style/icons.h"
 
 namespace vergence {
 

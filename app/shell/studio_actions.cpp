@@ -8,7 +8,7 @@
 #include <QToolBar>
 #include <QToolButton>
 
-#include "app/shell/icons.h"
+#include "app/style/icons.h"
 
 namespace vergence {
 

@@ -7,8 +7,8 @@
 #include <QPushButton>
 #include <QToolButton>
 
-#include "app/shell/icons.h"
-#include "app/shell/theme.h"
+#include "app/style/icons.h"
+#include "app/style/theme.h"
 
 namespace vergence {
 

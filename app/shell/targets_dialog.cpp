@@ -14,8 +14,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/forms/plain_form.h"
-#include "app/shell/icons.h"
-#include "app/shell/theme.h"
+#include "app/style/icons.h"
+#include "app/style/theme.h"
 #include "app/shell/worker_commands.h"
 #include "core/base/error.h"
 #include "core/base/file.h"

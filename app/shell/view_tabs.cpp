@@ -3,7 +3,7 @@
 #include <QEvent>
 #include <QFileInfo>
 
-#include "app/shell/icons.h"
+#include "app/style/icons.h"
 
 namespace vergence {
 

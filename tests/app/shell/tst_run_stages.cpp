@@ -3,9 +3,9 @@
 #include <QSet>
 #include <QTest>
 
-#include "app/shell/icons.h"
+#include "app/style/icons.h"
 #include "app/shell/run_stages.h"
-#include "app/shell/theme.h"
+#include "app/style/theme.h"
 #include "tests/support/test_program.h"
 
 using namespace vergence;

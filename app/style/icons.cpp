@@ -1,4 +1,4 @@
-#include "app/shell/icons.h"
+#include "app/style/icons.h"
 
 #include <QFile>
 #include <QGuiApplication>

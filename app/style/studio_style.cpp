@@ -1,10 +1,10 @@
-#include "app/shell/studio_style.h"
+#include "app/style/studio_style.h"
 
 #include <QPainter>
 #include <QStyleFactory>
 #include <QStyleOption>
 
-#include "app/shell/theme.h"
+#include "app/style/theme.h"
 
 namespace vergence {
 

@@ -1,10 +1,10 @@
-#include "app/shell/theme.h"
+#include "app/style/theme.h"
 
 #include <QApplication>
 #include <QFont>
 #include <QToolTip>
 
-#include "app/shell/studio_style.h"
+#include "app/style/studio_style.h"
 
 namespace vergence {
 
