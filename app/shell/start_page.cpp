@@ -8,6 +8,7 @@
 #include <QScrollArea>
 #include <QVBoxLayout>
 
+#include "app/style/design.h"
 #include "app/style/icons.h"
 
 namespace vergence {
@@ -16,15 +17,6 @@ namespace {
 
 constexpr int kRecentRuns = 4;
 constexpr int kColumnWidth = 720;
-
-QLabel* sectionTitle(const QString& text, QWidget* parent)
-{
-    auto* label = new QLabel(text, parent);
-    QFont font = label->font();
-    font.setBold(true);
-    label->setFont(font);
-    return label;
-}
 
 QLabel* textLine(const char* name, QWidget* parent)
 {
@@ -46,10 +38,8 @@ StartPage::StartPage(ProbeCatalog& catalog, RunListModel& runs, QWidget* parent)
     setObjectName("startPage");
     auto* content = new QWidget;
     content->setMaximumWidth(kColumnWidth);
-    auto* title = new QLabel(tr("Vergence Studio %1").arg(VERGENCE_VERSION), content);
-    QFont large = title->font();
-    large.setPointSizeF(large.pointSizeF() * 1.7);
-    title->setFont(large);
+    auto* title = design::label(tr("Vergence Studio %1").arg(VERGENCE_VERSION),
+                                design::Type::Page, content);
     auto* question = new QLabel(tr("What would you like to do?"), content);
     auto* column = new QVBoxLayout(content);
     column->setSpacing(6);
@@ -126,13 +116,13 @@ QWidget* StartPage::makeFacts()
     m_recent = textLine("recentLine", box);
     m_computer = textLine("computerLine", box);
     m_plugins = textLine("pluginLine", box);
-    column->addWidget(sectionTitle(tr("Recent runs"), box));
+    column->addWidget(design::label(tr("Recent runs"), design::Type::Section, box));
     column->addWidget(m_recent);
     column->addSpacing(4);
-    column->addWidget(sectionTitle(tr("This computer"), box));
+    column->addWidget(design::label(tr("This computer"), design::Type::Section, box));
     column->addWidget(m_computer);
     column->addSpacing(4);
-    column->addWidget(sectionTitle(tr("Plugins"), box));
+    column->addWidget(design::label(tr("Plugins"), design::Type::Section, box));
     column->addWidget(m_plugins);
     m_computer->setText(tr("Looking…"));
     connect(m_recent, &QLabel::linkActivated, this, &StartPage::runRequested);

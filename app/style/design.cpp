@@ -1,7 +1,6 @@
 #include "app/style/design.h"
 
 #include <QApplication>
-#include <QEvent>
 #include <QLabel>
 
 #include "app/style/theme.h"
@@ -22,37 +21,6 @@ double scale(Type type)
     return 1.0;
 }
 
-/// A label that stays in its step when palette or text size change.
-class StepLabel : public QLabel {
-public:
-    StepLabel(const QString& text, Type type, QWidget* parent) : QLabel(text, parent), m_type(type)
-    {
-        dress();
-    }
-
-protected:
-    void changeEvent(QEvent* event) override
-    {
-        QLabel::changeEvent(event);
-        const bool concerns = event->type() == QEvent::ApplicationFontChange ||
-                              event->type() == QEvent::ApplicationPaletteChange;
-        if (concerns)
-            dress();
-    }
-
-private:
-    void dress()
-    {
-        setFont(design::font(m_type));
-        QPalette colours = QApplication::palette();
-        if (m_type == Type::Caption)
-            colours.setColor(QPalette::WindowText, tone(colours, Tone::Muted));
-        setPalette(colours);
-    }
-
-    Type m_type;
-};
-
 } // namespace
 
 QFont font(Type type)
@@ -65,7 +33,14 @@ QFont font(Type type)
 
 QLabel* label(const QString& text, Type type, QWidget* parent)
 {
-    return new StepLabel(text, type, parent);
+    auto* label = new QLabel(text, parent);
+    label->setFont(font(type));
+    if (type == Type::Caption) {
+        QPalette colours = label->palette();
+        colours.setColor(QPalette::WindowText, tone(colours, Tone::Muted));
+        label->setPalette(colours);
+    }
+    return label;
 }
 
 QColor surface(const QPalette& palette, Surface surface)

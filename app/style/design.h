@@ -20,7 +20,7 @@ inline constexpr int kRadius = 4, kCardRadius = 8;
 enum class Type { Caption, Body, Section, Title, Page };
 /// The application's font at this step.
 QFont font(Type type);
-/// A label in this step; captions are muted. Follows later changes of palette and text size.
+/// A label in this step of the present text size; captions are muted.
 QLabel* label(const QString& text, Type type, QWidget* parent = nullptr);
 
 /// The three surfaces: the window, what lies on it (cards, fields, lists), and what is between
